@@ -6,7 +6,7 @@ use analysis::THROUGHPUT;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use words::{METRICS, Metric};
 
-/// Measures database storage engines and says what changed and why.
+/// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
 #[command(
     name = "assay",
@@ -16,11 +16,11 @@ use words::{METRICS, Metric};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 a run or step failed, 2 usage or plan error, 3 a regression is shown (`compare \
-                        --gate`), 4 a result is invalid or too noisy to judge, 130 interrupted."
+    after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare --gate` found a \
+                        regression; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
-    /// What is to be done.
+    /// The subcommand to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -28,32 +28,32 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Compares versions or configurations of an engine: fetches them, writes a plan, runs it
+    /// Compares versions or configurations of an engine: fetches them, writes a plan and runs it
     Versus(VersusArgs),
-    /// Writes a first plan for an engine, with comments
+    /// Writes a commented plan for an engine, as a start
     Init(InitArgs),
-    /// Runs a plan; without one, the Insert Benchmark, small, on the bundled SQLite in two configurations
+    /// Runs a plan, or by default a small Insert Benchmark on the bundled SQLite
     Run(RunArgs),
-    /// Shows what a plan comes to: cells, time, disk, builds, and what is wrong with it; runs nothing
+    /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
-    /// Prints the tables of a run
+    /// Prints the results of a run
     Show(ShowArgs),
-    /// Says which targets are faster or slower than a base, by how much and how surely, and why
+    /// Compares targets with a base target: what is faster or slower, how sure that is, and why
     Compare(CompareArgs),
-    /// Writes a run, or several, as one self-contained HTML file
+    /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
-    /// Writes what a run came to, or several, for other tools: CSV, Parquet, benchstat, HdrHistogram
+    /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram
     Export(ExportArgs),
-    /// Installs builds of engines side by side, without touching the system
+    /// Downloads builds of engines, side by side, without installing them on the system
     Fetch(FetchArgs),
-    /// Lists the builds that were fetched
+    /// Lists, verifies or removes downloaded builds
     Builds(BuildsArgs),
-    /// Shows what a run would note about this machine, with warnings
+    /// Describes this machine as a run records it, with warnings
     Host(HostArgs),
     /// The process of one cell, which `run` starts
     #[command(hide = true)]
     Cell(CellArgs),
-    /// Says in JSON what a library is, which is loaded to find out
+    /// Loads a library and describes it in JSON
     #[command(hide = true)]
     Library(LibraryArgs),
 }
@@ -61,10 +61,10 @@ pub enum Command {
 /// A plan and changes to it.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlanArgs {
-    /// The plan file (TOML); without one, the built-in plan
+    /// The plan file (TOML) [default: the built-in plan]
     pub plan: Option<PathBuf>,
-    /// Sets one value of the plan, as in `workload.insert.initial-rows=1M`; an option of a config as the engine reads it,
-    /// as in `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`; may be repeated
+    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Options of an engine are written as the engine
+    /// reads them: `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }
@@ -74,19 +74,19 @@ pub struct PlanArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Measures only the cells that match: a glob over the target's name, as in `pg17.*`, or with a
-    /// slash over TARGET/[VARIANT/]cCLIENTS/rREPEAT, as in `*/c8/*`; may be repeated
+    /// Measures only the matching cells. The filter is a glob for the target's name (`pg17.*`) or, with slashes, for
+    /// TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`). May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
-    /// Goes on with a run: measures its missing and failed cells, by the plan that it recorded. A
-    /// plan with a password, which is not recorded, is given again
+    /// Resumes a run: measures its missing and failed cells with the recorded plan. Passwords aren't recorded: if the
+    /// plan has one, pass the plan again
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
-    /// With `--resume`: measures the cells that match until there are so many repeats of each; what is measured stays
+    /// With `--resume`, adds repeats until each matching cell has N of them; existing repeats stay
     #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Measures a target against itself, the first one or that of `--only`, by turns, with 5 repeats if the plan has
-    /// fewer: what differs is this machine's noise
+    /// Compares one target with itself, which shows this machine's noise. Takes the first target or that of `--only`,
+    /// and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
     pub aa: bool,
     #[command(flatten)]
@@ -101,20 +101,19 @@ pub const DATA: &str = "data";
 /// Where a run works, and whether it says so.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlaceArgs {
-    /// Where run directories are made
+    /// The directory for run directories
     #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
-    /// Where databases are made; overrides the plan's `data-dir`, or where the run made them before
+    /// The directory for databases; overrides `data-dir` of the plan or of the resumed run
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Shows no progress and no tables
+    /// Hides progress and tables
     #[arg(long, short)]
     pub quiet: bool,
-    /// Serves metrics for Prometheus at `/metrics`, and at `/` a page with the charts of the running step, while the run
-    /// goes on: `127.0.0.1:9187`
+    /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example on `127.0.0.1:9187`
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Lets `--listen` take an address that other machines can reach; no password is asked for
+    /// Lets `--listen` use an address that other machines can reach. There is no password
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
 }
@@ -129,29 +128,29 @@ Examples:
   assay versus sqlite --config 'synchronous=full cache_size=-1000'
   assay versus --aa postgres@17.2
 
-The first target is the base of the comparison. One `--config` on one build is compared with none. The plan is kept in the \
-directory of results, to be edited and run again by `assay run`.")]
+The first target is the base. With one build and one `--config`, the base is the build without it. The plan is saved in \
+the results directory: edit it and run it again with `assay run`.")]
 pub struct VersusArgs {
-    /// A version as `assay fetch` takes it (`postgres@17.2`), a build of `assay builds`, or an engine: `sqlite`,
-    /// `postgres` and `mysql` as the distribution has them, the newest `rocksdb` or `speedb` that was fetched
+    /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine: `sqlite`; `postgres` or
+    /// `mysql` as installed on the system; `rocksdb` or `speedb` for the newest downloaded build
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// Options of the engine, with spaces between them, over those that the plan begins with; may be repeated
+    /// Engine options to compare, separated by spaces and added to the plan's defaults. May be repeated
     #[arg(long = "config", value_name = "OPTION=VALUE...")]
     pub configs: Vec<String>,
-    /// What is run; by default the Insert Benchmark, on RocksDB the key-value sequence
+    /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// How long the run may take, as far as `assay check` can tell; as many repeats are measured as fit
+    /// The time for the run: measures as many repeats as `assay check` expects to fit
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: u32,
-    /// Measures 3 repeats of steps of 1 s, which show large changes alone
+    /// Measures 3 repeats of 1-second steps, which can show only large changes
     #[arg(long, conflicts_with = "minutes")]
     pub quick: bool,
-    /// Measures the one target against itself: what differs is this machine's noise
+    /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
-    /// Prints the plan; fetches, writes and runs nothing
+    /// Prints the plan without downloading, writing or running anything
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -161,13 +160,13 @@ pub struct VersusArgs {
 /// Arguments of `init`.
 #[derive(Clone, Debug, Args)]
 pub struct InitArgs {
-    /// The engine, or a build of it, named as for `versus`
+    /// An engine or a build, as for `versus`
     #[arg(value_name = "ENGINE", default_value = "sqlite")]
     pub target: String,
-    /// What the plan runs; by default the Insert Benchmark, on RocksDB the key-value sequence
+    /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// The file to write, which must not be there
+    /// The file to write; must not exist
     #[arg(long, short, value_name = "FILE", default_value = "plan.toml")]
     pub output: PathBuf,
 }
@@ -188,13 +187,13 @@ pub enum WorkloadName {
 pub struct CheckArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Shows every value with its origin too, and the order of the cells
+    /// Shows every value and its origin, and the order of the cells
     #[arg(long, conflicts_with = "between")]
     pub all: bool,
-    /// Where databases would be made, as `assay run` is told
+    /// The directory for databases, as for `assay run`
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Shows only in which options of their configs two targets differ
+    /// Shows only how the configs of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
 }
@@ -204,22 +203,22 @@ pub struct CheckArgs {
 pub struct ShowArgs {
     /// The run directory
     pub run: PathBuf,
-    /// How
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Shows only the answer, with the verdicts that it rests on
+    /// Shows only the answer and its verdicts
     #[arg(long, conflicts_with_all = ["format", "between", "settings"])]
     pub summary: bool,
     /// Shows only this step; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table of each step, as `iostat`, `vmstat`, `counters` or `lsm-levels`; may be repeated
+    /// Shows only this table of each step, such as `iostat`, `vmstat`, `counters` or `lsm-levels`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,
-    /// Shows only in which settings two targets differ
+    /// Shows only how the settings of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
-    /// Lists every setting that differs, also those that only one version has, with whole values
+    /// Lists all settings that differ, including those of only one version, without shortening values
     #[arg(long)]
     pub settings: bool,
 }
@@ -229,56 +228,56 @@ pub struct ShowArgs {
 pub enum Format {
     /// Tables for people
     Table,
-    /// Everything, for scripts
+    /// All data, for scripts
     Json,
-    /// One line for each step of each cell, or for each comparison
+    /// One row per step of each cell, or per comparison
     Csv,
-    /// The tables for a page of GitHub
+    /// Tables for GitHub pages
     Markdown,
 }
 
 /// Arguments of `compare`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-Targets of one name in several runs are repeats of one target, and must be the same: the same plan run again adds \
-repeats. `--by-run` compares each target with that of its name in the first run: yesterday's run, then today's.
+Targets with the same name in several runs count as repeats of one target, so they must be identical. To compare \
+yesterday's run with today's, use `--by-run`.
 
-With `--gate`: exit code 0 where a regression beyond the threshold is ruled out, 3 where one is shown, 4 where it is \
-not known: invalid, not measured, a single run, too noisy. A regression can be in throughput, in own CPU or instructions \
-per operation, or in a metric that a threshold names. Throughput and the metrics that thresholds name decide whether one is ruled out.")]
+With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
+certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
+instructions per operation, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.")]
 pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// The target that others are compared to, by default that of the first run's plan; once for each GROUP, an engine or
-    /// a build, whose targets are compared with its own
+    /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build, the base of only that
+    /// group's targets; may be repeated
     #[arg(
         long = "base",
         value_name = "[GROUP=]TARGET",
         conflicts_with = "by_run"
     )]
     pub bases: Vec<Base>,
-    /// Compares each target with that of the same name in the first run
+    /// Compares each target with the target of the same name in the first run
     #[arg(long)]
     pub by_run: bool,
-    /// Shows what a factor does, all else equal: a setting that configs declare, or `build`, over all combinations of the
-    /// others; `all`: each factor; `?`: lists them; may be repeated
+    /// Shows the effect of a factor with all else equal. A factor is a setting or `build`; `all` stands for each factor,
+    /// and `?` lists them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,
-    /// Ends with an exit code that tells a regression from what can't be judged
+    /// Sets the exit code for use in CI: see below
     #[arg(long)]
     pub gate: bool,
-    /// The change for the worse beyond which `--gate` objects, in percent: `5` for throughput, own CPU and instructions per
-    /// operation (by default that of `--effect`), `cpupq=10` for one metric; may be repeated
+    /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput, own CPU and instructions
+    /// per operation [default: that of `--effect`], or `cpupq=10` for one metric. May be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
-    /// The least change that matters, in percent: `no change shown` means that there is none as large
+    /// The smallest change that matters, in percent: `no change shown` means that any change is smaller
     #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
     pub effect: f64,
-    /// Of what is called faster or slower, the share that may be no change, in percent
+    /// The accepted share of false claims among all claims of faster or slower, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
-    /// How
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     /// Compares only this step; may be repeated
@@ -355,13 +354,13 @@ impl std::str::FromStr for Threshold {
             let names = METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
             let nearest = names.max_by(|a, b| alike(a).total_cmp(&alike(b)));
             return Err(format!(
-                "`{metric}` is no metric: the nearest is `{}`; docs/metrics.md has all",
+                "unknown metric `{metric}`; did you mean `{}`? docs/metrics.md lists them",
                 nearest.unwrap_or(THROUGHPUT)
             ));
         }
         let percent = percent_of(percent)?;
         if percent < 0.0 {
-            return Err("a threshold is not below 0".into());
+            return Err("a threshold can't be below 0".into());
         }
         Ok(Self {
             metric: metric.map(str::to_owned),
@@ -374,7 +373,9 @@ fn percent_of(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() => Ok(percent),
-        _ => Err(format!("`{text}` is no percentage: write `5` or `2.5`")),
+        _ => Err(format!(
+            "invalid percentage `{text}`; write for example `5` or `2.5`"
+        )),
     }
 }
 
@@ -383,7 +384,7 @@ fn percent_above_zero(text: &str) -> Result<f64, String> {
     let is_within = percent > 0.0 && percent < 100.0;
     is_within
         .then_some(percent)
-        .ok_or("it is above 0 and below 100".into())
+        .ok_or("it must be above 0 and below 100".into())
 }
 
 fn error_percent(text: &str) -> Result<f64, String> {
@@ -391,7 +392,7 @@ fn error_percent(text: &str) -> Result<f64, String> {
     let is_within = (0.01..=50.0).contains(&percent);
     is_within
         .then_some(percent)
-        .ok_or("it is from 0.01 to 50".into())
+        .ok_or("it must be from 0.01 to 50".into())
 }
 
 /// Arguments of `report`.
@@ -400,10 +401,10 @@ pub struct ReportArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// The file to write; by default `report.html` in the first run directory
+    /// The file to write [default: `report.html` in the first run directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Writes the report's plots as SVG files as well, in this directory
+    /// Also writes the report's plots as SVG files into this directory
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 }
@@ -414,21 +415,20 @@ pub struct ExportArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// As what
+    /// The output format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Which table, of `csv` and `parquet`; may be repeated. By default `steps`, with `--partition` all but `seconds`
+    /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with `--partition` all but `seconds`]
     #[arg(long = "table", value_name = "TABLE", value_enum)]
     pub tables: Vec<ExportTable>,
     /// Exports only this step; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
-    /// The file to write, or the directory to write it in; by default stdout. `hdr` writes a file for each cell and needs
-    /// a directory
+    /// The file or directory to write [default: stdout]. `hdr` writes one file per cell and needs a directory
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
-    /// Writes the tables of each run into files of their own, DIR/table=T/engine=E/date=D/RUN_ID.parquet, where many runs
-    /// are read together; those of a run that was written before are written anew
+    /// Writes each run's tables to DIR/table=T/engine=E/date=D/RUN_ID.parquet, so that other tools can query many runs at
+    /// once. Replaces files of the same run
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps"])]
     pub partition: Option<PathBuf>,
 }
@@ -436,13 +436,13 @@ pub struct ExportArgs {
 /// A table that `export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportTable {
-    /// One line for each step of each cell
+    /// One row per step of each cell
     Steps,
-    /// One line for each figure of each step
+    /// One row per metric of each step
     Metrics,
-    /// One line for each comparison with the base, as `assay compare` makes them
+    /// One row per comparison with the base, as in `assay compare`
     Verdicts,
-    /// One line for each second of each step and kind of operation
+    /// One row per second of each step and kind of operation
     Seconds,
 }
 
@@ -461,13 +461,13 @@ impl ExportTable {
 /// What `export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// Tables with units in their heads
+    /// Tables with units in the column names
     Csv,
-    /// The same tables as columns
+    /// The same tables, in columnar form
     Parquet,
-    /// The format of Go's benchmarks: one line for each valid step of each repeat
+    /// Go's benchmark format: one line per valid step of each repeat
     Benchstat,
-    /// HdrHistogram interval logs: the latencies of each cell, second by second
+    /// HdrHistogram interval logs: latencies of each cell, second by second
     Hdr,
 }
 
@@ -475,21 +475,21 @@ pub enum ExportFormat {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Specs:
-  postgres@17.2  mariadb@11.4.5     a version, or its beginning for the newest; through Maven's client
-  mysql@5.6  mysql@5.7  mysql@8.0   the same; of each one version
-  rocksdb@9.9.3  speedb@2.8.0       the library alone
-  debian:sid/mysql-server-core      packages of a suite of Debian with all that they depend on; through apt
+  postgres@17.2  mariadb@11.4.5     a version; `postgres@17` is the newest 17. Needs Maven
+  mysql@5.6  mysql@5.7  mysql@8.0   one version of each. Needs Maven
+  rocksdb@9.9.3  speedb@2.8.0       only the library. Needs Maven
+  debian:sid/mysql-server-core      packages of a Debian suite with their dependencies. Needs apt
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
-  dir:/opt/postgresql-15.3=pg15     a directory of yours, by a name; it stays where it is
+  dir:/opt/postgresql-15.3=pg15     a directory of your own, by a name; it stays where it is
 
-Builds are kept in $ASSAY_BUILDS; else, for root, in /var/lib/assay/builds, which the user of its servers can \
-read; else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
-A plan finds them by name, spec or version: `postgres = \"17.2\"`.")]
+Builds are stored in $ASSAY_BUILDS if set. Otherwise root uses /var/lib/assay/builds, which the servers' user can read, and \
+other users $XDG_DATA_HOME/assay/builds or ~/.local/share/assay/builds.
+A plan refers to a build by name, spec or version: `postgres = \"17.2\"`.")]
 pub struct FetchArgs {
-    /// What to fetch
+    /// The builds to download
     #[arg(required = true, value_name = "SPEC")]
     pub specs: Vec<String>,
-    /// The name by which plans find the build; by default product and version
+    /// The build's name in plans [default: product and version]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -497,7 +497,7 @@ pub struct FetchArgs {
 /// Arguments of `builds`.
 #[derive(Clone, Debug, Args)]
 pub struct BuildsArgs {
-    /// Compares every file of every build with what it was
+    /// Checks that no file of a build has changed since it was downloaded
     #[arg(long, conflicts_with = "remove")]
     pub verify: bool,
     /// Removes a build
@@ -512,16 +512,16 @@ pub struct CellArgs {
     pub run: PathBuf,
     /// The cell's directory in it
     pub cell: String,
-    /// Where databases are made
+    /// The directory for databases
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Where the run is in its matrix
+    /// The progress of the whole run
     #[arg(long, value_name = "JSON")]
     pub outlook: Option<String>,
-    /// The pipe that takes what happens, for who watches the run
+    /// The pipe for live events
     #[arg(long, value_name = "PIPE")]
     pub live: Option<PathBuf>,
-    /// Shows no progress
+    /// Hides progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -536,7 +536,7 @@ pub struct LibraryArgs {
 /// Arguments of `host`.
 #[derive(Clone, Debug, Args)]
 pub struct HostArgs {
-    /// The directory that databases would be made in
+    /// The directory for databases
     #[arg(default_value = ".")]
     pub directory: PathBuf,
 }

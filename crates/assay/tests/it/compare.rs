@@ -289,9 +289,9 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         (&[&run, "--step", "l.i9"], &["no step `l.i9`"]),
         (
             &[&run, "--threshold", "cpuqp=5"],
-            &["`cpuqp` is no metric", "`cpupq`"],
+            &["unknown metric `cpuqp`", "`cpupq`"],
         ),
-        (&[&run, "--threshold", "x%"], &["is no percentage"]),
+        (&[&run, "--threshold", "x%"], &["invalid percentage"]),
         (&[&run, "--effect", "0"], &["above 0"]),
         (&["nowhere"], &["does not exist"]),
     ] {
