@@ -1,5 +1,6 @@
 //! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL server,
-//! Chromium for the HTML report, and the clients that fetch builds and readers. And what benchmarks need.
+//! Chromium for the HTML report, groff for the manual pages, and the clients that fetch builds and readers. And what
+//! benchmarks need.
 //!
 //! Only what is missing is installed, and only by the system's own package manager.
 
@@ -12,16 +13,17 @@ use crate::workspace::{Workspace, answers, in_the_end, succeeds, typed};
 /// What the bundled SQLite is compiled by.
 pub const COMPILER: &str = "gcc libc6-dev";
 /// What the tests run.
-pub const OF_TESTS: [&str; 5] = [
+pub const OF_TESTS: [&str; 6] = [
     "postgresql",
     "chromium",
     "maven",
     "golang-go",
     "python3-venv",
+    "groff-base",
 ];
 
 /// Packages of Debian that are needed together, and a command of the shell that succeeds where what they bring is there.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     (COMPILER, "${CC:-cc} --version"),
     // Debian's servers are not on PATH.
     (
@@ -35,6 +37,7 @@ const PACKAGES: [(&str, &str); 9] = [
     ("maven", "mvn --version"),
     ("golang-go", "go version"),
     ("python3-venv", "python3 -c 'import ensurepip, venv'"),
+    ("groff-base", "groff --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),

@@ -19,13 +19,14 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All of them.
-const ENGINES: [&str; 11] = [
+const ENGINES: [&str; 12] = [
     "postgres",
     "other-postgres",
     "mysql",
     "myrocks",
     "rocksdb",
     "chromium",
+    "groff",
     readers::ALL[0],
     readers::ALL[1],
     readers::ALL[2],

@@ -50,6 +50,10 @@ pub enum Command {
     Builds(BuildsArgs),
     /// Describes this machine as a run records it, with warnings
     Host(HostArgs),
+    /// Prints the script by which a shell completes commands and options
+    Completions(CompletionsArgs),
+    /// Prints the manual page, or writes one for each command into a directory
+    Man(ManArgs),
     /// The process of one cell, which `run` starts
     #[command(hide = true)]
     Cell(CellArgs),
@@ -539,6 +543,30 @@ pub struct HostArgs {
     /// The directory for databases
     #[arg(default_value = ".")]
     pub directory: PathBuf,
+}
+
+/// Arguments of `completions`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assay completions bash > ~/.local/share/bash-completion/completions/assay
+  assay completions fish > ~/.config/fish/completions/assay.fish
+  assay completions zsh > ~/.zfunc/_assay   # a directory of $fpath")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assay man | man -l -
+  assay man ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// The directory for `assay.1`, `assay-run.1` and so on, which must exist
+    pub directory: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => commands::host::host(&args),
+        Command::Completions(args) => commands::install::completions(&args),
+        Command::Man(args) => commands::install::man(&args),
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),
     }

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod export;
 pub mod host;
+pub mod install;
 pub mod report;
 pub mod show;
 pub mod versus;

@@ -23,6 +23,7 @@ mod faults;
 mod fetch;
 mod foreign_server;
 mod full_disk;
+mod install;
 mod live;
 mod place;
 mod prepared_tables;

@@ -1,0 +1,37 @@
+//! `assay completions` and `assay man`: what a package of assay installs beside the binary.
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::cli::{Cli, CompletionsArgs, ManArgs};
+use crate::outcome::Exit;
+use crate::output::print;
+
+/// Prints a shell's script.
+pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+    let all = Cli::command();
+    // The scripts would offer hidden commands too.
+    let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
+    let mut shown = clap::Command::new("assay")
+        .disable_help_subcommand(true)
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommands(shown.cloned());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut shown, "assay", &mut script);
+    print(&String::from_utf8(script)?)?;
+    Ok(Exit::Ok)
+}
+
+/// Prints the manual page of assay, or writes those of all its commands.
+pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+    let command = Cli::command();
+    if let Some(directory) = &args.directory {
+        let cannot = || format!("cannot write manual pages into `{}`", directory.display());
+        clap_mangen::generate_to(command, directory).with_context(cannot)?;
+        return Ok(Exit::Ok);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    print(&String::from_utf8(page)?)?;
+    Ok(Exit::Ok)
+}
