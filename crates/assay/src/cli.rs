@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use analysis::THROUGHPUT;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use words::{METRICS, Metric};
+use words::METRICS;
 
 /// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
@@ -268,6 +268,9 @@ pub struct CompareArgs {
     /// and `?` lists them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,
+    /// Also shows the verdicts of this metric, such as `p99` or `fsyncs_per_commit`. May be repeated
+    #[arg(long = "metric", value_name = "NAME", value_parser = metric_named)]
+    pub metrics: Vec<&'static str>,
     /// Sets the exit code for use in CI: see below
     #[arg(long)]
     pub gate: bool,
@@ -301,6 +304,7 @@ impl CompareArgs {
             bases: Vec::new(),
             by_run: false,
             by: Vec::new(),
+            metrics: Vec::new(),
             gate: false,
             thresholds: Vec::new(),
             effect: EFFECT,
@@ -352,16 +356,7 @@ impl std::str::FromStr for Threshold {
             Some((metric, percent)) => (Some(metric), percent),
             None => (None, text),
         };
-        let known = |metric: &str| metric == THROUGHPUT || Metric::named(metric).is_some();
-        if let Some(metric) = metric.filter(|metric| !known(metric)) {
-            let alike = |name: &&str| strsim::normalized_damerau_levenshtein(metric, name);
-            let names = METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
-            let nearest = names.max_by(|a, b| alike(a).total_cmp(&alike(b)));
-            return Err(format!(
-                "unknown metric `{metric}`; did you mean `{}`? docs/metrics.md lists them",
-                nearest.unwrap_or(THROUGHPUT)
-            ));
-        }
+        let metric = metric.map(metric_named).transpose()?;
         let percent = percent_of(percent)?;
         if percent < 0.0 {
             return Err("a threshold can't be below 0".into());
@@ -371,6 +366,19 @@ impl std::str::FromStr for Threshold {
             percent,
         })
     }
+}
+
+/// Returns a metric by the name that it has in [`METRICS`].
+fn metric_named(text: &str) -> Result<&'static str, String> {
+    let names = || METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
+    let alike = |name: &&str| strsim::normalized_damerau_levenshtein(text, name);
+    names().find(|name| *name == text).ok_or_else(|| {
+        let nearest = names().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+        format!(
+            "unknown metric `{text}`; did you mean `{}`? docs/metrics.md lists them",
+            nearest.unwrap_or(THROUGHPUT)
+        )
+    })
 }
 
 fn percent_of(text: &str) -> Result<f64, String> {

@@ -26,7 +26,7 @@ pub use noise::noise_floor;
 pub use relative::ratio_with_bounds;
 pub(crate) use relative::{ratio_cell, tone};
 pub use verdicts::{compared_csv, verdict_table};
-pub(crate) use words::{method, percent, unfinished};
+pub(crate) use words::{Method, method, percent, unfinished};
 
 /// One of the runs that are compared.
 #[derive(Clone, Debug)]
@@ -111,9 +111,10 @@ pub(crate) fn is_repeated(compared: &Compared) -> bool {
 }
 
 /// Writes how a comparison was made and what its verdicts mean.
-pub(crate) fn write_method(out: &mut Text, compared: &Compared) {
+pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
+    let made = made.into();
     out.gap();
-    for line in unfinished(compared).into_iter().chain(method(compared)) {
+    for line in unfinished(&made).into_iter().chain(method(&made)) {
         out.line(&line);
     }
 }

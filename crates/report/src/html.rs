@@ -194,7 +194,8 @@ fn summary(matrix: &Matrix<'_>, comparison: &Comparison<'_>, sources: &[Source])
                     (tables(compared::costs(comparison)))
                 }))
                 (folded("how targets were compared", markup! {
-                    @for text in compared::unfinished(compared).into_iter().chain(compared::method(compared)) {
+                    @let made = compared::Method::from(compared);
+                    @for text in compared::unfinished(&made).into_iter().chain(compared::method(&made)) {
                         p { (marked(&text)) }
                     }
                 }))

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::estimate::Estimate;
-use super::metric::{VERDICT_METRICS, families, family_of};
+use super::metric::{families, family_of};
 use super::samples::{Place, Samples, Side, deviations};
 use super::verdict::{HIDDEN_DRIFT, UndecidedRow, decide, draft, notes_of_repeats, unfinished};
 use super::{CompareOptions, ComparedStep, Interval, Pairing, Verdict};
@@ -20,6 +20,8 @@ pub struct Effects {
     /// One for each step, metric, factor and level but the base's: by variant and clients, then factor, then level, then step,
     /// then metric.
     pub rows: Vec<Effect>,
+    /// What effects are looked for on: [`super::VERDICT_METRICS`] and those that were asked for.
+    pub metrics: Vec<&'static str>,
     /// The least relative change that matters.
     pub effect: f64,
     /// The rate of errors over all effects of a family, as in [`super::Compared`].
@@ -87,6 +89,7 @@ struct UndecidedEffect {
 /// Computes the effects of factors, each of which has a target for each level in each of its combinations.
 pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions) -> Effects {
     let samples = Samples::new(figures);
+    let metrics = options.all_metrics(&[]);
     let mut drafts = Vec::new();
     for group in samples.groups() {
         for (index, factor) in factors.iter().enumerate() {
@@ -94,9 +97,9 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
                 for step in samples.steps() {
                     let place = Place { step, ..group };
                     let of = (index, factor, level);
-                    let made = VERDICT_METRICS
+                    let made = metrics
                         .iter()
-                        .filter_map(|(metric, _)| drafted(&samples, place, of, metric, options));
+                        .filter_map(|metric| drafted(&samples, place, of, metric, options));
                     drafts.extend(made);
                 }
             }
@@ -119,6 +122,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     });
     Effects {
         rows: rows.collect(),
+        metrics,
         factors,
         effect: options.effect,
         error_rate: options.error_rate,

@@ -22,6 +22,8 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
+use crate::order::distinct;
+
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
@@ -47,6 +49,17 @@ pub struct CompareOptions {
     pub seed: u64,
     /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`words::METRICS`].
     pub metrics: Vec<&'static str>,
+    /// Metrics to compare as well, and to show with their verdicts.
+    pub asked: Vec<&'static str>,
+}
+
+impl CompareOptions {
+    /// Returns [`VERDICT_METRICS`], then `others` and those that were asked for, each once.
+    fn all_metrics<'a>(&'a self, others: &'a [&'static str]) -> Vec<&'static str> {
+        let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
+        let others = others.iter().chain(&self.asked).copied();
+        distinct(verdicts.chain(others))
+    }
 }
 
 impl Default for CompareOptions {
@@ -58,6 +71,7 @@ impl Default for CompareOptions {
             resamples: 1999,
             seed: 1,
             metrics: vec!["cpupq"],
+            asked: Vec::new(),
         }
     }
 }
@@ -72,6 +86,8 @@ pub struct Compared {
     /// The rate of errors over all comparisons of a family: each of [`VERDICT_METRICS`] is one, all other metrics together
     /// are another.
     pub error_rate: f64,
+    /// Metrics beside [`VERDICT_METRICS`] whose verdicts are to be shown.
+    pub asked: Vec<&'static str>,
     /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
     /// the order of the figures.
     pub rows: Vec<ComparedStep>,

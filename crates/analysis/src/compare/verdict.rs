@@ -5,9 +5,7 @@ use record::{CellKey, Status};
 use super::drift;
 use super::estimate::Estimate;
 use super::family;
-use super::metric::{
-    THROUGHPUT, VERDICT_METRICS, families, family_of, has_verdict, more_is_better,
-};
+use super::metric::{THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
@@ -25,9 +23,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let mut drafts = Vec::new();
     for (place, target) in samples.comparisons(&options.base) {
-        let others = options.metrics.iter().copied();
-        let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-        for metric in verdicts.chain(others.filter(|metric| !has_verdict(metric))) {
+        for metric in options.all_metrics(&options.metrics) {
             drafts.extend(draft(
                 &samples,
                 place,
@@ -56,6 +52,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         base: options.base.clone(),
         effect: options.effect,
         error_rate: options.error_rate,
+        asked: options.asked.clone(),
         comparison_count: families[0].1.count,
         rows,
         unfinished: unfinished(figures),

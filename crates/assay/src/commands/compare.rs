@@ -7,16 +7,19 @@ mod groups;
 use std::path::PathBuf;
 
 use analysis::compat::{self, Recorded};
-use analysis::{CompareOptions, Compared, Figures, Series};
+use analysis::{CompareOptions, Compared, Figures, Series, THROUGHPUT};
 use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
-use words::Metric;
+use words::{METRICS, Metric};
 
 use self::groups::Part;
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError, most_alike_first};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
+
+/// The nearest metrics that a refusal names.
+const METRICS_NAMED_MAX: usize = 10;
 
 /// Runs that are compared.
 struct Runs {
@@ -54,15 +57,16 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         let help = "give it once for each base";
         return Err(UsageError::new("`--gate` judges by one base", Some(help.into())).into());
     }
+    let compared = |Part { run, figures }: &Part| judged(args, run, figures, notes.clone());
+    let compared: Vec<Compared> = parts.iter().map(compared).collect();
     let mut printed = Vec::new();
-    for Part { run, figures } in &parts {
-        let compared = judged(args, run, figures, notes.clone());
-        let findings = analysis::explain(figures, &compared);
+    for (Part { run, figures }, compared) in parts.iter().zip(&compared) {
+        let findings = analysis::explain(figures, compared);
         let comparison = Comparison {
             run,
             runs: &sources,
             figures,
-            compared: &compared,
+            compared,
             findings: &findings,
         };
         printed.push(match args.format {
@@ -71,13 +75,12 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
             Format::Csv => Printed::Lines(report::compared_csv(&comparison)),
             Format::Json => Printed::Json(report::compared_json(&comparison)),
         });
-        if args.gate {
-            print(&together_printed(printed)?)?;
-            let lines = lines(&runs.recorded, args.by_run);
-            return Ok(gate::judge(args, &runs, figures, &compared, &lines));
-        }
     }
     print(&together_printed(printed)?)?;
+    if let ([Part { figures, .. }], [compared], true) = (&*parts, &*compared, args.gate) {
+        let lines = lines(&runs.recorded, args.by_run);
+        return Ok(gate::judge(args, &runs, figures, compared, &lines));
+    }
     let exits = parts.iter().map(|part| exit_of_reading(&part.figures));
     Ok(exits.max().unwrap_or(Exit::Ok))
 }
@@ -167,6 +170,7 @@ fn prepare(
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
+    check_metrics(&figures, &args.metrics)?;
     let shown = if args.by_run {
         compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
     } else {
@@ -178,6 +182,26 @@ fn prepare(
         figures,
         notes,
     })
+}
+
+/// Refuses a metric that no step has.
+fn check_metrics(figures: &Figures, wanted: &[&'static str]) -> Result<(), UsageError> {
+    let has = |name: &str| figures.rows.iter().any(|row| row.metric(name).is_some());
+    let mut wanted = wanted.iter().filter(|name| **name != THROUGHPUT);
+    let Some(lacking) = wanted.find(|name| !has(name)) else {
+        return Ok(());
+    };
+    let mut there: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    there.retain(|name| has(name));
+    most_alike_first(&mut there, lacking, |name| name);
+    there.truncate(METRICS_NAMED_MAX);
+    Err(UsageError::new(
+        format!("no step that is compared has the metric `{lacking}`"),
+        Some(format!(
+            "metrics here, the nearest first: {}",
+            there.join(", ")
+        )),
+    ))
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
@@ -252,6 +276,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
         effect: args.effect / 100.0,
         error_rate: args.error_rate / 100.0,
         metrics,
+        asked: args.metrics.clone(),
         ..CompareOptions::default()
     }
 }

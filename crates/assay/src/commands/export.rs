@@ -14,7 +14,7 @@ use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
 use crate::outcome::{Exit, UsageError};
 use crate::output::{complain, print};
-use crate::runs::PutAside;
+use crate::runs::{PutAside, exit_of_reading};
 
 type Sink = Box<dyn Write + Send>;
 
@@ -150,7 +150,9 @@ impl Asked {
 
     /// Reads what these tables are made of.
     fn figures(&self, tables: &[ExportTable]) -> anyhow::Result<Figures> {
-        let rows = match tables.iter().any(|table| *table != ExportTable::Seconds) {
+        let of_rows = [ExportTable::Steps, ExportTable::Metrics];
+        let takes_rows = tables.iter().any(|table| of_rows.contains(table));
+        let rows = match takes_rows {
             true => self.rows()?,
             false => Vec::new(),
         };
@@ -161,10 +163,13 @@ impl Asked {
             compare::answer(&self.directories, &recorded, &usual)
         };
         let is_asked = tables.contains(&ExportTable::Verdicts);
-        Ok(Figures {
-            rows,
-            answer: is_asked.then(compare).transpose()?,
-        })
+        let answer = is_asked.then(compare).transpose()?;
+        // What is read for rows has said it.
+        if let Some(answer) = answer.as_ref().filter(|_| !takes_rows) {
+            let is_damaged = exit_of_reading(&answer.figures) != Exit::Ok;
+            self.saw_damage.set(self.saw_damage.get() || is_damaged);
+        }
+        Ok(Figures { rows, answer })
     }
 
     /// Writes a table into a sink: all of it, or what is about one engine.

@@ -509,6 +509,19 @@ fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
     assert_eq!(rows[0]["pairing"], "paired");
     assert_eq!(rows[0]["values"].as_array().unwrap().len(), 2);
 
+    let with_metric = |metric: &str| {
+        let args = [&run, "--by", "synchronous", "--metric", metric];
+        compared(&place, &[&args[..], &base].concat())
+    };
+    with_metric("maxop")
+        .expect_code(0)
+        .expect_in_stdout(&["Effects on maxop", "maxop: longest response"]);
+    for (metric, says) in [
+        ("cpupqq", "did you mean `cpupq`?"),
+        ("lsm_sz", "no step that is compared has the metric `lsm_sz`"),
+    ] {
+        with_metric(metric).expect_code(2).expect_in_stderr(&[says]);
+    }
     let unknown = by(&["synchronus"], "table").expect_code(2);
     unknown.expect_in_stderr(&[
         "unknown factor `synchronus`",

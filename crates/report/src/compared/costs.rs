@@ -110,7 +110,7 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
     (heads, ratios)
 }
 
-fn decimals(metric: &str) -> Decimals {
+pub(super) fn decimals(metric: &str) -> Decimals {
     Metric::named(metric).map_or(Decimals::Rate, |metric| metric.decimals)
 }
 

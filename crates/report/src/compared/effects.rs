@@ -1,19 +1,21 @@
 //! Effects of factors: for each factor, what each of its levels does in each step, and by how much that differs between the
 //! combinations of the other factors.
 
+use std::collections::BTreeMap;
+
 use analysis::{
-    Compared, ComparedStep, Deviation, Effect, Effects, Factor, Factors, Figures, Interval,
-    THROUGHPUT, VERDICT_METRICS, counted, distinct, metric_label,
+    CombinationEffect, ComparedStep, Deviation, Effect, Effects, Factor, Factors, Figures, Row,
+    THROUGHPUT, counted, distinct, metric_label,
 };
 use maud::{Markup, html as markup};
 use record::{CellKey, Run};
 use serde_json::{Value as Json, json};
 
-use super::board::{mean_of, remarks};
+use super::board::remarks;
 use super::json::{interval_json, row_json};
 use super::relative::ratio_cell;
-use super::verdicts::{each, pairing, percent, unit_of, written};
-use super::{ComparedRun, words, write_method};
+use super::verdicts::{LineContext, written};
+use super::{ComparedRun, verdicts, words, write_method};
 use crate::export::{Line as CsvLine, Value, fixed};
 use crate::grid::{ACROSS_MAX, Grid, Named};
 use crate::html::table as html_table;
@@ -90,7 +92,7 @@ pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
                     }
                 }
                 p.note { (how(effects)) }
-                @for text in words::method(&as_compared(effects)) { p.note { (crate::html::marked(&text)) } }
+                @for text in words::method(&effects.into()) { p.note { (crate::html::marked(&text)) } }
             }
         }
     }
@@ -113,7 +115,7 @@ fn write(out: &mut Text, shown: &FactorEffects<'_>) {
         out.wrapped("  ", &described(factor));
     }
     out.line(how(effects));
-    write_method(out, &as_compared(effects));
+    write_method(out, effects);
     out.tables(tables(shown));
 }
 
@@ -147,18 +149,6 @@ fn how(effects: &Effects) -> &'static str {
 
 fn has_combinations(effects: &Effects) -> bool {
     effects.rows.iter().any(|row| row.combinations.len() > 1)
-}
-
-/// The effects as comparisons, for what is said of these.
-fn as_compared(effects: &Effects) -> Compared {
-    Compared {
-        effect: effects.effect,
-        error_rate: effects.error_rate,
-        rows: effects.rows.iter().map(|it| it.compared.clone()).collect(),
-        unfinished: effects.unfinished.clone(),
-        notes: effects.notes.clone(),
-        ..Compared::default()
-    }
 }
 
 /// One change of a factor with so many clients and a variant: over all combinations, or in one of them.
@@ -221,7 +211,7 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>>
 fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
     let mut tables = Vec::new();
-    for (metric, _) in VERDICT_METRICS {
+    for metric in &shown.effects.metrics {
         for in_each in [false, true] {
             let lines = lines(shown.effects, metric, in_each);
             let grids = grids(&matrix, &lines, in_each).into_iter();
@@ -299,7 +289,11 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
         let Some((row, differs)) = line.of(step.name) else {
             return Cell::not_run();
         };
-        let mut cell = ratio_cell(row);
+        // A mean over combinations of which one is zero says nothing.
+        let mut cell = match row.ratio {
+            None if !in_each && has_combinations(effects) => Cell::not_applicable(),
+            _ => ratio_cell(row),
+        };
         if differs {
             cell.mark.push_str(DIFFERS);
         }
@@ -311,16 +305,11 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
         }
         cell
     });
-    let label = metric_label(metric);
-    let name = grid
-        .name
-        .as_ref()
-        .map_or(String::new(), |name| format!("{name}: "));
-    table.title = match in_each {
-        true => ::words::capitalized(&format!(
-            "{name}{label} by combination of the other factors"
-        )),
-        false => ::words::capitalized(&format!("{name}effects on {label}")),
+    let subject = words::subject(grid.name.as_deref(), metric);
+    table.title = match (in_each, &grid.name) {
+        (true, _) => format!("{subject} by combination of the other factors"),
+        (false, Some(name)) => format!("{name}: effects on {}", metric_label(metric)),
+        (false, None) => format!("Effects on {}", metric_label(metric)),
     };
     let marked = rows.iter().any(|(_, differs)| *differs);
     let meaning = match in_each {
@@ -330,6 +319,7 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
     table
         .notes
         .extend(marked.then(|| format!("`{DIFFERS}` {meaning}")));
+    table.notes.extend(words::meaning(metric));
     if !in_each {
         table
             .notes
@@ -381,87 +371,69 @@ impl Line<'_> {
     }
 }
 
-/// One line per effect, in which column `combination` is empty, and one for each of its combinations. Every digit is there.
+/// Returns the lines of verdicts with what they are effects of: one for each effect, and one for each of its combinations. Every
+/// digit is there.
 pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
     let effects = shown.effects;
+    let runs: Vec<&Run> = shown.runs.iter().map(|it| it.run).collect();
+    let measured = shown.figures.rows.iter();
+    let measured: BTreeMap<&str, &Row> = measured.map(|row| (row.step.as_str(), row)).collect();
     let mut lines = Vec::new();
     for effect in &effects.rows {
-        lines.push(line(effects, effect, None));
-        for (index, _) in effect.combinations.iter().enumerate() {
-            lines.push(line(effects, effect, Some(index)));
+        let factor = &effects.factors[effect.factor];
+        let about = LineContext {
+            runs: &runs,
+            engine: Some(&factor.engine),
+            of: measured.get(effect.compared.step.as_str()).copied(),
+            effect: effects.effect,
+            ..LineContext::default()
+        };
+        let combinations = effect.combinations.iter().map(Some);
+        for combination in std::iter::once(None).chain(combinations) {
+            lines.push(csv_line(about, factor, effect, combination));
         }
     }
-    let nothing = Effects {
-        factors: vec![Factor {
-            levels: vec![String::new(); 2],
-            ..Factor::default()
-        }],
-        ..Effects::default()
+    let factor = Factor {
+        levels: vec![String::new()],
+        ..Factor::default()
     };
-    let like = Effect {
-        level: 1,
-        ..Effect::default()
-    };
-    written(&line(&nothing, &like, None), &lines)
+    let like = csv_line(LineContext::default(), &factor, &Effect::default(), None);
+    written(&like, &lines)
 }
 
-fn line(effects: &Effects, effect: &Effect, combination: Option<usize>) -> CsvLine {
-    let factor = &effects.factors[effect.factor];
-    let combination = combination.map(|index| &effect.combinations[index]);
-    let row = combination.map_or(&effect.compared, |it| &it.compared);
+fn csv_line(
+    about: LineContext<'_>,
+    factor: &Factor,
+    effect: &Effect,
+    combination: Option<&CombinationEffect>,
+) -> CsvLine {
     let of = combination.map(|it| &factor.combinations[it.index]);
-    let target = |level: usize| Value::Text(of.and_then(|it| it.targets.get(level)?.clone()));
+    let target = |level: usize| of?.targets.get(level)?.as_deref();
+    let about = LineContext {
+        targets: target(0)
+            .zip(target(effect.level))
+            .map(|(base, target)| [base, target]),
+        ..about
+    };
+    let row = combination.map_or(&effect.compared, |it| &it.compared);
     let deviation = combination.and_then(|it| it.deviation);
-    let bound = |of: fn(Interval) -> f64| Value::number(row.interval.map(of));
     let deviation_of = |of: fn(Deviation) -> f64| Value::number(deviation.map(of));
-    fixed([
-        ("engine", Value::text(&factor.engine)),
+    let differs = match combination {
+        Some(_) => deviation.is_some_and(|it| it.is_shown),
+        None => effect.differs(),
+    };
+    let mut line = verdicts::line(about, row);
+    line.extend(fixed([
         ("factor", Value::text(&factor.name)),
         ("base_level", Value::text(&factor.levels[0])),
         ("level", Value::text(&factor.levels[effect.level])),
         ("combination", Value::Text(of.map(|it| it.others.clone()))),
-        ("base_target", target(0)),
-        ("target", target(effect.level)),
-        ("workload", Value::text(&row.workload)),
-        ("variant", Value::Text(row.cell.variant.clone())),
-        ("clients", Value::count(row.cell.clients)),
-        ("group", Value::Text(row.group.clone())),
-        ("step", Value::text(&row.step)),
-        ("metric", Value::text(&row.metric)),
-        ("unit", Value::text(unit_of(&row.metric))),
-        ("more_is_better", Value::Boolean(Some(row.more_is_better))),
-        ("base_mean", Value::number(mean_of(&row.base_values))),
-        ("level_mean", Value::number(mean_of(&row.values))),
-        ("ratio", Value::number(row.ratio)),
-        ("ratio_low", bound(|it| it.low)),
-        ("ratio_high", bound(|it| it.high)),
-        (
-            "confidence_pct",
-            percent(row.interval.map(|it| it.confidence)),
-        ),
-        ("verdict", Value::text(row.verdict.to_string())),
-        ("p_value", Value::number(row.p_value)),
-        ("spread_pct", percent(row.spread)),
-        ("pairing", Value::text(pairing(row.pairing))),
-        (
-            "base_repeat_count",
-            Value::count(row.base_values.len() as u64),
-        ),
-        ("level_repeat_count", Value::count(row.values.len() as u64)),
-        ("base_values", each(&row.base_values)),
-        ("level_values", each(&row.values)),
         ("deviation", deviation_of(|it| it.ratio)),
         ("deviation_low", deviation_of(|it| it.interval.low)),
         ("deviation_high", deviation_of(|it| it.interval.high)),
-        (
-            "differs",
-            Value::Boolean(Some(deviation.map_or_else(
-                || combination.is_none() && effect.differs(),
-                |it| it.is_shown,
-            ))),
-        ),
-        ("reasons", Value::text(row.reasons.join("; "))),
-    ])
+        ("differs", Value::Boolean(Some(differs))),
+    ]));
+    line
 }
 
 /// `{"effects": {...}}`: what its keys mean is in `docs/compare.md`.

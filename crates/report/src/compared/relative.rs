@@ -1,9 +1,10 @@
 //! Throughput, and what else has verdicts of its own, relative to the base: each ratio with its interval, and the verdict as a
 //! mark and a colour.
 
-use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, metric_label};
+use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
 
-use super::board::{Board, Folded, remarks};
+use super::board::{Board, Folded, mean_of, remarks};
+use super::costs::decimals;
 use super::words;
 use crate::grid::Grid;
 use crate::matrix::StepHead;
@@ -16,11 +17,13 @@ pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
     tables_of(board, THROUGHPUT)
 }
 
-/// The tables of every other metric that has verdicts and values.
+/// The tables of every other metric that has verdicts and values, and of those that were asked for.
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
     let others = board.metrics();
     let metrics = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-    metrics
+    let asked = board.comparison.compared.asked.iter().copied();
+    distinct(metrics.chain(asked))
+        .into_iter()
         .filter(|metric| others.contains(metric))
         .flat_map(|metric| tables_of(board, metric))
         .collect()
@@ -46,16 +49,13 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &Folded>) -> Table {
     let mut table = grid.table(&id, |line, step| {
         cell(board, metric, (line, grid.across), step, &mut reasons)
     });
-    let label = metric_label(metric);
-    let of = match &grid.name {
-        Some(name) => format!("{name}: {label}"),
-        None => ::words::capitalized(label),
-    };
-    table.title = format!("{of} relative to {}", board.base);
+    let subject = words::subject(grid.name.as_deref(), metric);
+    table.title = format!("{subject} relative to {}", board.base);
     let rows = grid.steps.iter().flat_map(|step| {
         let lines = grid.lines.iter();
         lines.filter_map(|named| board.row(named.line, step.name, metric))
     });
+    table.notes.extend(words::meaning(metric));
     table.notes.extend(words::detectable(rows));
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
@@ -96,12 +96,18 @@ fn cell(
     cell
 }
 
-/// A ratio with its interval and what it is worth.
+/// A ratio with its interval and what it is worth; the values where they have none, since one is zero.
 pub(crate) fn ratio_cell(row: &ComparedStep) -> Cell {
     let Some(ratio) = row.ratio else {
-        return match row.verdict {
-            Verdict::Invalid => not_compared(),
-            _ => Cell::not_applicable(),
+        let values = mean_of(&row.base_values).zip(mean_of(&row.values));
+        return match (row.verdict, values) {
+            (Verdict::Invalid, _) => not_compared(),
+            (_, None) => Cell::not_applicable(),
+            (_, Some((base, value))) => {
+                let decimals = decimals(&row.metric).of([base, value]);
+                let [base, value] = [base, value].map(|value| fixed(value, decimals));
+                Cell::toned(format!("{base} -> {value}"), Tone::Absent)
+            }
         };
     };
     Cell::toned(ratio_with_bounds(ratio, row.interval), tone(row))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::{Compared, ComparedStep, Pairing, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
+use analysis::{ComparedStep, Pairing, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
 use record::{Run, Status};
 use words::Metric;
 
@@ -14,22 +14,33 @@ use crate::matrix::StepHead;
 use crate::metrics::unit;
 use crate::operations;
 
-/// The line of a comparison: columns, and what stands in them. `of` is any repeat of the target's step.
-fn line(
-    (runs, compared): (&[&Run], &Compared),
-    (row, of, engine): (&ComparedStep, Option<&Row>, Option<&str>),
-) -> Line {
+/// What a line is about beside its comparison.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LineContext<'a> {
+    pub runs: &'a [&'a Run],
+    /// The base and the target; `None` where several are compared together.
+    pub targets: Option<[&'a str; 2]>,
+    pub engine: Option<&'a str>,
+    /// Any repeat of the step.
+    pub of: Option<&'a Row>,
+    /// The least change that matters.
+    pub effect: f64,
+}
+
+/// Returns the line of a comparison: columns, and what stands in them.
+pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
     let interval = row.interval;
     let metric = Metric::named(&row.metric).map_or(row.metric.as_str(), |metric| metric.column);
-    let unit = match of {
+    let unit = match about.of {
         Some(of) if row.metric == THROUGHPUT => operations::unit(StepHead::of(of)),
         _ => unit_of(&row.metric).to_owned(),
     };
-    let mut line = of_runs("run_ids", runs);
+    let target = |which: usize| Value::Text(about.targets.map(|names| names[which].to_owned()));
+    let mut line = of_runs("run_ids", about.runs);
     line.extend(fixed([
-        ("base", Value::text(&compared.base)),
-        ("target", Value::text(&row.cell.target)),
-        ("engine", Value::text(engine.unwrap_or_default())),
+        ("base", target(0)),
+        ("target", target(1)),
+        ("engine", Value::text(about.engine.unwrap_or_default())),
         ("workload", Value::text(&row.workload)),
         ("variant", Value::Text(row.cell.variant.clone())),
         ("clients", Value::count(row.cell.clients)),
@@ -44,7 +55,7 @@ fn line(
         ("ratio_low", Value::number(interval.map(|it| it.low))),
         ("ratio_high", Value::number(interval.map(|it| it.high))),
         ("confidence_pct", percent(interval.map(|it| it.confidence))),
-        ("effect_pct", percent(Some(compared.effect))),
+        ("effect_pct", percent(Some(about.effect))),
         ("verdict", Value::text(row.verdict.to_string())),
         ("p_value", Value::number(row.p_value)),
         ("spread_pct", percent(row.spread)),
@@ -66,11 +77,11 @@ fn line(
     line
 }
 
-pub(super) fn percent(share: Option<f64>) -> Value {
+fn percent(share: Option<f64>) -> Value {
     Value::number(share.map(|share| share * 100.0))
 }
 
-pub(super) fn each(samples: &[Sample]) -> Value {
+fn each(samples: &[Sample]) -> Value {
     let values = samples.iter().map(|sample| sample.value.to_string());
     Value::text(values.collect::<Vec<_>>().join(" "))
 }
@@ -101,8 +112,7 @@ pub fn verdict_table<W: Write + Send>(
         .iter()
         .map(|cells| without_steps(comparison, cells))
         .collect();
-    let about = (runs.as_slice(), comparison.compared);
-    let like = line(about, (&ComparedStep::default(), None, None));
+    let like = line(LineContext::default(), &ComparedStep::default());
     let mut sheet = Sheet::new(form, "verdicts", &like, &runs, sink)?;
     for row in comparison.compared.rows.iter().chain(&never_measured) {
         let of = measured
@@ -115,7 +125,14 @@ pub fn verdict_table<W: Write + Send>(
         };
         let is_of = of.map(|of| of.engine.as_str()).or_else(planned);
         if engine.is_none() || engine == is_of {
-            sheet.push(&line(about, (row, of, is_of)))?;
+            let about = LineContext {
+                runs: &runs,
+                targets: Some([&comparison.compared.base, &row.cell.target]),
+                engine: is_of,
+                of,
+                effect: comparison.compared.effect,
+            };
+            sheet.push(&line(about, row))?;
         }
     }
     sheet.finish()

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ::words::capitalized;
-use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted};
+use ::words::{Metric, capitalized};
+use analysis::{
+    Compared, ComparedStep, Effects, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted,
+    metric_label,
+};
 
 use super::ComparedRun;
 use super::board::Board;
@@ -45,9 +48,42 @@ pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = Stri
         })
 }
 
-/// How it was made, a paragraph each.
-pub(crate) fn method(compared: &Compared) -> Vec<String> {
-    let rows = || compared.rows.iter().filter(|row| is_compared(row));
+/// Comparisons, and what is told of how they were made.
+pub(crate) struct Method<'a> {
+    rows: Vec<&'a ComparedStep>,
+    effect: f64,
+    error_rate: f64,
+    unfinished: Option<&'a str>,
+    notes: &'a [String],
+}
+
+impl<'a> From<&'a Compared> for Method<'a> {
+    fn from(compared: &'a Compared) -> Self {
+        Self {
+            rows: compared.rows.iter().collect(),
+            effect: compared.effect,
+            error_rate: compared.error_rate,
+            unfinished: compared.unfinished.as_deref(),
+            notes: &compared.notes,
+        }
+    }
+}
+
+impl<'a> From<&'a Effects> for Method<'a> {
+    fn from(effects: &'a Effects) -> Self {
+        Self {
+            rows: effects.rows.iter().map(|it| &it.compared).collect(),
+            effect: effects.effect,
+            error_rate: effects.error_rate,
+            unfinished: effects.unfinished.as_deref(),
+            notes: &effects.notes,
+        }
+    }
+}
+
+/// How they were made, a paragraph each.
+pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
+    let rows = || made.rows.iter().filter(|row| is_compared(row));
     let mut forms: BTreeMap<(u8, usize, usize), usize> = BTreeMap::new();
     for row in rows() {
         let pairing = match row.pairing {
@@ -80,11 +116,11 @@ pub(crate) fn method(compared: &Compared) -> Vec<String> {
         texts.push(format!(
             "Beside a ratio is the interval in which it is. Of what is called faster or slower, at most {} is expected to \
              be no change. No change shown means that the interval is within {} of 1.",
-            percent(compared.error_rate),
-            percent(compared.effect),
+            percent(made.error_rate),
+            percent(made.effect),
         ));
     }
-    texts.extend(compared.notes.iter().map(|note| sentence(note)));
+    texts.extend(made.notes.iter().map(|note| sentence(note)));
     if rows().any(|row| row.pairing == Pairing::Single) {
         texts.push("Measured once: no interval, so a difference may be noise.".to_string());
     }
@@ -92,8 +128,8 @@ pub(crate) fn method(compared: &Compared) -> Vec<String> {
 }
 
 /// Returns the note that cells are missing, which stands above everything else; `None`: none are.
-pub(crate) fn unfinished(compared: &Compared) -> Option<String> {
-    compared.unfinished.as_deref().map(sentence)
+pub(crate) fn unfinished(made: &Method<'_>) -> Option<String> {
+    made.unfinished.map(sentence)
 }
 
 /// A remark as a sentence.
@@ -139,6 +175,22 @@ pub(crate) fn percent(share: f64) -> String {
 /// Whether there is anything on both sides, of throughput.
 fn is_compared(row: &ComparedStep) -> bool {
     row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
+}
+
+/// Returns what a table is of, of a group of steps or of all. Names of metrics stay as they are.
+pub(super) fn subject(group: Option<&str>, metric: &str) -> String {
+    let label = metric_label(metric);
+    match group {
+        Some(group) => format!("{group}: {label}"),
+        None if Metric::named(label).is_some() => label.to_string(),
+        None => capitalized(label),
+    }
+}
+
+/// Returns what a metric's name stands for, where neither it nor what it is called says so.
+pub(super) fn meaning(metric: &str) -> Option<String> {
+    let known = Metric::named(metric).filter(|_| metric_label(metric) == metric)?;
+    (!known.meaning.is_empty()).then(|| format!("{metric}: {}", known.meaning))
 }
 
 /// Changes from which on it says nothing how large they are.

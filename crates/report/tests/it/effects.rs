@@ -47,7 +47,11 @@ fn figures() -> Figures {
                     status: Status::Complete,
                     valid: true,
                     seconds: 60.0,
-                    metrics: BTreeMap::from([("qps", Some(rate))]),
+                    metrics: BTreeMap::from([
+                        ("qps", Some(rate)),
+                        ("p99", Some(rate * 0.9)),
+                        ("fsyncs_per_commit", Some(f64::from(u8::from(sync == "on")))),
+                    ]),
                     ..Row::default()
                 });
             }
@@ -119,6 +123,31 @@ fn each_change_is_a_line_with_its_combinations_below() {
 }
 
 #[test]
+fn a_metric_that_is_asked_for_has_tables_of_its_own_and_values_where_there_is_no_ratio() {
+    let (run, figures) = (run(), figures());
+    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
+    let options = CompareOptions {
+        asked: vec!["p99", "fsyncs_per_commit"],
+        ..CompareOptions::default()
+    };
+    let effects = effects(&figures, found.factors, &options);
+    let text = effects_markdown(&FactorEffects {
+        run: &run,
+        runs: &[],
+        figures: &figures,
+        effects: &effects,
+    });
+    for expected in [
+        "### Effects on p99",
+        "### p99 by combination of the other factors",
+        "p99: rate met in 99% of the seconds",
+        "full\\_page\\_writes=on | 1.000 -\\> 0.000\\[a\\]",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
+#[test]
 fn markdown_has_the_same_tables() {
     let text = shown(effects_markdown);
     let expected = [
@@ -142,8 +171,16 @@ fn csv_has_a_line_for_each_effect_and_for_each_of_its_combinations() {
         combinations[..3],
         ["", "full_page_writes=on", "full_page_writes=off"]
     );
-    assert_eq!(of("base_target")[..2], ["", "pg.sync1_fpi1"]);
-    assert_eq!(of("target")[2], "pg.sync0_fpi0");
+    assert_eq!(of("base")[..2], ["", "pg.sync1_fpi1"]);
+    assert_eq!(of("target")[..3], ["", "pg.sync0_fpi1", "pg.sync0_fpi0"]);
+    assert_eq!(of("unit")[0], "queries/s");
+    // The columns of verdicts come first.
+    let head = csv.lines().next().unwrap();
+    assert!(head.starts_with("run_ids,"), "{head}");
+    assert!(
+        head.contains("reasons,factor,base_level,level,combination,deviation,"),
+        "{head}"
+    );
     assert_eq!(of("differs")[..3], ["true"; 3]);
     assert_eq!(of("deviation")[0], "");
 }

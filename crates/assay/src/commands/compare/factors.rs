@@ -1,9 +1,10 @@
 //! `assay compare --by`: the effects of factors.
 
-use analysis::{CompareOptions, Factor, Factors, Figures};
+use analysis::{Factor, Factors, Figures};
 use record::Run;
 use report::{ComparedRun, FactorEffects};
 
+use super::options;
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError, most_alike_first};
 use crate::output::{json_text, print, style};
@@ -32,11 +33,7 @@ pub fn by_factor(
         print(&report::factors(&found, style()))?;
         return Ok(Exit::Ok);
     }
-    let options = CompareOptions {
-        effect: args.effect / 100.0,
-        error_rate: args.error_rate / 100.0,
-        ..CompareOptions::default()
-    };
+    let options = options(args, &run.base, figures);
     let mut effects = analysis::effects(figures, chosen(found, &args.by)?, &options);
     effects.notes.extend(notes);
     let shown = FactorEffects {
