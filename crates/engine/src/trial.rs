@@ -20,13 +20,14 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn make() -> Result<Self, SetupError> {
-        let parent = std::env::temp_dir();
-        remove_left(&parent);
+        Self::make_in(&std::env::temp_dir())
+    }
+
+    fn make_in(parent: &Path) -> Result<Self, SetupError> {
+        remove_left(parent);
         // Another process may remove a directory between its creation and its lock; the next one has the same chance.
         for _ in 0..100 {
-            let directory = tempfile::Builder::new()
-                .prefix(PREFIX)
-                .tempdir_in(&parent)?;
+            let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
             if let Some(lock) = lock(directory.path()) {
                 return Ok(Self {
                     directory,
@@ -74,13 +75,17 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_left_is_removed_and_what_is_used_stays() {
-        let used = Directory::make().unwrap();
+        // Of its own: other tests make trials at the same time, and sweep what they find.
+        let parent = tempfile::tempdir().unwrap();
+        let used = Directory::make_in(parent.path()).unwrap();
         // Killed at once, and in the midst of its trial.
-        let empty = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
-        let full = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
-        fs::write(full.path().join("database"), "x").unwrap();
-        let other = Directory::make().unwrap();
+        let [empty, full] =
+            ["empty", "full"].map(|name| parent.path().join(format!("{PREFIX}{name}")));
+        fs::create_dir(&empty).unwrap();
+        fs::create_dir(&full).unwrap();
+        fs::write(full.join("database"), "x").unwrap();
+        let other = Directory::make_in(parent.path()).unwrap();
         assert!(used.path().exists() && other.path().exists());
-        assert!(!empty.path().exists() && !full.path().exists());
+        assert!(!empty.exists() && !full.exists());
     }
 }

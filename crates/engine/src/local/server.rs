@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::socket::{SOCKETS_PREFIX, socket_directory};
+use super::socket::{SOCKETS_PREFIX, SocketDirectory, parent_of_sockets};
 use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
@@ -81,7 +81,7 @@ pub struct Place {
     pub(super) kind: &'static Kind,
     pub(crate) data_dir: DataDir,
     /// Removed with what is in it when the server has ended.
-    pub(crate) socket_dir: tempfile::TempDir,
+    pub(crate) socket_dir: SocketDirectory,
     pub(crate) user: Option<SystemUser>,
     pub(super) enforced: Enforced,
     pub(super) guard_exe: PathBuf,
@@ -98,11 +98,11 @@ impl Place {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        Self::make_with(socket_directory(kind.socket)?, kind, options, bin_dir)
+        Self::make_with(&parent_of_sockets(kind.socket), kind, options, bin_dir)
     }
 
     fn make_with(
-        socket_dir: tempfile::TempDir,
+        parent_of_sockets: &Path,
         kind: &'static Kind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
@@ -115,10 +115,8 @@ impl Place {
         remove_left_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
         // Until the server's guard has to remove the sockets, they are left when assay is killed.
-        fs::write(
-            data_dir.path().join(SOCKETS_NOTE),
-            socket_dir.path().as_os_str().as_bytes(),
-        )?;
+        let socket_dir =
+            SocketDirectory::make(parent_of_sockets, &data_dir.path().join(SOCKETS_NOTE))?;
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
             user.own(data_dir.path())?;
@@ -196,7 +194,6 @@ impl Trial {
         let directory = trial::Directory::make()?;
         let mode = std::fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), mode)?;
-        let sockets = tempfile::tempdir_in(directory.path())?;
         let options = StartOptions {
             data_dir: directory.path(),
             user: user.as_ref().map(|user| user.name.as_str()),
@@ -205,7 +202,7 @@ impl Trial {
             ..*options
         };
         Ok(Self {
-            place: Place::make_with(sockets, kind, &options, bin_dir)?,
+            place: Place::make_with(directory.path(), kind, &options, bin_dir)?,
             _directory: directory,
         })
     }
@@ -219,21 +216,25 @@ impl Trial {
 }
 
 /// Removes the directory of sockets that a killed assay left. The note may have been changed by the server's user, so
-/// only what belongs to that one is removed.
+/// only what belongs to that one is removed, or has nothing in it.
 fn remove_left_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     let Ok(path) = fs::read(data_dir.path().join(SOCKETS_NOTE)) else {
         return;
     };
     let path = PathBuf::from(OsString::from_vec(path));
-    let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
-    let is_ours = fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir() && it.uid() == uid);
     let has_our_name = path
         .file_name()
         .is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
-    if is_ours && has_our_name {
-        // A few bytes in a temporary directory: no reason not to start.
-        let _ = fs::remove_dir_all(&path);
-    }
+    let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| has_our_name) else {
+        return;
+    };
+    let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+    // A few bytes in a temporary directory: no reason not to start.
+    let _ = match directory.is_dir() && directory.uid() == uid {
+        true => fs::remove_dir_all(&path),
+        // Assay was killed before it gave the directory away.
+        false => fs::remove_dir(&path),
+    };
 }
 
 /// A server that is used is not wiped, whoever started it.

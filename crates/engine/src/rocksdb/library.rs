@@ -9,7 +9,7 @@ use semver::Version;
 
 use super::ffi::{self, Api, Database, Options};
 use super::options::{self, OptionsFile};
-use crate::SetupError;
+use crate::{SetupError, trial};
 
 /// A library that is loaded, for as long as the process lives.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Library {
     /// Makes an empty database and reads what the library wrote about itself.
     fn identify(path: PathBuf, api: &'static Api) -> Result<Self, SetupError> {
         let build = path.display().to_string();
-        let place = tempfile::tempdir()?;
+        let place = trial::Directory::make()?;
         let database = place.path().join("empty");
         let mut settings = Options::new(api);
         settings.set_create(true);
