@@ -47,5 +47,4 @@ impl std::fmt::Display for FormatVersion {
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
 /// - 1.0: the first. Records that were made before it, whatever they call themselves, are of no released version.
-/// - 1.1: a run has an `id`, and a host may have the fact `host_id`.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

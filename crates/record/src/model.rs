@@ -42,8 +42,7 @@ pub struct Failure {
 pub struct Run {
     /// The format of the whole directory: see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
-    /// What tells it from all other runs, wherever they were made; empty in records that have none: see [`Run::id`].
-    #[serde(default)]
+    /// What tells it from all other runs, wherever they were made.
     pub id: String,
     /// The assay that began it.
     pub assay: Assay,
@@ -77,16 +76,6 @@ pub struct Run {
     pub warnings: Vec<Warning>,
     /// Each run of assay that worked at it: the first began the run, the others resumed it.
     pub invocations: Vec<Invocation>,
-}
-
-impl Run {
-    /// Returns what tells it from all other runs: what is recorded, or else when it began and its name.
-    pub fn id(&self) -> String {
-        match self.id.is_empty() {
-            true => crate::directory::run_name(self),
-            false => self.id.clone(),
-        }
-    }
 }
 
 /// The steps that each cell of a workload is made of.

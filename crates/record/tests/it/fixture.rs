@@ -29,8 +29,7 @@ fn the_first_format_reads() {
     );
     assert_eq!(run.started_unix_ns, 1_795_287_731_250_000_000);
     assert_eq!(run.host.fsync.unwrap().p99_ns, 900_000);
-    // It was not recorded yet.
-    assert_eq!(run.id(), "20261121T190211Z-sample");
+    assert_eq!(run.id, "6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a5b");
 
     let cell = directory.cell(&run.cells[0]).unwrap();
     assert!(cell.path().ends_with("cells/bundled.base/c2/r1"));

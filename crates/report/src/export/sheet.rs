@@ -22,7 +22,7 @@ const SCHEMA_VERSION: &str = "1";
 fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
     let runs = runs.iter().map(|run| {
         serde_json::json!({
-            "run_id": run.id(),
+            "run_id": run.id,
             "name": run.name,
             "base": run.base,
             "started_unix_ns": run.started_unix_ns,

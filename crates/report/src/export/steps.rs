@@ -105,7 +105,7 @@ pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> Line {
     };
     let began = runs.iter().map(|run| run.started_unix_ns).max();
     fixed([
-        (id, each(|run| Some(run.id()))),
+        (id, each(|run| Some(run.id.clone()))),
         ("run_name", each(|run| Some(run.name.clone()))),
         ("started_at", Value::Time(began)),
         ("host", each(|run| fact(run, "host_id"))),
