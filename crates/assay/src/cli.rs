@@ -142,6 +142,15 @@ pub struct VersusArgs {
     /// Engine options to compare, separated by spaces and added to the plan's defaults. May be repeated
     #[arg(long = "config", value_name = "OPTION=VALUE...")]
     pub configs: Vec<String>,
+    /// Numbers of clients, separated by commas; each is measured
+    #[arg(
+        long,
+        value_name = "N,...",
+        default_value = "1",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(plan::CLIENTS_MOST))
+    )]
+    pub clients: Vec<u32>,
     /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
@@ -211,7 +220,7 @@ pub struct ShowArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     /// Shows only the answer and its verdicts
-    #[arg(long, conflicts_with_all = ["format", "between", "settings"])]
+    #[arg(long, conflicts_with_all = ["format", "between", "settings", "tables"])]
     pub summary: bool,
     /// Shows only this step; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]

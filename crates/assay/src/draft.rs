@@ -118,6 +118,8 @@ pub struct Draft<'a> {
     /// Its steps are short, and show large changes alone.
     pub is_quick: bool,
     pub builds: &'a [DraftBuild],
+    /// The numbers of clients.
+    pub clients: &'a [u32],
     /// The configs beside the first one of each engine.
     pub configs: &'a [DraftConfig],
     /// Each build's first config is measured too.
@@ -159,9 +161,10 @@ impl Draft<'_> {
         };
         let _ = writeln!(
             text,
-            "\nclients = [1]  # a list measures with each number\n\
+            "\nclients = {:?}  # a list measures with each number\n\
              repeats = {repeats}  # of each target, by turns\n\
              {role} = {}\n",
+            self.clients,
             quoted(&first)
         );
         let fill = |text: String, (blank, values): &(&str, [&str; 2])| {
@@ -229,6 +232,7 @@ mod tests {
                         template,
                         is_quick,
                         builds: &builds,
+                        clients: &[1],
                         configs: &configs,
                         has_base,
                         is_against_itself: is_quick,

@@ -51,7 +51,7 @@ pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
 const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 
 /// More clients than any machine serves.
-const CLIENTS_MOST: u32 = 10_000;
+pub const CLIENTS_MOST: u32 = 10_000;
 const REPEATS_MOST: u32 = 1_000;
 
 /// Understands a plan. `path` is where its text came from, for messages and for the name of a plan that has none;

@@ -24,6 +24,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus sqlite null --workload kv | 2 | runs on RocksDB and Speedb, and `sqlite` is sqlite | `--workload insert`
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
         versus sqlite --config jit | 2 | `jit` is no list of options | OPTION=VALUE
+        versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
         versus sqlite null --minutes 1 | 2 | 1 min are too few: 3 repeats | `--minutes 3` | `--quick`
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | known once it is fetched | `assay fetch debian:sid/postgresql-18`
         versus rocksdb@1 rocksdb@9.9.3 | 1 | there is no rocksdb 1 to be fetched | versions like it are 9.9.3
@@ -70,8 +71,8 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
             ],
         ),
         (
-            "versus --aa null --dry-run",
-            &["against-itself = \"null.base\""],
+            "versus --aa null --clients 1,4 --dry-run",
+            &["against-itself = \"null.base\"", "clients = [1, 4]  "],
         ),
     ] {
         let plan = printed(args);
