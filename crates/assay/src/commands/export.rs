@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use analysis::compat::{Recorded, refuse_copies};
 use analysis::{Row, distinct};
 use fs_err::File;
-use record::{Run, RunDir, StepReader, StepState};
+use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, HistogramLog, SecondTable};
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
-use crate::outcome::{Exit, UsageError};
+use crate::outcome::{Exit, Several, UsageError, report_error};
 use crate::output::{complain, print};
 use crate::runs::{PutAside, exit_of_reading};
 
@@ -20,7 +20,6 @@ type Sink = Box<dyn Write + Send>;
 
 /// Writes what is asked for.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
-    let asked = Asked::new(args)?;
     let output = args.output.as_deref();
     let form = match args.format {
         ExportFormat::Csv => Form::Csv,
@@ -32,12 +31,12 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
             )
             .into());
         }
-        ExportFormat::Benchstat => return asked.write_benchmarks(output),
-        ExportFormat::Hdr => return asked.write_latencies(output),
+        ExportFormat::Benchstat => return Asked::new(args)?.write_benchmarks(output),
+        ExportFormat::Hdr => return Asked::new(args)?.write_latencies(output),
     };
     match &args.partition {
-        Some(directory) => asked.write_partitions(&args.tables, form, directory),
-        None => asked.write_tables(&args.tables, form, output),
+        Some(directory) => write_partitions(args, form, directory),
+        None => Asked::new(args)?.write_tables(&args.tables, form, output),
     }
 }
 
@@ -73,6 +72,17 @@ impl Asked {
         };
         asked.check_steps()?;
         Ok(asked)
+    }
+
+    /// All steps of one run.
+    fn whole(path: &Path) -> Result<Self, RecordError> {
+        let directory = RunDir::open(path)?;
+        Ok(Self {
+            runs: vec![directory.read_run()?],
+            directories: vec![directory],
+            steps: Vec::new(),
+            saw_damage: Cell::new(false),
+        })
     }
 
     /// A step that is named is there.
@@ -240,53 +250,42 @@ impl Asked {
         Ok(self.exit())
     }
 
-    /// Writes the tables of each run by itself, those of each engine into a file of its own, where many runs are kept.
-    fn write_partitions(
+    /// Writes the tables of the one run, those of each engine into a file of its own.
+    fn write_partition(
         &self,
         tables: &[ExportTable],
         form: Form,
         directory: &Path,
-    ) -> anyhow::Result<Exit> {
-        let tables = match tables {
-            [] => &[
+    ) -> anyhow::Result<()> {
+        let run = &self.runs[0];
+        let mut tables = match tables {
+            [] => vec![
                 ExportTable::Steps,
                 ExportTable::Metrics,
                 ExportTable::Verdicts,
             ],
-            tables => tables,
+            tables => tables.to_owned(),
         };
-        for (opened, run) in self.directories.iter().zip(&self.runs) {
-            let alone = Self {
-                directories: vec![opened.clone()],
-                runs: vec![run.clone()],
-                steps: Vec::new(),
-                saw_damage: Cell::new(false),
-            };
-            let mut tables = tables.to_owned();
-            // There is nothing to compare, which is no reason to leave out all else.
-            if !has_comparison(run) {
-                tables.retain(|table| *table != ExportTable::Verdicts);
-            }
-            let figures = alone.figures(&tables)?;
-            let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
-            let file = file_name(&run.id(), form);
-            for &table in &tables {
-                for engine in &engines {
-                    let directory = directory
-                        .join(format!("table={}", table.name()))
-                        .join(format!("engine={engine}"))
-                        .join(format!("date={}", report::day(run.started_unix_ns)));
-                    fs_err::create_dir_all(&directory)?;
-                    write_file(&directory.join(&file), |sink| {
-                        alone.write_table((table, form), &figures, Some(engine), sink)
-                    })?;
-                }
-            }
-            self.saw_damage
-                .set(self.saw_damage.get() || alone.saw_damage.get());
+        // There is nothing to compare, which is no reason to leave out all else.
+        if !has_comparison(run) {
+            tables.retain(|table| *table != ExportTable::Verdicts);
         }
-        print(&format!("{}\n", directory.display()))?;
-        Ok(self.exit())
+        let figures = self.figures(&tables)?;
+        let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
+        let file = file_name(&run.id, form);
+        for table in tables {
+            for engine in &engines {
+                let directory = directory
+                    .join(format!("table={}", table.name()))
+                    .join(format!("engine={engine}"))
+                    .join(format!("date={}", report::day(run.started_unix_ns)));
+                fs_err::create_dir_all(&directory)?;
+                write_file(&directory.join(&file), |sink| {
+                    self.write_table((table, form), &figures, Some(engine), sink)
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn write_benchmarks(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
@@ -325,6 +324,56 @@ impl Asked {
         print(&format!("{}\n", directory.display()))?;
         Ok(self.exit())
     }
+}
+
+/// Writes the tables of each run by itself, where many runs are kept. A run that can't be read is left out, and named.
+fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::Result<Exit> {
+    let left_out = |path: &Path, error: anyhow::Error| {
+        error.context(format!("run `{}` is left out", path.display()))
+    };
+    let mut errors = Vec::new();
+    let mut readable: Vec<(&Path, Asked)> = Vec::new();
+    for path in &args.runs {
+        let asked = match Asked::whole(path) {
+            Ok(asked) => asked,
+            Err(error) => {
+                errors.push(left_out(path, error.into()));
+                continue;
+            }
+        };
+        let id = &asked.runs[0].id;
+        if let Some((first, _)) = readable.iter().find(|(_, it)| it.runs[0].id == *id) {
+            let (first, again) = (first.display(), path.display());
+            return Err(UsageError::new(
+                format!("runs `{first}` and `{again}` are one, `{id}`"),
+                Some("give each run once".into()),
+            )
+            .into());
+        }
+        readable.push((path, asked));
+    }
+    let mut exit = Exit::Ok;
+    let mut is_written = false;
+    for (path, asked) in readable {
+        match asked.write_partition(&args.tables, form, directory) {
+            Ok(()) => is_written = true,
+            Err(error) if error.chain().any(|cause| cause.is::<RecordError>()) => {
+                errors.push(left_out(path, error));
+            }
+            Err(error) => return Err(error),
+        }
+        exit = exit.max(asked.exit());
+    }
+    if !is_written {
+        Several::of(errors)?;
+        return Ok(exit);
+    }
+    for error in &errors {
+        report_error(error);
+        exit = Exit::Failed;
+    }
+    print(&format!("{}\n", directory.display()))?;
+    Ok(exit)
 }
 
 /// The logs of cells, of which one is being written. Steps of a cell come one after the other.

@@ -37,21 +37,24 @@ fn rows(found: &Value) -> Vec<Vec<Value>> {
         .collect()
 }
 
+/// Exports runs to where they are kept.
+fn export(place: &Place, runs: &[PathBuf]) -> Ended {
+    let mut command = vec!["export"];
+    command.extend(runs.iter().map(|run| run.to_str().unwrap()));
+    command.extend(["--format", "parquet", "--partition", "lake"]);
+    place.assay(&command)
+}
+
 /// Where some runs are kept.
 fn lake() -> Place {
     let place = Place::new();
     let results = place.join("results");
     let runs = [0, 1, 12].map(|day| recorded::write(&results, 5, day));
-    let export = |runs: &[&Path]| {
-        let mut command = vec!["export"];
-        command.extend(runs.iter().map(|run| run.to_str().unwrap()));
-        command.extend(["--format", "parquet", "--partition", "lake"]);
-        let ended = place.assay(&command).expect_code(0);
-        assert_eq!(ended.stdout, "lake\n");
-    };
-    export(&runs.each_ref().map(PathBuf::as_path));
     // What is there already is replaced.
-    export(&[&runs[1]]);
+    for runs in [&runs[..], &runs[1..2]] {
+        let ended = export(&place, runs).expect_code(0);
+        assert_eq!(ended.stdout, "lake\n");
+    }
     place
 }
 
@@ -73,6 +76,30 @@ fn each_run_is_a_file_of_its_tables_engine_and_day() {
         }
     }
     assert_eq!(entries(&place.join("lake")).len(), 3);
+}
+
+#[test]
+fn a_run_that_can_not_be_read_is_left_out_and_named() {
+    let place = Place::new();
+    let results = place.join("results");
+    let runs = [0, 1, 2].map(|day| recorded::write(&results, REPEATS, day));
+    let one = export(&place, &[&runs[..], &runs[..1]].concat()).expect_code(2);
+    one.expect_in_stderr(&["are one, `", "give each run once"]);
+    assert!(!place.join("lake").exists());
+
+    fs_err::write(runs[1].join("run.json"), "{").unwrap();
+    let nowhere = results.join("nowhere");
+    let unreadable = [&runs[1], &nowhere].map(|run| run.display().to_string());
+    let [damaged, missing] = unreadable.map(|run| format!("run `{run}` is left out"));
+    let all = [&runs[..], &[nowhere]].concat();
+    let ended = export(&place, &all).expect_code(1);
+    let ended = ended.expect_in_stderr(&[&damaged, "run.json` is damaged", &missing, "help: "]);
+    assert_eq!(ended.stdout, "lake\n");
+    let days = entries(&place.join("lake/table=verdicts/engine=postgres"));
+    assert_eq!(days.len(), 2, "{days:?}");
+
+    let ended = export(&place, &runs[1..2]).expect_code(1);
+    assert_eq!(ended.expect_in_stderr(&[&damaged]).stdout, "");
 }
 
 /// Asks a tool, in a Python that a variable names, every documented query for it.
