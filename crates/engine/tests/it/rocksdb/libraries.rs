@@ -35,7 +35,7 @@ pub(crate) fn libraries() -> Vec<PathBuf> {
     clippy::disallowed_methods,
     reason = "bounds tests, and measures nothing that is recorded"
 )]
-pub(crate) fn now() -> Instant {
+fn now() -> Instant {
     Instant::now()
 }
 
@@ -48,9 +48,12 @@ pub(crate) fn on_each<F: FnOnce(&Arc<Library>)>(case: F) {
     // The crate, the test, and what a closure is called.
     let (_, name) = std::any::type_name::<F>().split_once("::").unwrap();
     let name = name.strip_suffix("::{{closure}}").unwrap();
-    for library in libraries() {
-        alone(name, &library, &[]);
-    }
+    // Side by side: most of these tests wait for a library's own threads.
+    std::thread::scope(|scope| {
+        for library in libraries() {
+            scope.spawn(move || alone(name, &library, &[]));
+        }
+    });
 }
 
 /// Runs the test `name` with `library` and `variables` in a process of its own, to its end.

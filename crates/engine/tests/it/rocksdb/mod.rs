@@ -17,7 +17,7 @@ use std::time::Duration;
 use engine::SettleLimits;
 use engine::rocksdb::{Config, Library, RocksDb};
 
-pub(crate) use libraries::{LIBRARY, alone, libraries, now, on_each};
+pub(crate) use libraries::{LIBRARY, alone, libraries, on_each};
 
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
