@@ -265,6 +265,17 @@ fn plan(source: &Source, several: bool) -> Markup {
     }
 }
 
+/// Returns the words of the glossary with their meanings.
+fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../../../../docs/glossary.md").lines();
+    let rows = lines.filter_map(|line| {
+        line.strip_prefix("| ")?
+            .strip_suffix(" |")?
+            .split_once(" | ")
+    });
+    rows.skip(1)
+}
+
 fn method() -> Markup {
     markup! {
         p {
@@ -304,6 +315,10 @@ fn method() -> Markup {
             code { "stall%" } " is the share of the step in which writes were held up; " code { "Nstall" } " how often they "
             "were. The engine counts a stall when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are seconds that "
             "compactions and flushes took, by the clock and of CPU."
+        }
+        details {
+            summary { "glossary" }
+            (text_table(&[], glossary().map(|(word, meaning)| (word, markup! { td { (clean(meaning)) } }))))
         }
         details {
             summary { "licence of uPlot, which draws the charts" }

@@ -78,6 +78,11 @@ fn every_table_and_section_is_there_once() {
     let links = report.split("href=\"#").skip(1);
     let links: Vec<&str> = links.map(|id| id.split('"').next().unwrap()).collect();
     check_once(&report, &links);
+    let (_, glossary) = report.split_once("<summary>glossary</summary>").unwrap();
+    let (glossary, _) = glossary.split_once("</table>").unwrap();
+    let words = include_str!("../../../../docs/glossary.md").lines();
+    let words = words.filter(|line| line.starts_with("| ")).skip(1);
+    assert_eq!(glossary.matches("<tr>").count(), words.count());
 }
 
 #[test]
