@@ -32,7 +32,9 @@ pub use compare::{
     more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use competition::{Competition, UnevenStep, competition, uneven_steps};
-pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, range};
+pub use explain::{
+    Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, figure, range,
+};
 pub use factors::{Combination, Factor, Factors};
 pub use fairness::fairness;
 pub use figures::*;

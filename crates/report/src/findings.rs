@@ -1,13 +1,15 @@
 //! Findings in words, for a terminal, Markdown and HTML: the most important ones, and how many more there are.
 
 use analysis::{
-    CompareOptions, Compared, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs, explain,
+    CompareOptions, Compared, Evidence, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs,
+    explain, factor, figure,
 };
 use maud::{Markup, html as markup};
 use record::Run;
 
-use crate::html::clean;
+use crate::html::{clean, table};
 use crate::number::typeset;
+use crate::table::{Cell, Table};
 use crate::terminal::Text;
 
 /// Compares the targets of a run with its own base, by the rules of `assay compare`, and explains that.
@@ -32,9 +34,10 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
         out.line(&format!("{}. {}", number + 1, finding.title));
         out.wrapped("   ", &finding.text);
-        for text in [caveats(finding), evidence(finding)].into_iter().flatten() {
-            out.wrapped("   ", &text);
+        if let Some(caveats) = caveats(finding) {
+            out.wrapped("   ", &caveats);
         }
+        out.parts(&evidence(finding, number, "us"));
     }
     if let Some(rest) = rest(findings) {
         out.line(&rest);
@@ -47,12 +50,12 @@ pub(crate) fn section(findings: &[Finding]) -> Markup {
         @if !findings.is_empty() {
             section id="findings" {
                 h3 { "Findings" }
-                @for finding in findings.iter().take(FINDINGS_SHOWN_MAX) {
+                @for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
                     article.finding {
                         h4 { (prose(&finding.title)) }
                         p { (prose(&finding.text)) }
                         @if let Some(caveats) = caveats(finding) { p.note { (prose(&caveats)) } }
-                        @if let Some(evidence) = evidence(finding) { p.note { (prose(&evidence)) } }
+                        (table(&evidence(finding, number, "\u{b5}s")))
                     }
                 }
                 @if let Some(rest) = rest(findings) { p.note { (prose(&rest)) } }
@@ -72,15 +75,38 @@ fn caveats(finding: &Finding) -> Option<String> {
     has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
 }
 
-/// Lists the figures of a finding that changed, the most telling first.
-fn evidence(finding: &Finding) -> Option<String> {
+/// Returns the figures of a finding that changed, the most telling first; `us` is how microseconds are written.
+fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     const LISTED: usize = 10;
-    let changed = finding
-        .evidence
-        .iter()
-        .filter(|figure| figure.has_changed());
-    let figures: Vec<String> = changed.take(LISTED).map(ToString::to_string).collect();
-    (!figures.is_empty()).then(|| format!("Figures: {}.", figures.join("; ")))
+    let base = finding.base.as_deref().unwrap_or("expected");
+    let mut table = Table::new(
+        format!("finding-{}", number + 1),
+        "Figures",
+        vec!["figure".to_owned(), "unit".to_owned()],
+        [base, &finding.target, "change"],
+    );
+    let changed = finding.evidence.iter().filter(|it| it.has_changed());
+    for shown in changed.take(LISTED) {
+        let value = |value: Option<f64>| Cell::plain(value.map(figure).unwrap_or_default());
+        let cells = vec![
+            value(shown.base),
+            value(shown.value),
+            Cell::plain(change(shown).unwrap_or_default()),
+        ];
+        let unit = match shown.unit.strip_prefix("us") {
+            Some(rest) => format!("{us}{rest}"),
+            None => shown.unit.clone(),
+        };
+        table.push(vec![shown.name.clone(), unit], cells);
+    }
+    table
+}
+
+/// Returns how many times as much or as little a figure is: `1.19x more`.
+fn change(shown: &Evidence) -> Option<String> {
+    let ratio = shown.ratio?;
+    let less = if ratio < 1.0 { "less" } else { "more" };
+    Some(format!("{} {less}", factor(ratio)))
 }
 
 /// Counts those that are not shown.

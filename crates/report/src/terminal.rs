@@ -386,8 +386,11 @@ impl Text {
         }
     }
 
-    /// A table in as many parts as its columns need.
-    fn parts(&mut self, table: &Table) {
+    /// Writes a table without its title, in as many parts as its columns need; nothing for an empty one.
+    pub(crate) fn parts(&mut self, table: &Table) {
+        if table.is_empty() {
+            return;
+        }
         if self.is_markdown {
             self.text.push_str(&markdown::table(table));
             return;

@@ -35,12 +35,24 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .unwrap_or_else(|| unexplained(case, &accounting))
 }
 
-/// The fsyncs that engines count themselves, the sum first.
-pub(super) const FSYNCS: [(&str, &str); 4] = [
-    ("fsyncs_per_commit", "fsync"),
-    ("log_fsyncs_per_commit", "fsync of the log"),
-    ("binlog_syncs_per_commit", "sync of the binary log"),
-    ("data_fsyncs_per_commit", "fsync of data files"),
+/// Fsyncs that engines count themselves, with the words for one and for several; the sum comes first.
+pub(super) const FSYNCS: [(&str, &str, &str); 4] = [
+    ("fsyncs_per_commit", "fsync", "fsyncs"),
+    (
+        "log_fsyncs_per_commit",
+        "fsync of the log",
+        "fsyncs of the log",
+    ),
+    (
+        "binlog_syncs_per_commit",
+        "sync of the binary log",
+        "syncs of the binary log",
+    ),
+    (
+        "data_fsyncs_per_commit",
+        "fsync of data files",
+        "fsyncs of data files",
+    ),
 ];
 
 /// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. This comes before all that
@@ -53,28 +65,27 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
     // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
     let sum = case.metric(FSYNCS[0].0).map_or(0.0, Pair::max);
-    let counts = FSYNCS.iter().find_map(|(name, what)| {
+    let counts = FSYNCS.iter().find_map(|(name, one, many)| {
         let is_much = |pair: &Pair| {
             pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.grown().abs() >= EXPLAINS * sum
         };
-        Some((*what, moved(case, name).filter(is_much)?))
+        Some((*one, *many, moved(case, name).filter(is_much)?))
     });
     let per = case.noun();
     let says = format!("as expected from {}", setting.text());
-    if let Some((what, pair)) = counts {
+    if let Some((one, many, pair)) = counts {
         let waits = waited.map(|(it, part)| format!("; {}", it.clause(case, part)));
         let (base, value) = (figure(pair.base), figure(pair.value));
         return Some(Cause {
             kind: FindingKind::Fsyncs,
-            headline: instead(what, pair),
+            headline: instead(one, many, pair),
             sentence: format!(
-                "{} per commit went from {base} to {value}, {says}{}.",
-                capitalized(&plural(what)),
+                "The number of {many} per commit went from {base} to {value}, {says}{}.",
                 waits.unwrap_or_default()
             ),
         });
     }
-    let counts_none = FSYNCS.iter().all(|(name, _)| case.metric(name).is_none());
+    let counts_none = FSYNCS.iter().all(|(name, ..)| case.metric(name).is_none());
     let us = moved(case, "op_fsync_us").filter(|_| counts_none)?;
     let (accounting, part) = waited?;
     let is_much = us.max() >= DEVICE_OF_TIME * accounting.time.max();
@@ -131,23 +142,18 @@ fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
 }
 
 /// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of none`.
-fn instead(what: &str, pair: Pair) -> String {
-    let (now, many) = match pair.value {
-        ..0.05 => ("no".to_owned(), what.to_owned()),
-        0.9..=1.1 => ("one".to_owned(), what.to_owned()),
-        count => (figure(count), plural(what)),
+fn instead(one: &str, many: &str, pair: Pair) -> String {
+    let (now, what) = match pair.value {
+        ..0.05 => ("no".to_owned(), one),
+        0.9..=1.1 => ("one".to_owned(), one),
+        count => (figure(count), many),
     };
     let before = match pair.base {
         ..0.05 => "none".to_owned(),
         0.9..=1.1 => "one".to_owned(),
         count => figure(count),
     };
-    format!("{now} {many} per commit instead of {before}")
-}
-
-/// `fsyncs of the log`
-pub(super) fn plural(what: &str) -> String {
-    what.replacen("sync", "syncs", 1)
+    format!("{now} {what} per commit instead of {before}")
 }
 
 fn only_reads(case: &Case<'_>) -> bool {
@@ -187,7 +193,7 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 /// Returns true where waiting for other threads is waiting for an fsync that one of them does: a setting about durability
 /// differs, and fsyncs per commit moved with the time.
 fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
-    let moves_along = |(name, _): &(&str, &str)| {
+    let moves_along = |(name, ..): &(&str, &str, &str)| {
         let pair = case.metric(name).filter(|pair| !pair.is_same());
         pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
     };
@@ -208,7 +214,7 @@ fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (String, St
             (headline, String::new())
         }
         FindingKind::Fsyncs => {
-            let counts = FSYNCS.iter().find_map(|(name, _)| case.metric(name));
+            let counts = FSYNCS.iter().find_map(|(name, ..)| case.metric(name));
             let counts = counts.map(|pair| format!("; fsyncs per commit: {}", pair.text("")));
             (usual, counts.unwrap_or_default())
         }

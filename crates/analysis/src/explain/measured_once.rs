@@ -1,7 +1,7 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no cause.
 
 use super::case::Case;
-use super::cause::{FSYNCS, plural};
+use super::cause::FSYNCS;
 use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
 use super::words::{counted, list};
 use super::{Context, Finding, FindingKind, place};
@@ -43,10 +43,10 @@ pub(super) fn facts(context: Context<'_>, cases: &[Case<'_>]) -> Option<Finding>
 
 /// `fsyncs per commit 1.01 -> 0.01 in l.i1`, where the engine counts ten times as many or few.
 fn fsyncs(case: &Case<'_>) -> Option<String> {
-    FSYNCS.iter().find_map(|(name, what)| {
+    FSYNCS.iter().find_map(|(name, _, many)| {
         let pair = case.metric(name)?;
         let is_other = pair.factor() >= BEGINS_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
         let place = case.place();
-        is_other.then(|| format!("{} per commit {} in {place}", plural(what), pair.text("")))
+        is_other.then(|| format!("{many} per commit {} in {place}", pair.text("")))
     })
 }

@@ -15,15 +15,13 @@ mod no_effect;
 mod thresholds;
 mod words;
 
-use std::fmt;
-
 use record::CellKey;
 use serde::Serialize;
 
 use crate::order::distinct;
 use crate::{Compared, ComparedStep, Figures, Row, THROUGHPUT, counted};
 use case::{Case, Pair};
-pub use words::{factor, range};
+pub use words::{factor, figure, range};
 
 /// The findings that a report shows; the rest are counted.
 pub const FINDINGS_SHOWN_MAX: usize = 12;
@@ -220,19 +218,6 @@ impl Evidence {
         let both = self.base.zip(self.value);
         let both = both.map(|(base, value)| Pair { base, value });
         both.is_some_and(|pair| pair.max() >= thresholds::NOTHING && !pair.is_same())
-    }
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, unit) = (&self.name, &self.unit);
-        match (self.base, self.value) {
-            (Some(base), Some(value)) => write!(f, "{name} {}", Pair { base, value }.text(unit)),
-            (None, Some(only)) | (Some(only), None) => {
-                write!(f, "{name} {} {unit}", words::figure(only))
-            }
-            (None, None) => f.write_str(name),
-        }
     }
 }
 

@@ -59,10 +59,10 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         .map(|one| format!("{} in {}", one.who, one.setting.text()))
         .collect();
     let text = format!(
-        "{} from {}, and in nothing else that is known. No change of throughput is shown in any of {}: the ratios are \
+        "From {} only one setting is known to differ: {}. No change of throughput is shown in any of {}: the ratios are \
          {} to {}, within {}%. That holds for this load on this machine.",
-        list(&what).replacen(" in ", " differs in ", 1),
         compared.base,
+        list(&what),
         counted(rows.len(), "comparison"),
         times(low),
         times(high),

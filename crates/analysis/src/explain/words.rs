@@ -7,7 +7,7 @@ use super::thresholds::NAMED;
 use crate::Interval;
 
 /// Formats a number with three significant digits, whole from 100 on, without zeros at its end: `41.2`, `0.02`, `12,345`.
-pub(super) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,

@@ -223,8 +223,8 @@ fn a_setting_without_effect_is_an_answer() {
         &only(&figures, FindingKind::NoEffect),
         &[
             "innodb_doublewrite shows no effect in 3 steps",
-            "my8039.dw0 differs in innodb_doublewrite (ON -> OFF) and my8039.dwDO in innodb_doublewrite (ON -> \
-             DETECT_ONLY) from my8039.dw1",
+            "From my8039.dw1 only one setting is known to differ: my8039.dw0 in innodb_doublewrite (ON -> OFF) and \
+             my8039.dwDO in innodb_doublewrite (ON -> DETECT_ONLY).",
             "in any of 6 comparisons: the ratios are",
             "within 3%.",
         ],

@@ -82,7 +82,7 @@ fn settings_that_one_version_alone_has_are_a_part_of_the_version() {
     );
     says_not(&finding, &["which of them", "beside the version"]);
 
-    // DetectableEffect from the other side.
+    // Seen from the other side.
     let mut figures = repeated(&costs(DEAR));
     figures.rows.reverse();
     let finding = explained(figures, comparison.clone());
@@ -225,7 +225,7 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
     says(
         &findings[1],
         &[
-            "run 2 of pg.b differs in jit (on -> off) from run 1",
+            "From run 1 only one setting is known to differ: run 2 of pg.b in jit (on -> off).",
             "in any of 2 comparisons",
         ],
     );
