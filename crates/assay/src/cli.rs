@@ -267,12 +267,16 @@ pub struct CompareArgs {
     #[arg(
         long = "base",
         value_name = "[GROUP=]TARGET",
-        conflicts_with = "by_run"
+        conflicts_with_all = ["by_run", "by_step"]
     )]
     pub bases: Vec<Base>,
     /// Compares each target with the target of the same name in the first run
     #[arg(long)]
     pub by_run: bool,
+    /// Compares steps of the same cell, in each target: `qr0=qr100` compares qr100 with qr0, and `.pre` each step X with
+    /// X.pre. May be repeated
+    #[arg(long, value_name = "BASE=STEP", conflicts_with_all = ["by_run", "by"])]
+    pub by_step: Vec<StepPattern>,
     /// Shows the effect of a factor with all else equal. A factor is a setting or `build`; `all` stands for each factor,
     /// and `?` lists them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
@@ -312,6 +316,7 @@ impl CompareArgs {
             runs,
             bases: Vec::new(),
             by_run: false,
+            by_step: Vec::new(),
             by: Vec::new(),
             metrics: Vec::new(),
             gate: false,
@@ -344,6 +349,46 @@ impl std::str::FromStr for Base {
         Ok(Self {
             group,
             target: target.to_owned(),
+        })
+    }
+}
+
+/// One `--by-step`: names of steps, or suffixes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepPattern {
+    /// The base.
+    pub base: String,
+    /// What is compared with it; empty: the steps without the base's suffix.
+    pub other: String,
+}
+
+impl StepPattern {
+    /// Whether it is of all steps with these suffixes.
+    pub fn is_of_suffixes(&self) -> bool {
+        self.base.starts_with('.')
+    }
+}
+
+impl std::str::FromStr for StepPattern {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (base, other) = text.split_once('=').unwrap_or((text, ""));
+        let is_suffix = |text: &str| text.len() > 1 && text.starts_with('.');
+        match (is_suffix(base), other) {
+            _ if base == other => Err("a step can't be compared with itself"),
+            (true, "") => Ok(()),
+            (true, other) if is_suffix(other) => Ok(()),
+            (false, other) if !(base.is_empty() || other.is_empty() || other.starts_with('.')) => {
+                Ok(())
+            }
+            _ => {
+                Err("write two steps, as in `qr0=qr100`, or suffixes, as in `.pre` or `.pre=.post`")
+            }
+        }?;
+        Ok(Self {
+            base: base.to_owned(),
+            other: other.to_owned(),
         })
     }
 }

@@ -196,7 +196,7 @@ pub struct ResolvedValue {
 }
 
 /// A target: a build with a config.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// `build.config`
     pub name: String,

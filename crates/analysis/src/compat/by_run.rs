@@ -13,12 +13,17 @@ pub fn label(run: usize) -> String {
 
 /// Returns the key of a cell there: the run is its target, and what was its target is a variant.
 pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
+    key_of(label(run), cell)
+}
+
+/// Returns the key of a cell where something else is its target, and what was its target is a variant.
+pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
     let variant = match &cell.variant {
         Some(variant) => format!("{} {variant}", cell.target),
         None => cell.target.clone(),
     };
     CellKey {
-        target: label(run),
+        target,
         variant: Some(variant),
         ..*cell
     }

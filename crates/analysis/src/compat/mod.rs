@@ -2,6 +2,7 @@
 //! be the same.
 
 mod by_run;
+mod by_step;
 mod method;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDi
 
 pub(crate) use by_run::label;
 pub use by_run::{by_run, key_by_run};
+pub use by_step::{StepPair, by_step, key_by_step};
 
 use crate::order::grouped;
 

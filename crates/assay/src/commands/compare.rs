@@ -3,6 +3,7 @@
 mod factors;
 mod gate;
 mod groups;
+mod steps;
 
 use std::path::PathBuf;
 
@@ -52,6 +53,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if !args.by.is_empty() {
         return factors::by_factor(args, &shown, &sources, &figures, notes);
     }
+    let shown_targets: Vec<String> = match args.by_step.is_empty() {
+        true => Vec::new(),
+        false => shown.targets.iter().map(|it| it.name.clone()).collect(),
+    };
     let parts = groups::parts(&args.bases, shown, figures)?;
     if args.gate && parts.len() > 1 {
         let help = "give it once for each base";
@@ -78,7 +83,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
     print(&together_printed(printed)?)?;
     if let ([Part { figures, .. }], [compared], true) = (&*parts, &*compared, args.gate) {
-        let lines = lines(&runs.recorded, args.by_run);
+        let lines = lines(&runs.recorded, args.by_run, &shown_targets);
         return Ok(gate::judge(args, &runs, figures, compared, &lines));
     }
     let exits = parts.iter().map(|part| exit_of_reading(&part.figures));
@@ -164,14 +169,20 @@ fn prepare(
         true => compat::check_by_run(recorded),
         false => compat::check_repeats(recorded),
     };
-    let notes = notes.map_err(UsageError::from)?;
+    let mut notes = notes.map_err(UsageError::from)?;
     // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
+    let by_step = (!args.by_step.is_empty())
+        .then(|| steps::by_step(&recorded[0].run, &mut figures, &args.by_step))
+        .transpose()?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
     check_metrics(&figures, &args.metrics)?;
-    let shown = if args.by_run {
+    let shown = if let Some((shown, of_steps)) = by_step {
+        notes.extend(of_steps);
+        shown
+    } else if args.by_run {
         compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
     } else {
         let base = args.bases.first().map(|base| base.target.as_str());
@@ -281,16 +292,20 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
     }
 }
 
-/// Which cells stand behind which line.
-fn lines(runs: &[Recorded], by_run: bool) -> Vec<Line<'_>> {
+/// Returns which cells stand behind which line; where steps are compared each cell is behind one for each of `steps`.
+fn lines<'a>(runs: &'a [Recorded], by_run: bool, steps: &[String]) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
     for (run, recorded) in runs.iter().enumerate() {
         for cell in &recorded.run.cells {
-            let key = match by_run {
-                true => compat::key_by_run(run, &cell.key),
-                false => cell.key.clone(),
+            let keys = match (by_run, steps) {
+                (true, _) => vec![compat::key_by_run(run, &cell.key)],
+                (false, []) => vec![cell.key.clone()],
+                (false, steps) => {
+                    let keys = steps.iter().map(|it| compat::key_by_step(it, &cell.key));
+                    keys.collect()
+                }
             };
-            lines.push(Line { key, run, cell });
+            lines.extend(keys.into_iter().map(|key| Line { key, run, cell }));
         }
     }
     lines

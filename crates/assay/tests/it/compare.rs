@@ -545,6 +545,48 @@ fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
 }
 
 #[test]
+fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
+    let place = Place::new();
+    let steps = r#"steps = ["l.i0", "l.x", "qr0.pre", "qp0.pre", "l.i1", "qr0", "qp0"]"#;
+    let plan = format!(
+        "name = \"test\"\nrepeats = 2\n[workload.insert]\ninitial-rows = 500\nwrite-rows = 500\n\
+         read-write-time = \"100ms\"\n{steps}\n{TWICE}"
+    );
+    let run = measured(&place, &plan);
+    let found = rows(&place, &[&run, "--by-step", ".pre"]);
+    let of = |key: &str| {
+        let mut values: Vec<&str> = found.iter().filter_map(|row| row[key].as_str()).collect();
+        values.dedup();
+        values
+    };
+    assert_eq!(of("target"), ["X"]);
+    assert_eq!(of("variant"), ["lite.base", "lite.next"]);
+    let first = &found[0];
+    assert_eq!(first["step"], "qr0");
+    assert_eq!(first["pairing"], "paired");
+    assert_eq!(first["values"].as_array().unwrap().len(), 2);
+    compared(&place, &[&run, "--by-step", "qr0.pre=qr0"])
+        .expect_code(0)
+        .expect_in_stdout(&[
+            "qr0 compared with qr0.pre",
+            "Steps of a cell always have the same order",
+        ]);
+    for (pattern, says) in [
+        ("qr0=l.i1", "do not count the same operations"),
+        ("qr0=qp", "the run has no step `qp`"),
+        (".post", "no steps `X.post` and `X`"),
+        ("qr0", "write two steps"),
+        ("qr0=qr0", "compared with itself"),
+    ] {
+        let refused = compared(&place, &[&run, "--by-step", pattern]).expect_code(2);
+        refused.expect_in_stderr(&[says]);
+    }
+    let two = ["--by-step", ".pre", "--by-step", "qr0=qp0"];
+    let refused = compared(&place, &[&[run.as_str()][..], &two].concat()).expect_code(2);
+    refused.expect_in_stderr(&["two bases, `X.pre` and `qr0`"]);
+}
+
+#[test]
 fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
     let place = Place::new();
     let other = "[build.null]\nnull = \"bundled\"\n[config.null.a]\n[config.null.b]\n";

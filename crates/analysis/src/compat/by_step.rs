@@ -1,0 +1,271 @@
+//! Steps of a cell against each other. What is compared are then the steps; the target is what they have in common.
+
+use record::{CellKey, Run, Target};
+
+use super::by_run::key_of;
+use super::{Facts, Incomparable, TOLD_MAX, differences, told};
+use crate::order::{distinct, grouped};
+use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
+
+/// Two steps that are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepPair {
+    /// What the two are called as targets, the base first; the base has one name in all pairs.
+    pub labels: [String; 2],
+    /// The steps.
+    pub steps: [String; 2],
+    /// What they are called as one step.
+    pub name: String,
+}
+
+impl StepPair {
+    fn both(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.labels.iter().zip(&self.steps)
+    }
+}
+
+/// Returns the key of a cell there: the step is its target, and what was its target is a variant.
+pub fn key_by_step(label: &str, cell: &CellKey) -> CellKey {
+    key_of(label.to_owned(), cell)
+}
+
+/// Makes targets of steps, and variants of what were targets. Steps that are in no pair are left out. Returns what is then
+/// compared, and what should be known of it.
+///
+/// # Errors
+/// The steps of a pair count different things.
+pub fn by_step(
+    run: &Run,
+    figures: &mut Figures,
+    pairs: &[StepPair],
+) -> Result<(Run, Vec<String>), Incomparable> {
+    for pair in pairs {
+        refuse_other_work(figures, pair)?;
+    }
+    let labels = || distinct(pairs.iter().flat_map(|pair| &pair.labels));
+    for rows in [&mut figures.rows, &mut figures.missing] {
+        *rows = rows.iter().flat_map(|row| as_targets(row, pairs)).collect();
+    }
+    let of_labels = |cell: &CellKey| -> Vec<CellKey> {
+        let labels = labels().into_iter();
+        labels.map(|label| key_by_step(label, cell)).collect()
+    };
+    let unfinished = figures.unfinished.iter().flat_map(|it| {
+        let cells = of_labels(&it.cell).into_iter();
+        cells.map(|cell| UnfinishedCell { cell, ..it.clone() })
+    });
+    figures.unfinished = unfinished.collect();
+    let begun = figures.begun.iter().flat_map(|it| {
+        let cells = of_labels(&it.cell).into_iter();
+        cells.map(|cell| StartedCell { cell, ..it.clone() })
+    });
+    figures.begun = begun.collect();
+    figures.settings = Settings::default();
+    let target = |name: &String| Target {
+        name: name.clone(),
+        ..run.targets[0].clone()
+    };
+    let shown = Run {
+        targets: labels().into_iter().map(target).collect(),
+        base: pairs[0].labels[0].clone(),
+        ..run.clone()
+    };
+    Ok((shown, notes(run, pairs)))
+}
+
+/// Returns a row as what it is in each pair that has its step; a step that is the base of several is it once.
+fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for pair in pairs {
+        for (label, _) in pair.both().filter(|(_, step)| **step == row.step) {
+            let cell = key_by_step(label, &row.cell);
+            if !rows
+                .iter()
+                .any(|it| it.cell == cell && it.step == pair.name)
+            {
+                rows.push(Row {
+                    cell,
+                    step: pair.name.clone(),
+                    // Who names a step wants to see it.
+                    reported: true,
+                    ..row.clone()
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// Refuses steps whose ratios would be of nothing: of other sorts, or with other operations.
+fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incomparable> {
+    let what = |step: &String| {
+        let mut rows = figures.rows.iter().filter(|row| row.step == *step);
+        let row = rows.find(|row| !row.damaged)?;
+        Some((row.kind, &row.main_op, row.queries_per_event))
+    };
+    let [base, other] = &pair.steps;
+    match what(base).zip(what(other)) {
+        Some((of_base, of_other)) if of_base != of_other => Err(Incomparable {
+            message: format!("steps `{base}` and `{other}` do not count the same operations"),
+            help: "give steps of one sort: the same test, or the same kind of operation",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Says in what the plan has the steps of pairs differ, and what lies between them.
+fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
+    let found = pairs.iter().filter_map(|pair| {
+        let [base, other] = pair.steps.each_ref().map(|step| facts(run, step));
+        let differences = differences(&base, &other);
+        let who = format!("`{}` and `{}`", pair.steps[0], pair.steps[1]);
+        (!differences.is_empty()).then(|| (told(&differences, "none"), who))
+    });
+    let mut notes: Vec<String> = grouped(found)
+        .into_iter()
+        .map(|(what, who)| {
+            let more = who.len().saturating_sub(TOLD_MAX);
+            let mut shown = who[..who.len() - more].join(", ");
+            if more > 0 {
+                shown += &format!(" and {more} more pairs");
+            }
+            format!("The plan has steps differ: {what} ({shown}).")
+        })
+        .collect();
+    notes.push(
+        "Steps of a cell always have the same order: what those in between leave behind is a part of what differs."
+            .to_owned(),
+    );
+    notes
+}
+
+/// Returns what the plan says of a step, by the key without the step's name.
+fn facts(run: &Run, step: &str) -> Facts {
+    let own = [format!(".step.{step}."), format!(".step.\"{step}\".")];
+    let values = run.plan.resolved.iter().filter_map(|value| {
+        let (before, name) = own.iter().find_map(|own| value.key.split_once(own))?;
+        // A variant has its keys in a table of its own.
+        let variant = before.split_once(".variant.");
+        let variant = variant.map_or(String::new(), |(_, variant)| format!("{variant}: "));
+        Some((format!("{variant}{name}"), value.value.clone()))
+    });
+    values.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use record::{ResolvedValue, Status, StepKind};
+
+    use super::*;
+    use crate::{CompareOptions, Pairing, Verdict, compare};
+
+    fn pair(labels: [&str; 2], steps: [&str; 2], name: &str) -> StepPair {
+        StepPair {
+            labels: labels.map(str::to_owned),
+            steps: steps.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    fn run() -> Run {
+        let value = |key: &str, value: &str| ResolvedValue {
+            key: key.into(),
+            value: value.into(),
+            origin: "default".into(),
+        };
+        let mut run = Run {
+            targets: vec![Target {
+                name: "pg.base".into(),
+                build: "pg".into(),
+                config: "base".into(),
+                engine: "postgres".into(),
+                ..Target::default()
+            }],
+            ..Run::default()
+        };
+        run.plan.resolved = vec![
+            value("workload.insert.step.qr0.time", "10s"),
+            value("workload.insert.step.qr100.time", "10s"),
+            value("workload.insert.step.qr100.rate", "100"),
+        ];
+        run
+    }
+
+    /// Three repeats of three steps, of which the second is 10 % slower than the first, and of one that only loads.
+    fn figures() -> Figures {
+        let mut figures = Figures::default();
+        let steps = [
+            ("qr0", 100.0),
+            ("qr100", 90.0),
+            ("qr500", 80.0),
+            ("l.i1", 7.0),
+        ];
+        for repeat in 1..=3 {
+            let cell = CellKey::new("pg.base", None, 1, repeat);
+            for (step, rate) in steps {
+                let (kind, metric) = match step {
+                    "l.i1" => (StepKind::Load, "ips"),
+                    _ => (StepKind::Query, "qps"),
+                };
+                figures.rows.push(Row {
+                    cell: cell.clone(),
+                    step: step.into(),
+                    kind,
+                    status: Status::Complete,
+                    valid: true,
+                    metrics: BTreeMap::from([(metric, Some(rate + 0.01 * f64::from(repeat)))]),
+                    ..Row::default()
+                });
+            }
+            figures.begun.push(StartedCell {
+                cell,
+                invocation: 1,
+                started_unix_ns: u64::from(repeat) * 1_000_000_000,
+                ..StartedCell::default()
+            });
+        }
+        figures
+    }
+
+    #[test]
+    fn steps_are_compared_in_pairs_by_repeat_in_each_target() {
+        let mut figures = figures();
+        let pairs = [
+            pair(["qr0", "qr100"], ["qr0", "qr100"], "qr"),
+            pair(["qr0", "qr500"], ["qr0", "qr500"], "qr"),
+        ];
+        let (shown, notes) = by_step(&run(), &mut figures, &pairs).unwrap();
+        let names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["qr0", "qr100", "qr500"]);
+        assert_eq!(figures.rows.len(), 9, "the base is there once");
+        assert!(
+            notes[0].starts_with("The plan has steps differ: `rate` none -> 100"),
+            "{notes:?}"
+        );
+        let compared = compare(
+            &figures,
+            &CompareOptions {
+                base: shown.base,
+                ..CompareOptions::default()
+            },
+        );
+        let row = &compared.rows[0];
+        let place = (&*row.cell.target, row.cell.variant.as_deref(), &*row.step);
+        assert_eq!(place, ("qr100", Some("pg.base"), "qr"));
+        assert_eq!(row.pairing, Pairing::Paired);
+        assert_eq!((row.values.len(), row.verdict), (3, Verdict::Slower));
+        assert!((row.ratio.unwrap() - 0.9).abs() < 1e-3);
+    }
+
+    #[test]
+    fn steps_that_count_other_things_are_refused() {
+        let pairs = [pair(["qr0", "l.i1"], ["qr0", "l.i1"], "qr0")];
+        let refused = by_step(&run(), &mut figures(), &pairs).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "steps `qr0` and `l.i1` do not count the same operations"
+        );
+    }
+}
