@@ -1,5 +1,5 @@
 //! Factors: in what the targets of an engine differ so that the effect of each can be told from that of the others. A factor
-//! is the build, or a setting that a config declares, by the values that the engines report. What is determined by others,
+//! is what a plan names as one, the build, or a setting that a config declares, by the values that the engines report. What is determined by others,
 //! such as a setting that always changes together with another, is no factor of its own.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ const NOT_SET: &str = "not set";
 /// All factors of some targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors {
-    /// In the order of engines, with the build first, then in that in which configs declare them.
+    /// In the order of engines, with those that the plan names first, then the build, then in that in which configs declare them.
     pub factors: Vec<Factor>,
     /// What differs between targets of an engine and is determined by its factors, with the names of these.
     pub determined: Vec<(String, Vec<String>)>,
@@ -31,7 +31,7 @@ pub struct Factors {
 pub struct Factor {
     /// The engine.
     pub engine: String,
-    /// `build`, or the name of a setting.
+    /// What the plan calls it, `build`, or the name of a setting.
     pub name: String,
     /// Settings that change with it, always or in some combinations: its effect is theirs as well.
     pub with: Vec<String>,
@@ -169,15 +169,32 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
             }),
         }
     };
+    let named = distinct(
+        targets
+            .iter()
+            .flat_map(|it| &it.factors)
+            .map(|(name, _)| name),
+    );
+    for name in &named {
+        let values = targets.iter().map(|target| {
+            let mut own = target.factors.iter();
+            let own = own.find(|(other, _)| other == *name);
+            own.map_or((NOT_SET, NOT_SET), |(_, value)| (value, value))
+        });
+        add((*name).clone(), values.collect());
+    }
     let builds = targets
         .iter()
         .map(|it| (it.build.as_str(), it.build.as_str()));
     add(BUILD.to_owned(), builds.collect());
     for key in distinct(targets.iter().flat_map(|it| &it.declared)) {
         let values = targets.iter().map(|target| value(targets, target, key));
-        let mut named = targets.iter().filter_map(|it| it.settings.get(key));
-        let name = named.next().map_or(key, |setting| &setting.name);
-        add(name.clone(), values.collect());
+        let mut of_key = targets.iter().filter_map(|it| it.settings.get(key));
+        let name = of_key.next().map_or(key, |setting| &setting.name);
+        // What the plan names as a setting is called stands for it.
+        if !named.contains(&name) {
+            add(name.clone(), values.collect());
+        }
     }
     let mut determined = Vec::new();
     // What was declared last is most likely to follow from the others.
@@ -286,6 +303,7 @@ mod tests {
                 .iter()
                 .map(|(name, _)| (*name).to_owned())
                 .collect(),
+            factors: Vec::new(),
         }
     }
 
@@ -332,6 +350,30 @@ mod tests {
         assert_eq!(first.targets, expected);
         assert!(flush.missing().is_empty());
         assert_eq!(flush.change(1), "flush: 1 -> 0");
+    }
+
+    #[test]
+    fn what_a_plan_names_is_a_factor_though_no_setting_tells_and_builds_may_be_told_apart_by_it() {
+        let target = |build: &str, compiler: &str, disk: &str| {
+            let mut profile = profile(&format!("{build}.{disk}"), build, &[("cache", "1G")]);
+            let factors = [("compiler", compiler), ("disk", disk)];
+            let factors = factors.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            profile.factors = factors.to_vec();
+            profile
+        };
+        let targets = ["gcc", "clang"].map(|compiler| {
+            ["ssd", "ram"].map(|disk| target(&format!("pg-{compiler}"), compiler, disk))
+        });
+        let found = Factors::find(&targets.concat(), &[]);
+        assert_eq!(names(&found), ["compiler", "disk"]);
+        assert!(found.factors[0].is_named("build") && found.alike.is_empty());
+        assert_eq!(found.factors[1].change(1), "disk: ssd -> ram");
+        assert_eq!(found.factors[1].combinations[1].others, "compiler=clang");
+        // A target without it has a value of its own.
+        let mut targets = targets.concat();
+        targets[3].factors.pop();
+        let found = Factors::find(&targets, &[]);
+        assert_eq!(found.factors[1].levels, ["ssd", "ram", NOT_SET]);
     }
 
     #[test]

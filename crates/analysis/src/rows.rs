@@ -570,6 +570,7 @@ mod tests {
                     engine: "null".into(),
                     set: Vec::new(),
                     declared: Vec::new(),
+                    factors: Vec::new(),
                     files: Vec::new(),
                 })
                 .into(),

@@ -277,7 +277,7 @@ pub struct CompareArgs {
     /// X.pre. May be repeated
     #[arg(long, value_name = "BASE=STEP", conflicts_with_all = ["by_run", "by"])]
     pub by_step: Vec<StepPattern>,
-    /// Shows the effect of a factor with all else equal. A factor is a setting or `build`; `all` stands for each factor,
+    /// Shows the effect of a factor with all else equal. A factor is a setting, `build`, or what the plan calls one; `all` stands for each factor,
     /// and `?` lists them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,

@@ -2,6 +2,7 @@
 
 use words::{Secret, redact};
 
+use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
 use crate::spec::{Build, BuildSource, Engine};
@@ -55,6 +56,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         "a build is one thing",
         "make two builds of it, or take one out",
     ];
+    let factors = factors(cx, &mut section);
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
     let keys: Vec<&str> = engines.chain(["url"]).collect();
     let way = section.take_one(cx, &keys, exclusive, missing)?;
@@ -91,5 +93,6 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         name,
         engine,
         source,
+        factors,
     })
 }

@@ -9,7 +9,13 @@ use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, which stand where its name should be in `[config.sqlite]` instead of `[config.sqlite.NAME]`.
-const NOT_NAMES: [&str; 4] = ["extends", "file", "set", "load"];
+const NOT_NAMES: [&str; 5] = ["extends", "file", "set", "load", FACTORS];
+
+/// The key of factors.
+const FACTORS: &str = "factors";
+
+/// What `assay compare --by` takes for something else than a factor of the plan.
+const NOT_FACTORS: [&str; 2] = ["build", "all"];
 
 /// Whether options that a version doesn't know are left out.
 const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
@@ -21,7 +27,7 @@ const MEMORY_LEAST: u64 = 64 << 20;
 pub(crate) const IMPLICIT: &str = "default";
 
 /// Options in the engine's notation.
-type Options = Vec<(String, String)>;
+pub(crate) type Options = Vec<(String, String)>;
 
 /// A config as it was written.
 struct Written {
@@ -114,6 +120,7 @@ fn config(
     if engine == Engine::RocksDb {
         own.load = options(cx, engine, section, "load");
     }
+    own.factors = factors(cx, section);
     section.finish(cx);
     if cx.resolved.len() == notes {
         cx.resolve(path, "{}".to_owned(), place);
@@ -127,6 +134,11 @@ fn config(
     })
 }
 
+/// Reads the factors that a build or a config names, with its values.
+pub(crate) fn factors(cx: &mut Context<'_>, section: &mut Section) -> Options {
+    options(cx, Engine::Null, section, FACTORS)
+}
+
 /// Reads a table of options in the engine's notation.
 fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
     let path = section.name_of(key);
@@ -137,7 +149,7 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
         node,
     } in cx.table(section, key).entries
     {
-        let key = format!("{path}.{}", key_part(&name));
+        let full = format!("{path}.{}", key_part(&name));
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name
                 .chars()
@@ -150,6 +162,14 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
                     .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`");
             continue;
         }
+        if key == FACTORS && NOT_FACTORS.contains(&name.as_str()) {
+            let (path, name) = (code(&path), code(&name));
+            let message = format!("{path} has a factor with a name that cannot be used: {name}");
+            cx.error("plan::bad-name", place, message)
+                .label("has a meaning of its own in `assay compare --by`")
+                .help("give it another name");
+            continue;
+        }
         // Engines do not tell upper case from lower in these names.
         let mut others = options.iter();
         if let Some((_, _, first)) = others.find(|(other, ..)| other.eq_ignore_ascii_case(&name)) {
@@ -159,8 +179,8 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
                 .also(*first, "first given here");
             continue;
         }
-        if let Some((value, shown)) = option(cx, engine, &key, &node) {
-            cx.resolve(key, shown, node.place);
+        if let Some((value, shown)) = option(cx, engine, &full, &node) {
+            cx.resolve(full, shown, node.place);
             options.push((name, value, place));
         }
     }
@@ -239,6 +259,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             whole.files.extend_from_slice(&own.files);
             put_over(&mut whole.set, &own.set);
             put_over(&mut whole.load, &own.load);
+            put_over(&mut whole.factors, &own.factors);
             let limits = &mut whole.limits;
             limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());

@@ -525,6 +525,8 @@ pub struct Build {
     pub engine: Engine,
     /// Where it is.
     pub source: BuildSource,
+    /// What tells it from other builds, by the names of factors.
+    pub factors: Vec<(String, String)>,
 }
 
 /// Where a build is.
@@ -551,6 +553,8 @@ pub struct Config {
     pub set: Vec<(String, String)>,
     /// Options of RocksDB for the load, over those of `set`: the database is opened anew after it.
     pub load: Vec<(String, String)>,
+    /// What tells it from other configs, by the names of factors.
+    pub factors: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
     /// Options that a version of RocksDB doesn't know are left out and recorded as not applicable; otherwise the cell
@@ -569,6 +573,7 @@ impl Config {
             files: Vec::new(),
             set: Vec::new(),
             load: Vec::new(),
+            factors: Vec::new(),
             limits: Limits::default(),
             skips_unknown_options: false,
             statistics: false,

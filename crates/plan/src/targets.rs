@@ -89,6 +89,18 @@ fn read_one(
                     .help("take it out: `repeats` measures a target more than once");
                 continue;
             }
+            let of_config = &declared.config.factors;
+            let mut twice = owner.factors.iter().map(|(name, _)| name);
+            if let Some(factor) =
+                twice.find(|name| of_config.iter().any(|(other, _)| other == *name))
+            {
+                let (target, factor) = (code(&name), code(factor));
+                let message = format!("target {target} has the factor {factor} twice");
+                cx.error("plan::duplicate-key", declared.place, message)
+                    .label("its config says what it is")
+                    .also(parts.builds[*build].1, "and its build")
+                    .help("name it in one of the two");
+            }
             let target = Target {
                 name,
                 build: *build,

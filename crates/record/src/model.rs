@@ -210,6 +210,9 @@ pub struct Target {
     pub set: Vec<(String, String)>,
     /// All that its config declares, of its files and by itself, with its limits.
     pub declared: Vec<DeclaredOption>,
+    /// The factors that the plan names, with its values of them: those of its build first.
+    #[serde(default)]
+    pub factors: Vec<(String, String)>,
     /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
     pub files: Vec<String>,
 }

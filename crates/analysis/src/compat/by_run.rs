@@ -104,6 +104,7 @@ mod tests {
                 canonical: jit.into(),
                 ..words::DeclaredOption::default()
             }],
+            factors: Vec::new(),
             files: Vec::new(),
         };
         Run {

@@ -39,6 +39,7 @@ fn run(rows: &str, origin: &str, version: &str, cache: &str) -> Run {
             engine: "postgres".into(),
             set: vec![("cache".into(), cache.into())],
             declared: Vec::new(),
+            factors: Vec::new(),
             files: Vec::new(),
         }],
         ..Run::default()
@@ -281,6 +282,7 @@ fn a_config_has_what_those_have_that_it_extends() {
         engine: "rocksdb".into(),
         set: Vec::new(),
         declared: Vec::new(),
+        factors: Vec::new(),
         files: Vec::new(),
     };
     let with = |values: &[(&str, &str)]| {

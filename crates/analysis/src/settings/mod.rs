@@ -53,6 +53,8 @@ pub struct Profile {
     pub settings: BTreeMap<String, ProfileSetting>,
     /// The names, compared as such, of what its config declares.
     pub declared: Vec<String>,
+    /// The factors that the plan names, with its values of them.
+    pub factors: Vec<(String, String)>,
 }
 
 /// One setting of a target.
@@ -368,6 +370,7 @@ impl<'a> Side<'a> {
                 engine: target.engine.clone(),
                 version: version.to_owned(),
                 declared: target.declared.clone(),
+                factors: target.factors.clone(),
             },
             came_up,
             cells: reporting,
@@ -409,6 +412,7 @@ impl<'a> Side<'a> {
             is_reported: self.effective().is_some(),
             settings: declared.chain(reported).collect(),
             declared: self.of.declared.iter().map(|it| it.key.clone()).collect(),
+            factors: self.of.factors.clone(),
         }
     }
 
@@ -607,6 +611,8 @@ pub struct PlanTarget {
     pub version: String,
     /// What its config declares.
     pub declared: Vec<DeclaredOption>,
+    /// The factors that the plan names.
+    pub factors: Vec<(String, String)>,
 }
 
 impl PlanTarget {

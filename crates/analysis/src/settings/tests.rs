@@ -62,6 +62,7 @@ impl Built {
             engine: engine.unwrap().engine.clone(),
             set: Vec::new(),
             declared: declared(set),
+            factors: Vec::new(),
             files: Vec::new(),
         });
         if self.run.base.is_empty() {
@@ -349,8 +350,8 @@ fn what_is_declared_can_be_compared_before_anything_runs() {
         name: name.to_owned(),
         build: "my".to_owned(),
         engine: "mysql".to_owned(),
-        version: String::new(),
         declared: declared(set),
+        ..PlanTarget::default()
     };
     let mut other = target("my.c", &[("Size", "2"), ("log", "OFF")]);
     other.declared[0].key = "size".into();

@@ -147,6 +147,7 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
             engine: engine.to_owned(),
             version: version.unwrap_or_default(),
             declared: file.declared(config)?,
+            ..PlanTarget::default()
         })
     });
     targets.collect()

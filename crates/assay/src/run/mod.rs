@@ -535,6 +535,7 @@ fn describe(
             engine: build.engine.name().into(),
             set: config.declared(),
             declared: file.declared(config)?,
+            factors: [build.factors.as_slice(), &config.factors].concat(),
             files: config.files.clone(),
         })
     });

@@ -547,10 +547,12 @@ fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
 #[test]
 fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
     let place = Place::new();
-    let steps = r#"steps = ["l.i0", "l.x", "qr0.pre", "qp0.pre", "l.i1", "qr0", "qp0"]"#;
+    let steps =
+        r#"["l.i0", "l.x", "settle", "qr0.pre", "qp0.pre", "l.i1", "settle.2", "qr0", "qp0"]"#;
     let plan = format!(
         "name = \"test\"\nrepeats = 2\n[workload.insert]\ninitial-rows = 500\nwrite-rows = 500\n\
-         read-write-time = \"100ms\"\n{steps}\n{TWICE}"
+         read-write-time = \"100ms\"\nsteps = {steps}\n\
+         [build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n{TWICE}"
     );
     let run = measured(&place, &plan);
     let found = rows(&place, &[&run, "--by-step", ".pre"]);
@@ -584,6 +586,29 @@ fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
     let two = ["--by-step", ".pre", "--by-step", "qr0=qp0"];
     let refused = compared(&place, &[&[run.as_str()][..], &two].concat()).expect_code(2);
     refused.expect_in_stderr(&["two bases, `X.pre` and `qr0`"]);
+}
+
+#[test]
+fn what_a_plan_names_a_factor_is_one_though_no_setting_tells() {
+    let place = Place::new();
+    let plan = load(
+        2,
+        50,
+        "[config.sqlite.next]\nextends = \"base\"\nfactors = { disk = \"ram\" }\n\
+         [build.other]\nsqlite = \"bundled\"\nfactors = { compiler = \"clang\" }\n",
+    );
+    let run = measured(&place, &plan);
+    let by = |name: &str| compared(&place, &[&run, "--by", name]);
+    by("?").expect_code(0).expect_in_stdout(&[
+        "compiler of sqlite: not set, clang; in 2 combinations of the others; changes together with build",
+        "disk of sqlite: not set, ram; in 2 combinations of the others",
+    ]);
+    let disk = by("disk").expect_code(0);
+    disk.expect_in_stdout(&["disk: not set -> ram", "compiler=clang"]);
+    by("compilr").expect_code(2).expect_in_stderr(&[
+        "unknown factor `compilr`",
+        "the nearest first: compiler (not set, clang)",
+    ]);
 }
 
 #[test]

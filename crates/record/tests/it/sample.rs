@@ -100,6 +100,7 @@ pub fn run() -> Run {
                 optional: true,
                 role: Some(SettingRole::Durability),
             }],
+            factors: Vec::new(),
             files: vec!["base.conf".into()],
         }],
         base: "bundled.base".into(),

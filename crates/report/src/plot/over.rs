@@ -364,6 +364,7 @@ mod tests {
             engine: String::new(),
             set: Vec::new(),
             declared: Vec::new(),
+            factors: Vec::new(),
             files: Vec::new(),
         };
         Run {

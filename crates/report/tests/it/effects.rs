@@ -88,6 +88,7 @@ fn profile(target: &str, settings: [(&str, &str); 2]) -> Profile {
         is_reported: true,
         settings: settings.into_iter().map(setting).collect(),
         declared: settings.map(|(name, _)| name.to_owned()).to_vec(),
+        factors: Vec::new(),
     }
 }
 

@@ -540,6 +540,7 @@ pub fn target(name: &str, engine: &str) -> Target {
         engine: engine.to_string(),
         set: Vec::new(),
         declared: Vec::new(),
+        factors: Vec::new(),
         files: Vec::new(),
     }
 }

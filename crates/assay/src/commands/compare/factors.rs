@@ -60,9 +60,13 @@ fn chosen(found: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> 
     if let Some([first, second]) = found.alike.first() {
         return Err(UsageError::new(
             format!(
-                "`{first}` and `{second}` differ in no setting that a config declares, and not in their build"
+                "`{first}` and `{second}` differ in no setting that a config declares, in no factor that the plan names, and \
+                 not in their build"
             ),
-            Some("what they differ in is no factor: compare them without `--by`".into()),
+            Some(
+                "name what they differ in by `factors` in a plan, or compare them without `--by`"
+                    .into(),
+            ),
         ));
     }
     let is_wanted = |factor: &Factor| {

@@ -47,6 +47,7 @@ pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
         engine: "postgres".to_owned(),
         set: Vec::new(),
         declared: Vec::new(),
+        factors: Vec::new(),
         files: Vec::new(),
     };
     let run = Run {
