@@ -1,5 +1,5 @@
-//! The tools of others that read what assay writes, for its tests: benchstat, HdrHistogram's own library, DuckDB and
-//! Prometheus, of which 190 MB are kept, and with `--all` ClickHouse, of which 140 MB are fetched and 600 MB are kept. Each is
+//! The tools of others that read what assay writes, for its tests: benchstat, HdrHistogram's own library, DuckDB,
+//! Prometheus and fastjsonschema, of which 190 MB are kept, and with `--all` ClickHouse, of which 140 MB are fetched and 600 MB are kept. Each is
 //! fetched once, at a version that is named here or that Debian has, by the client of its language, into the target
 //! directory. Nothing is installed but what Debian has of these clients, where it is missing.
 
@@ -24,7 +24,7 @@ struct Tool {
     fetch: &'static str,
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     // The last version that the Go of Debian 12 can build. Its sources can be removed again, and no newer Go is fetched.
     Tool {
         name: "benchstat",
@@ -76,6 +76,16 @@ const TOOLS: [Tool; 5] = [
             trap 'rm -f prometheus_*.deb' EXIT
             apt-get download prometheus && dpkg-deb -x prometheus_*.deb prometheus-$2"#,
     },
+    // It needs no other package.
+    Tool {
+        name: "fastjsonschema",
+        version: "2.21.2",
+        variable: "ASSAY_TEST_FASTJSONSCHEMA",
+        path: "fastjsonschema-VERSION/bin/python",
+        package: "python3-venv",
+        is_whole: r#""$1" -c "import $3, tomllib; assert $3.VERSION == '$2'""#,
+        fetch: FOR_PYTHON,
+    },
     // ClickHouse as a library: the last version that needs no other package.
     Tool {
         name: "chdb",
@@ -89,7 +99,7 @@ const TOOLS: [Tool; 5] = [
 ];
 
 /// Those that are small enough for every run of the tests: the first ones.
-const SMALL: usize = 4;
+const SMALL: usize = 5;
 
 const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;
 /// A Python of its own has it.
@@ -99,12 +109,13 @@ const FOR_PYTHON: &str = r#"
     "$1" -m pip install --quiet --no-deps --no-cache-dir --disable-pip-version-check --only-binary :all: $3==$2"#;
 
 /// How tests call the tools that they can't do without.
-pub const ALL: [&str; 5] = [
+pub const ALL: [&str; 6] = [
     TOOLS[0].name,
     TOOLS[1].name,
     TOOLS[2].name,
     TOOLS[3].name,
     TOOLS[4].name,
+    TOOLS[5].name,
 ];
 
 /// Fetches what is missing, the large ones only if `all`; what can't be had is told on stderr. Returns the variables that

@@ -19,7 +19,7 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All of them.
-const ENGINES: [&str; 12] = [
+const ENGINES: [&str; 13] = [
     "postgres",
     "other-postgres",
     "mysql",
@@ -32,6 +32,7 @@ const ENGINES: [&str; 12] = [
     readers::ALL[2],
     readers::ALL[3],
     readers::ALL[4],
+    readers::ALL[5],
 ];
 
 /// Chooses the build that the tests of the PostgreSQL engine run on.

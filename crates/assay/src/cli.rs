@@ -54,6 +54,10 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Prints the manual page, or writes one for each command into a directory
     Man(ManArgs),
+    /// Prints the JSON schema of plans, by which editors complete and check them
+    #[command(after_help = "\
+Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan `#:schema plan.schema.json`.")]
+    PlanSchema,
     /// The process of one cell, which `run` starts
     #[command(hide = true)]
     Cell(CellArgs),

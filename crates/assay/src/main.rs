@@ -76,6 +76,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Host(args) => commands::host::host(&args),
         Command::Completions(args) => commands::install::completions(&args),
         Command::Man(args) => commands::install::man(&args),
+        Command::PlanSchema => commands::install::plan_schema(),
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),
     }

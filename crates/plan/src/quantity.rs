@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use crate::reader::{Context, ValueKind};
 use crate::tree::{Node, Value};
 use crate::wording::{code, quoted};
@@ -364,6 +366,16 @@ impl<T: Number> ValueKind for Quantity<T> {
         match text.parse::<f64>() {
             Ok(_) => text,
             Err(_) => quoted(&text),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        let units: Vec<&str> = self.dimension.units.iter().map(|(unit, _)| *unit).collect();
+        let pattern = format!("^[0-9][0-9._]*(e[0-9]+)?({})$", units.join("|"));
+        let text = json!({ "type": "string", "pattern": pattern });
+        match units.contains(&"") {
+            true => json!({ "anyOf": [{ "type": "number" }, text] }),
+            false => text,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
+use serde_json::Value as Json;
+
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{choices, code};
@@ -22,6 +24,8 @@ pub(crate) struct Context<'a> {
     text: &'a str,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
+    /// Each key that is asked for and its JSON schema, while the schema of plans is made.
+    pub(crate) schemas: Option<Vec<(String, Option<Json>)>>,
 }
 
 /// A value, where it was given, and whether it is what was meant: after an error it is the default, so that reading
@@ -44,6 +48,9 @@ pub(crate) trait ValueKind {
     /// Writes it as a plan does.
     fn show(&self, value: &Self::Value) -> String;
 
+    /// Returns its JSON schema.
+    fn schema(&self) -> Json;
+
     /// The way out for a list that has a value twice; may be empty.
     fn help_for_twice(&self) -> String {
         String::new()
@@ -56,6 +63,7 @@ impl<'a> Context<'a> {
             text,
             diagnostics: Vec::new(),
             resolved: Vec::new(),
+            schemas: None,
         }
     }
 
@@ -176,8 +184,9 @@ impl<'a> Context<'a> {
         key: &str,
         kind: &K,
     ) -> Option<K::Value> {
-        let node = section.take(key)?.node;
         let name = section.name_of(key);
+        self.note_schema(&name, kind, None);
+        let node = section.take(key)?.node;
         let value = kind.read(self, &name, &node)?;
         self.resolve(name, kind.show(&value), node.place);
         Some(value)
@@ -192,6 +201,7 @@ impl<'a> Context<'a> {
         default: K::Value,
     ) -> Field<K::Value> {
         let name = section.name_of(key);
+        self.note_schema(&name, kind, Some(&default));
         let given = section.take(key).map(|entry| entry.node);
         let read = given.as_ref().map(|node| kind.read(self, &name, node));
         let field = Field {
@@ -201,6 +211,19 @@ impl<'a> Context<'a> {
         };
         self.resolve(name, kind.show(&field.value), field.place);
         field
+    }
+
+    fn note_schema<K: ValueKind>(&mut self, name: &str, kind: &K, default: Option<&K::Value>) {
+        let Some(schemas) = &mut self.schemas else {
+            return;
+        };
+        let mut schema = kind.schema();
+        // What stands for an absent value is not JSON.
+        let default = default.and_then(|it| serde_json::from_str(&kind.show(it)).ok());
+        if let Some(default) = default {
+            schema["default"] = default;
+        }
+        schemas.push((name.to_owned(), Some(schema)));
     }
 
     /// Takes the value of a key alone, which no other key's depends on.
@@ -353,6 +376,9 @@ impl Section {
 
     /// Reports the keys that nobody asked for.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
+        if let Some(schemas) = &mut cx.schemas {
+            schemas.extend(self.keys.iter().map(|key| (self.name_of(key), None)));
+        }
         let is_unknown = |entry: &mut Entry| !self.keys.contains(&entry.key);
         for entry in self.table.entries.extract_if(.., is_unknown) {
             let message = match self.path.as_str() {

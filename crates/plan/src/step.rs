@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use crate::diagnostic::Place;
 use crate::reader::{Context, Field, Section, ValueKind, table_of};
 use crate::tree::{Entry, Node};
@@ -119,6 +121,11 @@ impl<S: StepKind> ValueKind for Step<'_, S> {
 
     fn help_for_twice(&self) -> String {
         suffix_help::<S>("a step")
+    }
+
+    fn schema(&self) -> Json {
+        // Names may have suffixes; the list is what editors offer.
+        json!({ "anyOf": [{ "enum": S::names(self.0) }, { "type": "string" }] })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The kinds of value that a plan has, besides numbers.
 
+use serde_json::{Value as Json, json};
 use words::{format_cpus, parse_cpus};
 
 use crate::diagnostic::Place;
@@ -30,6 +31,10 @@ impl ValueKind for CpuList {
     fn show(&self, value: &Vec<u32>) -> String {
         quoted(&format_cpus(value))
     }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
 }
 
 /// `true` or `false`
@@ -53,6 +58,10 @@ impl ValueKind for Flag {
 
     fn show(&self, value: &bool) -> String {
         value.to_string()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "boolean" })
     }
 }
 
@@ -79,6 +88,11 @@ impl<T: Copy + PartialEq> ValueKind for Choice<T> {
     fn show(&self, value: &T) -> String {
         let found = self.0.iter().find(|(_, other)| other == value);
         found.map_or(String::new(), |(word, _)| quoted(word))
+    }
+
+    fn schema(&self) -> Json {
+        let words: Vec<&str> = self.0.iter().map(|(word, _)| *word).collect();
+        json!({ "enum": words })
     }
 }
 
@@ -109,6 +123,10 @@ impl ValueKind for Line {
     fn show(&self, value: &String) -> String {
         quoted(value)
     }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
 }
 
 /// Text that may be absent, and the remark that stands for its absence.
@@ -126,6 +144,10 @@ impl<K: ValueKind> ValueKind for Optional<K> {
             .as_ref()
             .map_or_else(|| self.1.to_owned(), |value| self.0.show(value))
     }
+
+    fn schema(&self) -> Json {
+        self.0.schema()
+    }
 }
 
 /// A name that becomes a directory's.
@@ -142,6 +164,10 @@ impl ValueKind for Name {
 
     fn show(&self, value: &String) -> String {
         quoted(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
     }
 }
 
@@ -238,5 +264,9 @@ where
     fn show(&self, value: &Self::Value) -> String {
         let parts: Vec<String> = value.iter().map(|(value, _)| self.0.show(value)).collect();
         format!("[{}]", parts.join(", "))
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "array", "items": self.0.schema(), "minItems": 1 })
     }
 }

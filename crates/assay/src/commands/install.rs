@@ -1,11 +1,11 @@
-//! `assay completions` and `assay man`: what a package of assay installs beside the binary.
+//! `assay completions`, `assay man` and `assay plan-schema`: what shells, `man` and editors need.
 
 use anyhow::Context;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::outcome::Exit;
-use crate::output::print;
+use crate::output::{json_text, print};
 
 /// Prints a shell's script.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
@@ -33,5 +33,11 @@ pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
     print(&String::from_utf8(page)?)?;
+    Ok(Exit::Ok)
+}
+
+/// Prints the JSON schema of plans.
+pub fn plan_schema() -> anyhow::Result<Exit> {
+    print(&json_text(&plan::schema())?)?;
     Ok(Exit::Ok)
 }

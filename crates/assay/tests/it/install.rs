@@ -1,6 +1,7 @@
-//! What a package of assay installs beside the binary: completions and manual pages, taken by the programs that read them.
+//! What shells, `man` and editors need, taken by the programs that read it. `ASSAY_TEST_FASTJSONSCHEMA` names a Python
+//! that has fastjsonschema.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::not_here;
@@ -72,4 +73,74 @@ fn a_directory_that_is_missing_is_named() {
     let place = Place::new();
     let ended = place.assay(&["man", "absent"]).expect_code(1);
     ended.expect_in_stderr(&["cannot write manual pages into `absent`", "No such file"]);
+}
+
+/// Checks each plan that is named after the schema, and prints those that it refuses.
+const VALIDATE: &str = "
+import fastjsonschema, json, sys, tomllib
+validate = fastjsonschema.compile(json.load(open(sys.argv[1])))
+for path in sys.argv[2:]:
+    try:
+        validate(tomllib.load(open(path, 'rb')))
+    except fastjsonschema.JsonSchemaException as error:
+        print(path, error, sep='\\t')
+";
+
+/// The plans of a folder of the workspace.
+fn plans(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(folder);
+    let paths = fs_err::read_dir(folder).unwrap();
+    let paths = paths.map(|entry| entry.unwrap().path());
+    let paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .collect();
+    assert!(!paths.is_empty());
+    paths
+}
+
+/// Returns whether a plan is TOML and has a key that no such table has. The steps of a workload have one schema, though
+/// each kind of step has keys of its own.
+fn has_unknown_key(path: &Path) -> bool {
+    let text = fs_err::read_to_string(path).unwrap();
+    // Arguments of `--set` are no part of the file.
+    let errors = plan::parse("plan", &text, &[]).err().unwrap_or_default();
+    let is_unknown = |it: &plan::Diagnostic| it.code == "plan::unknown-key";
+    errors
+        .iter()
+        .any(|it| is_unknown(it) && !it.message.contains(".step."))
+}
+
+#[test]
+fn the_schema_takes_good_plans_and_refuses_unknown_keys() {
+    const VARIABLE: &str = "ASSAY_TEST_FASTJSONSCHEMA";
+    let Some(python) = std::env::var_os(VARIABLE) else {
+        return not_here("fastjsonschema", &format!("{VARIABLE} names none"));
+    };
+    let place = Place::new();
+    let schema = place.assay(&["plan-schema"]).expect_code(0).stdout;
+    place.write("schema.json", &schema);
+    let mut good = plans("plans");
+    good.extend(plans("crates/plan/tests/corpus/ok"));
+    good.extend(plans("docs/examples"));
+    let mut bad = plans("crates/plan/tests/corpus/bad");
+    bad.retain(|path| has_unknown_key(path));
+    assert!(bad.len() >= 3, "{bad:?}");
+    let mut command = Command::new(python);
+    command
+        .args(["-I", "-c", VALIDATE])
+        .arg(place.join("schema.json"));
+    let output = command.args(&good).args(&bad).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let refused = |path: &PathBuf| {
+        let begin = format!("{}\t", path.display());
+        stdout.lines().any(|line| line.starts_with(&begin))
+    };
+    good.retain(refused);
+    assert!(good.is_empty(), "{stdout}");
+    bad.retain(|path| !refused(path));
+    assert!(bad.is_empty(), "not refused: {bad:?}");
 }

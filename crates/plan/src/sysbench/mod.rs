@@ -11,6 +11,7 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
 use words::named_enum;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
@@ -186,6 +187,11 @@ impl ValueKind for DistributionKind {
             Distribution::Uniform => quoted("uniform"),
             Distribution::Zipfian { exponent } => quoted(&format!("zipfian({exponent})")),
         }
+    }
+
+    fn schema(&self) -> Json {
+        let with_exponent = json!({ "type": "string", "pattern": r"^zipfian\([0-9.]+\)$" });
+        json!({ "anyOf": [{ "enum": ["uniform", "zipfian"] }, with_exponent] })
     }
 }
 

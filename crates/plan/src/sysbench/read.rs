@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use serde_json::{Value as Json, json};
 use words::named_enum;
 
 use super::expression::{self, Bounds, Expression, ExpressionError, PARAMETERS, Scope, Symbol};
@@ -667,5 +668,9 @@ impl ValueKind for Whole {
 
     fn show(&self, value: &i64) -> String {
         value.to_string()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "integer" })
     }
 }

@@ -71,6 +71,15 @@ fn the_commands_of_the_readme_change_what_they_name() {
 }
 
 #[test]
+fn the_examples_are_understood() {
+    for name in ["two-builds", "own-test"] {
+        let path = folder().join(format!("../docs/examples/{name}.toml"));
+        let plan = parse(&path, &[]);
+        assert_eq!((plan.targets.len(), plan.repeats), (2, 5), "{name}");
+    }
+}
+
+#[test]
 fn the_example_of_a_test_is_understood() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
     let docs = fs_err::read_to_string(docs).unwrap();

@@ -456,6 +456,21 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     assert!(text.is_empty(), "{text}");
 }
 
+#[test]
+fn the_example_in_python_reads_a_run() {
+    let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
+        return;
+    };
+    let exported = Exported::new();
+    let file = exported.to_file("steps.parquet", &["--format", "parquet"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/read_run.py");
+    let text = output(Command::new(tool).arg(script).arg(file));
+    for target in [BASE, OTHER] {
+        let is_of = |line: &str| line.contains(target) && line.contains(" repeats)");
+        assert!(text.lines().any(is_of), "{target} in {text}");
+    }
+}
+
 /// What a real run wrote, all seconds together.
 #[test]
 fn a_real_run_comes_out_whole() {

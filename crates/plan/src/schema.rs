@@ -1,0 +1,222 @@
+//! The JSON schema of plans, by which editors complete and check them.
+//!
+//! Whoever reads a plan asks for each key with its kind of value. So the schema is what is asked for while a plan of each
+//! workload is read. What is said of a key is what `docs/plan.md` says.
+
+use serde_json::{Value as Json, json};
+
+use crate::document;
+use crate::reader::Context;
+
+const DOCUMENT: &str = include_str!("../../../docs/plan.md");
+
+/// Plans that together have every table that there can be.
+const PLANS: [&str; 3] = [
+    "[workload.insert.step.'l.i1']\ntime = '1s'\n\
+     [build.a]\nsqlite = 'bundled'\n[config.sqlite.a]\n[config.postgres.a]\n[config.mysql.a]\n[config.null.a]\n[[target]]\n",
+    "[workload.kv]\n[build.a]\nrocksdb = 'a'\n[config.rocksdb.a]\n",
+    "[workload.sysbench.test.a]\ngroup = 'point'\n[[workload.sysbench.test.a.statement]]\nsql = 'SELECT 1'\n\
+     [build.a]\nsqlite = 'bundled'\n",
+];
+
+/// Tables whose keys are names that users choose; so are those of `config.ENGINE`.
+const OF_NAMES: [&str; 3] = ["build", "step", "test"];
+/// Lists of tables.
+const LISTS: [&str; 2] = ["target", "statement"];
+
+/// Returns the JSON schema (draft 7) of plans.
+pub fn schema() -> Json {
+    let mut root = table();
+    for text in PLANS {
+        let mut cx = Context::new(text);
+        cx.schemas = Some(Vec::new());
+        if let Some(tree) = document::read(&mut cx, text) {
+            crate::read(&mut cx, "plan", tree);
+        }
+        for (path, schema) in cx.schemas.into_iter().flatten() {
+            add(&mut root, &path, schema);
+        }
+    }
+    root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    root["title"] = json!("A plan of Assay");
+    let properties = &mut root["properties"];
+    properties["build"]["additionalProperties"]["maxProperties"] = json!(1);
+    let workload = &mut properties["workload"];
+    workload["maxProperties"] = json!(1);
+    // The arguments of the step's test.
+    workload["properties"]["sysbench"]["properties"]["step"]["additionalProperties"]["additionalProperties"] =
+        json!({ "type": "integer" });
+    for (_, workload) in workload["properties"].as_object_mut().into_iter().flatten() {
+        if let Some(properties) = workload["properties"].as_object_mut() {
+            properties.remove("variant");
+        }
+        let variant = workload.clone();
+        workload["properties"]["variant"] =
+            json!({ "type": "object", "additionalProperties": variant });
+    }
+    root
+}
+
+fn table() -> Json {
+    json!({ "type": "object", "properties": {}, "additionalProperties": false })
+}
+
+/// Adds the schema of a key, by its dotted path. Without one it is a table, or read piece by piece.
+fn add(root: &mut Json, path: &str, schema: Option<Json>) {
+    let names = names(path);
+    let mut node = root;
+    let mut above = ["", ""];
+    for (depth, name) in names.iter().enumerate() {
+        let is_last = depth + 1 == names.len();
+        if above[1] == "statement" && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let is_named = OF_NAMES.contains(&above[1]) || above[0] == "config";
+        let slot = match is_named {
+            true => &mut node["additionalProperties"],
+            false => &mut node["properties"][name],
+        };
+        if slot.is_null() || *slot == json!(false) {
+            *slot = match &schema {
+                Some(schema) if is_last => described(&names, schema.clone()),
+                _ => match by_hand(above, name) {
+                    Some(schema) if is_last => described(&names, schema),
+                    _ if LISTS.contains(name) => json!({ "type": "array", "items": table() }),
+                    _ => table(),
+                },
+            };
+        }
+        node = match LISTS.contains(name) {
+            true => &mut slot["items"],
+            false => slot,
+        };
+        above = [above[1], *name];
+    }
+}
+
+/// Returns the parts of a dotted path, of which some stand in quotes.
+fn names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (index, part) in path.split('"').enumerate() {
+        match index % 2 {
+            0 => names.extend(part.split('.').filter(|name| !name.is_empty())),
+            _ => names.push(part),
+        }
+    }
+    names
+}
+
+/// Returns the schema of a key that is read piece by piece; `above` are the last two names before it.
+fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
+    let text = json!({ "type": "string", "minLength": 1 });
+    let computed = json!({ "type": ["integer", "string"] });
+    let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
+    Some(match key {
+        "sqlite" | "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
+        _ if above[0] == "build" => text,
+        "base" | "against-itself" | "sql" | "values" => text,
+        "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),
+        "set" | "load" => map(json!({ "type": ["string", "number", "boolean"] })),
+        "arguments" => map(json!({ "type": "integer" })),
+        "parameters" => map(computed),
+        "count" | "weight" | "repeat" => computed,
+        "rows" => {
+            let ends = json!({ "least": computed, "most": computed });
+            let ends =
+                json!({ "type": "object", "properties": ends, "additionalProperties": false });
+            json!({ "anyOf": [computed, ends] })
+        }
+        _ => return None,
+    })
+}
+
+/// Adds what `docs/plan.md` says of a key. What a step has by default follows from its workload.
+fn described(names: &[&str], mut schema: Json) -> Json {
+    let (key, table) = names.split_last().unwrap_or((&"", &[]));
+    if table.contains(&"step")
+        && let Some(schema) = schema.as_object_mut()
+    {
+        schema.remove("default");
+    }
+    if let Some(said) = description(&table.join("."), key) {
+        schema["description"] = json!(said);
+    }
+    schema
+}
+
+/// Returns the meaning of a key of a workload or of the top of a plan.
+fn description(table: &str, key: &str) -> Option<String> {
+    let mut here = "";
+    let mut elsewhere = None;
+    for line in DOCUMENT.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            here = heading.trim_matches(['`', '[', ']']);
+        }
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, keys, _, meaning, _] = cells[..] else {
+            continue;
+        };
+        let is_it = keys.split('`').skip(1).step_by(2).any(|it| it == key);
+        if is_it && !["", "as above"].contains(&meaning) && table.is_empty() == here.is_empty() {
+            if here == table {
+                return Some(meaning.replace('`', ""));
+            }
+            // Keys that all workloads have are explained once.
+            elsewhere = elsewhere.or(Some(meaning.replace('`', "")));
+        }
+    }
+    elsewhere.filter(|_| table.starts_with("workload.") && table.matches('.').count() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Collects the paths of tables that can hold nothing.
+    fn empty(path: &str, node: &Json, found: &mut Vec<String>) {
+        let properties = node["properties"].as_object();
+        if node["additionalProperties"] == json!(false) && properties.is_none_or(|it| it.is_empty())
+        {
+            found.push(path.to_owned());
+        }
+        for (name, inner) in properties.into_iter().flatten() {
+            empty(&format!("{path}.{name}"), inner, found);
+        }
+        for (name, inner) in [("*", "additionalProperties"), ("[]", "items")] {
+            if node[inner].is_null() {
+                continue;
+            }
+            empty(&format!("{path}.{name}"), &node[inner], found);
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_schema() {
+        let mut found = Vec::new();
+        empty("", &schema(), &mut found);
+        assert_eq!(found, [""; 0], "give these a schema in `by_hand`");
+    }
+
+    #[test]
+    fn keys_have_their_types_defaults_and_descriptions() {
+        let schema = schema();
+        let insert = &schema["properties"]["workload"]["properties"]["insert"]["properties"];
+        assert_eq!(insert["tables"]["enum"], json!(["per-client", "shared"]));
+        assert_eq!(insert["tables"]["default"], "per-client");
+        assert_eq!(
+            insert["tables"]["description"],
+            "or \"shared\": one for all"
+        );
+        let step = &insert["step"]["additionalProperties"]["properties"];
+        let keys: Vec<&String> = step.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["rate", "rows", "rows-per-commit", "time"]);
+        let variant = &insert["variant"]["additionalProperties"]["properties"];
+        assert_eq!(variant["tables"], insert["tables"]);
+        let kv = &schema["properties"]["workload"]["properties"]["kv"]["properties"];
+        assert_eq!(kv["checks"]["enum"], json!(["full", "keys", "off"]));
+        assert_eq!(
+            kv["attempts"]["description"],
+            "at an operation that fails with a transient error"
+        );
+    }
+}
