@@ -9,6 +9,7 @@ use analysis::{
 use words::capitalized;
 
 use crate::compared::{Comparison, percent, verdicts};
+use crate::names::short_names;
 use crate::number::{listed, ratio_text};
 use crate::problems::verdict;
 use crate::terminal::Text;
@@ -342,32 +343,6 @@ impl<'a> Words<'a> {
 fn is_or_are(count: usize, what: &str) -> String {
     let verb = if count == 1 { "is" } else { "are" };
     format!("{count} {verb} {what}")
-}
-
-/// Names of targets without the build, or the config, that all of them share; none where targets are other than their names
-/// say.
-fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
-    let rows = figures.rows.iter();
-    let targets = distinct(rows.map(|row| {
-        let (build, config) = (row.build.as_str(), row.config.as_str());
-        (row.cell.target.as_str(), build, config)
-    }));
-    let are_names = targets.iter().all(|(name, build, config)| {
-        let rest = name.strip_prefix(build);
-        rest.and_then(|rest| rest.strip_prefix('.')) == Some(config)
-    });
-    let has_one =
-        |part: fn(&(&str, &str, &str)) -> String| distinct(targets.iter().map(part)).len() == 1;
-    let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
-    let has_one_config = has_one(|(.., config)| (*config).to_owned());
-    let targets = targets
-        .iter()
-        .filter(|_| are_names && has_one_build != has_one_config);
-    let short = targets.map(|&(name, build, config)| match has_one_build {
-        true => (name, config),
-        false => (name, build),
-    });
-    short.collect()
 }
 
 #[cfg(test)]

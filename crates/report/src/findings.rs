@@ -7,7 +7,8 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::Run;
 
-use crate::html::{clean, table};
+use crate::html::{clean, permalink, table};
+use crate::names::Names;
 use crate::number::typeset;
 use crate::table::{Cell, Table};
 use crate::terminal::Text;
@@ -49,13 +50,13 @@ pub(crate) fn section(findings: &[Finding]) -> Markup {
     markup! {
         @if !findings.is_empty() {
             section id="findings" {
-                h3 { "Findings" }
+                h3 { "Findings" (permalink("findings")) }
                 @for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
                     article.finding {
                         h4 { (prose(&finding.title)) }
                         p { (prose(&finding.text)) }
                         @if let Some(caveats) = caveats(finding) { p.note { (prose(&caveats)) } }
-                        (table(&evidence(finding, number, "\u{b5}s")))
+                        (table(&Names::default(), &evidence(finding, number, "\u{b5}s")))
                     }
                 }
                 @if let Some(rest) = rest(findings) { p.note { (prose(&rest)) } }

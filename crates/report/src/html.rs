@@ -6,6 +6,7 @@
 //! anything.
 
 mod appendix;
+mod brief;
 mod charts;
 mod curve;
 mod distributions;
@@ -24,6 +25,7 @@ use std::collections::BTreeSet;
 use analysis::{CompareOptions, Factors, Figures, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
+use serde_json::Value;
 
 use crate::answer;
 use crate::classic;
@@ -31,7 +33,8 @@ use crate::compared::{self, Comparison};
 use crate::findings;
 use crate::grouped;
 use crate::lsm;
-use crate::matrix::{Keys, Matrix};
+use crate::matrix::{Keys, Line, Matrix};
+use crate::names::Names;
 use crate::number::{listed, moment, typeset};
 use crate::plot;
 use crate::problems::{Weight, ended, problems, targets, took, verdict};
@@ -47,7 +50,16 @@ pub use live::live_page;
 pub(crate) use step::{COLOUR_COUNT, DASHES};
 
 const STYLE: &str = include_str!("html/style.css");
-const SCRIPT: &str = include_str!("html/charts.js");
+/// The scripts, each of one concern. The others need the first; the last goes to where the address leads.
+const SCRIPTS: [&str; 7] = [
+    include_str!("html/script/view.js"),
+    include_str!("html/script/tips.js"),
+    include_str!("html/script/charts.js"),
+    include_str!("html/script/filter.js"),
+    include_str!("html/script/sort.js"),
+    include_str!("html/script/folds.js"),
+    include_str!("html/script/contents.js"),
+];
 const UPLOT_SCRIPT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("html/uplot/LICENSE");
@@ -91,6 +103,7 @@ pub fn html_page(page: &Page<'_>) -> String {
     let nothing = Run::default();
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
+    let names = Names::new(&matrix, figures);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
     let mut answer = answer::sentences(figures, &compared, &findings).into_iter();
@@ -115,9 +128,10 @@ pub fn html_page(page: &Page<'_>) -> String {
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
             body {
+                (contents(&matrix))
                 header {
                     @for (number, source) in sources.iter().enumerate() {
-                        (head(&source.run, (sources.len() > 1).then_some(number + 1)))
+                        (head(&names, &source.run, (sources.len() > 1).then_some(number + 1)))
                     }
                     h1 { (clean(&answer.next().unwrap_or_default())) }
                     @let more = answer.collect::<Vec<_>>().join(" ");
@@ -127,34 +141,38 @@ pub fn html_page(page: &Page<'_>) -> String {
                 main {
                     section id="answer" aria-label="what the answer rests on" {
                         (plot::overview(&comparison))
-                        @if compared.rows.is_empty() { (tables(classic::summary(&matrix))) }
+                        @if compared.rows.is_empty() { (tables(&names, classic::summary(&matrix))) }
                         (findings::section(&findings))
                     }
-                    (contents(&matrix))
-                    (summary(&matrix, &comparison, sources))
+                    (summary((&matrix, &names), &comparison, sources))
                     section id="problems" {
-                        h2 { "What should be known" }
+                        h2 { "What should be known" (permalink("problems")) }
                         (problem_list(page, &matrix))
                     }
                     section id="steps" {
-                        h2 { "Steps" }
+                        h2 { "Steps" (permalink("steps")) }
                         (how_to_read_charts())
-                        @for step in &steps { (step::section(&matrix, step, budget)) }
+                        @for step in &steps { (step::section((&matrix, &names), &comparison, step, budget)) }
                         (step::settling(sources))
                     }
                     (appendix::sections(sources, figures))
                 }
-                (labels(&matrix))
+                (labels(&matrix, &names))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
-                script { (PreEscaped(SCRIPT)) }
+                @for each in SCRIPTS { script { (PreEscaped(each)) } }
             }
         }
     }
     .into_string()
 }
 
-fn tables(tables: Vec<Table>) -> Markup {
-    markup! { @for each in &tables { (table(each)) } }
+fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
+    markup! { @for each in &tables { (table(names, each)) } }
+}
+
+/// A link from a heading to itself.
+pub(crate) fn permalink(id: &str) -> Markup {
+    markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
 }
 
 /// Returns what the head of every page begins with. Its policy forbids the page to load anything but what `more` of it allows.
@@ -171,7 +189,12 @@ fn head_start(more: &str) -> Markup {
 }
 
 /// Returns what the answer is made of and what else there is over all steps, folded.
-fn summary(matrix: &Matrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
+fn summary(
+    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    comparison: &Comparison<'_>,
+    sources: &[Source],
+) -> Markup {
+    let tables = |made: Vec<Table>| tables(names, made);
     let compared = comparison.compared;
     let has_others = !compared.rows.is_empty();
     let each = match matrix.is_repeated() {
@@ -183,7 +206,7 @@ fn summary(matrix: &Matrix<'_>, comparison: &Comparison<'_>, sources: &[Source])
     };
     markup! {
         section id="results" {
-            h2 { "Summary" }
+            h2 { "Summary" (permalink("results")) }
             (plot::sections(comparison))
             (effects_of(comparison))
             @if has_others {
@@ -202,12 +225,12 @@ fn summary(matrix: &Matrix<'_>, comparison: &Comparison<'_>, sources: &[Source])
             }
             (folded("rates, stalls, fairness, costs and times of each target", markup! {
                 (tables(classic::rates(matrix)))
-                (table(&lsm::stalled(matrix)))
-                (table(&classic::fairness(matrix)))
+                (table(names, &lsm::stalled(matrix)))
+                (table(names, &classic::fairness(matrix)))
                 (tables(grouped::costs(matrix)))
                 (tables(grouped::times(matrix)))
                 (tables(classic::lengths(matrix)))
-                (table(&quality::debt(matrix)))
+                (table(names, &quality::debt(matrix)))
             }))
             (folded("targets", markup! { @for source in sources { (target_list(&source.run)) } }))
             (unreported(matrix))
@@ -236,7 +259,8 @@ fn how_to_read_charts() -> Markup {
             "to one, or left out if it is shorter than a tenth."
         }
         p.note {
-            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Drag in a chart to "
+            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Of more than six lines the base, the fastest "
+            "and the slowest have colors; there a click gives a line its color or takes it away, and one with Shift hides it. Drag in a chart to "
             "zoom all charts of the step, double click to see all of it again. With the keyboard: Tab to a chart, arrows "
             "to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to see all."
         }
@@ -244,10 +268,16 @@ fn how_to_read_charts() -> Markup {
     }
 }
 
-/// What the lines are called, for the script that draws them.
-fn labels(matrix: &Matrix<'_>) -> Markup {
+/// What the lines are called, and their targets, for the scripts.
+fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
     let lines = matrix.lines.iter();
-    let labels: Vec<String> = lines.map(|line| clean(&matrix.label(line))).collect();
+    let labelled = |line: &Line<'_>| {
+        let label = matrix.label(line);
+        let subject = names.target_in(&label);
+        let label = subject.map_or(label, |subject| subject.text);
+        [clean(&label), clean(&line.cell.target)]
+    };
+    let labels: Vec<Value> = lines.map(|line| labelled(line).to_vec().into()).collect();
     markup! {
         script type="application/json" id="lines" { (PreEscaped(encode::json(labels))) }
     }
@@ -275,7 +305,7 @@ fn judgement(figures: &Figures) -> Markup {
 }
 
 /// What was run, when, and how it ended.
-fn head(run: &Run, number: Option<usize>) -> Markup {
+fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     let class = if run.status == Status::Complete {
         "status"
     } else {
@@ -296,6 +326,7 @@ fn head(run: &Run, number: Option<usize>) -> Markup {
             span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
             ", started " (moment(run.started_unix_ns))
             " · " (counted(run.targets.len(), "target"))
+            @if let Some(shared) = names.shared() { " of " (clean(&shared)) }
             @if !clients.is_empty() { " · clients " (clients.join(", ")) }
             @if repeats > 1 { " · " (repeats) " repeats" }
             " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
@@ -312,8 +343,10 @@ fn target_list(run: &Run) -> Markup {
     }
 }
 
+/// What stays in sight: where the parts of the page are, which of them is seen, and what is shown of it.
 fn contents(matrix: &Matrix<'_>) -> Markup {
     let sections = [
+        ("answer", "Answer"),
         ("results", "Summary"),
         ("problems", "What should be known"),
         ("steps", "Steps"),
@@ -322,13 +355,19 @@ fn contents(matrix: &Matrix<'_>) -> Markup {
         ("plan", "Plan"),
         ("method", "Method"),
     ];
+    let filter = "show only targets and steps that are like this";
     markup! {
         nav aria-label="contents" {
+            button.here type="button" aria-expanded="false" { "Contents" }
             ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
-            ul {
+            ul.steps {
                 @for step in matrix.measured() {
-                    li { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
+                    li data-of=(clean(step.name)) { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
                 }
+            }
+            div.filter role="search" {
+                input type="search" aria-label=(filter) placeholder="filter: pg17.* l.i*" autocomplete="off" spellcheck="false";
+                output {}
             }
         }
     }

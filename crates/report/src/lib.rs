@@ -18,6 +18,7 @@ mod lsm;
 mod markdown;
 mod matrix;
 mod metrics;
+mod names;
 mod number;
 mod operations;
 mod plot;

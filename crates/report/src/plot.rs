@@ -14,7 +14,7 @@ use record::Run;
 
 use crate::compared::{self, Board, Comparison, Folded};
 use crate::findings;
-use crate::html::clean;
+use crate::html::{clean, permalink};
 use crate::matrix::StepHead;
 use crate::number::fixed;
 use crate::table::Tone;
@@ -220,7 +220,7 @@ impl Plot<'_> {
         let figure = markup! {
             div.plots id={ "plot-" (self.id) } {
                 div.heading {
-                    h4 { (self.title) }
+                    h4 { (self.title) (permalink(&format!("plot-{}", self.id))) }
                     a.save download={ (self.id) ".svg" } href={ "data:image/svg+xml," (encoded(&self.file(run))) } { "save as SVG" }
                 }
                 @if self.is_of_one_size() { div.panels { (draw(true)) } } @else {
@@ -365,7 +365,7 @@ pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
         @for (id, heading, plots) in over(&board) {
             @if !plots.is_empty() {
                 section id={ "plots-" (id) } {
-                    h3 { (heading) }
+                    h3 { (heading) (permalink(&format!("plots-{id}"))) }
                     @for plot in &plots { (plot.figure(run)) }
                 }
             }

@@ -18,8 +18,9 @@ use super::verdicts::{LineContext, written};
 use super::{ComparedRun, verdicts, words, write_method};
 use crate::export::{Line as CsvLine, Value, fixed};
 use crate::grid::{ACROSS_MAX, Grid, Named};
-use crate::html::table as html_table;
+use crate::html::{permalink, table as html_table};
 use crate::matrix::{Keys, Matrix, StepHead};
+use crate::names::Names;
 use crate::number::ratio_text;
 use crate::table::{Cell, Table, anchor};
 use crate::terminal::{TableStyle, Text};
@@ -82,13 +83,13 @@ pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
     markup! {
         @if !tables.is_empty() {
             section id="factors" {
-                h3 { "Effects of factors" }
+                h3 { "Effects of factors" (permalink("factors")) }
                 ul { @for factor in &effects.factors { li { (crate::html::marked(&described(factor))) } } }
-                @for table in &tables { (html_table(table)) }
+                @for table in &tables { (html_table(&Names::default(), table)) }
                 @if !each.is_empty() {
                     details {
                         summary { "The same in each combination of the other factors" }
-                        @for table in &each { (html_table(table)) }
+                        @for table in &each { (html_table(&Names::default(), table)) }
                     }
                 }
                 p.note { (how(effects)) }

@@ -7,7 +7,7 @@ use maud::{Markup, html as markup};
 use record::{Cell, Run};
 
 use crate::differences::{heading, of_targets};
-use crate::html::{Source, UPLOT_LICENCE, clean};
+use crate::html::{Source, UPLOT_LICENCE, clean, permalink};
 use crate::number::typeset;
 
 /// Returns the sections at the end of a report.
@@ -15,21 +15,21 @@ pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
     let are_several = sources.len() > 1;
     markup! {
         section id="host" {
-            h2 { "Host" }
+            h2 { "Host" (permalink("host")) }
             @for source in sources { (host(source, are_several)) }
         }
         section id="settings" {
-            h2 { "Targets and their settings" }
+            h2 { "Targets and their settings" (permalink("settings")) }
             @for source in sources { (builds(&source.run)) }
             (differences(&figures.settings))
             (settings(sources))
         }
         section id="plan" {
-            h2 { "Plan" }
+            h2 { "Plan" (permalink("plan")) }
             @for source in sources { (plan(source, are_several)) }
         }
         section id="method" {
-            h2 { "Method" }
+            h2 { "Method" (permalink("method")) }
             (method())
         }
     }
@@ -148,7 +148,7 @@ fn settings(sources: &[Source]) -> Markup {
     markup! {
         @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
         @for (number, cell) in &targets {
-            details {
+            details data-of=(clean(&cell.key.target)) {
                 summary {
                     "all settings of " (clean(&cell.key.target))
                     @if several { " in run " (number + 1) }

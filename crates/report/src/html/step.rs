@@ -1,16 +1,20 @@
 //! The part of the page that a step has: its figures, its charts and how the engine was brought to rest.
 
+use analysis::Row;
 use maud::{Markup, PreEscaped, html as markup};
 
 use crate::classic;
+use crate::compared::Comparison;
+use crate::html::brief::{brief, standing_out};
 use crate::html::charts::{self, Budget, Chart, Index, Plot};
 use crate::html::curve::Place;
 use crate::html::distributions;
 use crate::html::table::table;
-use crate::html::{CellRecord, Source, cell_label, clean, marked};
+use crate::html::{CellRecord, Source, cell_label, clean, marked, permalink};
 use crate::lsm;
-use crate::matrix::{Matrix, StepHead};
+use crate::matrix::{Line, Matrix, StepHead};
 use crate::metrics;
+use crate::names::Names;
 use crate::number::duration;
 use crate::operations::kinds_apart;
 use crate::quality;
@@ -40,8 +44,41 @@ impl<'a> StepCharts<'a> {
     }
 }
 
-pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
+/// Steps and lines of a report beyond which its steps are folded at first: it would be long.
+const OPEN_STEPS_MAX: usize = 4;
+const OPEN_LINES_MAX: usize = 12;
+
+/// Returns the section of a step: its heading with what matters most, which unfolds all the rest.
+pub(super) fn section(
+    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    comparison: &Comparison<'_>,
+    charts: &StepCharts<'_>,
+    budget: Budget,
+) -> Markup {
+    let id = format!("step-{}", anchor(charts.step.name));
+    let is_short =
+        matrix.measured().count() <= OPEN_STEPS_MAX && matrix.lines.len() <= OPEN_LINES_MAX;
+    markup! {
+        section.step id=(id) data-of=(clean(charts.step.name)) {
+            details open[is_short] {
+                summary {
+                    h3 { (clean(charts.step.name)) (permalink(&id)) }
+                    span.brief { (brief((matrix, names), comparison, charts.step)) }
+                }
+                (body((matrix, names), charts, budget))
+            }
+        }
+    }
+}
+
+/// Returns all that is told of a step.
+fn body(
+    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    charts: &StepCharts<'_>,
+    budget: Budget,
+) -> Markup {
     let step = charts.step;
+    let table = |shown: &Table| table(names, shown);
     let (kinds, others) = kinds_apart(matrix, step);
     let beside = |mut table: Table| {
         table.id += "-beside";
@@ -64,48 +101,45 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
     };
     let load = [Place::Load, Place::Beside];
     markup! {
-        section.step id={ "step-" (anchor(step.name)) } {
-            h3 { (clean(step.name)) }
-            (table(&metrics::metrics(matrix, step)))
-            (table(&metrics::costs(matrix, step)))
-            (table(&metrics::time(matrix, step)))
-            (table(&metrics::upkeep(matrix, step)))
-            @if charts.at(&load).next().is_none() {
-                p.note { "No charts by second: it was over in its first." }
+        (table(&metrics::metrics(matrix, step)))
+        (table(&metrics::costs(matrix, step)))
+        (table(&metrics::time(matrix, step)))
+        (table(&metrics::upkeep(matrix, step)))
+        @if charts.at(&load).next().is_none() {
+            p.note { "No charts by second: it was over in its first." }
+        }
+        @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines((matrix, names), step)) }
+        (figures(&load))
+        @if !charts.distributions.is_empty() {
+            div.charts {
+                @for chart in &charts.distributions { (figure(chart, step)) }
             }
-            @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines(matrix, step)) }
-            (figures(&load))
-            @if !charts.distributions.is_empty() {
-                div.charts {
-                    @for chart in &charts.distributions { (figure(chart, step)) }
-                }
+        }
+        @let of_host = metrics::of_host(matrix, step);
+        @if !of_host.is_empty() {
+            details {
+                summary { "disks and processors, as iostat and vmstat tell them" }
+                @for host in &of_host { (table(host)) }
             }
-            @let of_host = metrics::of_host(matrix, step);
-            @if !of_host.is_empty() {
-                details {
-                    summary { "disks and processors, as iostat and vmstat tell them" }
-                    @for host in &of_host { (table(host)) }
-                }
+        }
+        (folded(Place::Cost, "what an operation cost, second by second"))
+        (folded(Place::Host, "host and server, second by second"))
+        (folded(Place::Engine, "counters of the engine that moved, second by second"))
+        @for quality in quality::tables(matrix, step) { (table(&quality)) }
+        @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
+        (table(&times::buckets(matrix, step, &kinds)))
+        (table(&times::percentiles(matrix, step, &kinds)))
+        (table(&times::accounting(matrix, step)))
+        @if !others.is_empty() {
+            details {
+                summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
+                (table(&beside(times::buckets(matrix, step, &others))))
+                (table(&beside(times::percentiles(matrix, step, &others))))
             }
-            (folded(Place::Cost, "what an operation cost, second by second"))
-            (folded(Place::Host, "host and server, second by second"))
-            (folded(Place::Engine, "counters of the engine that moved, second by second"))
-            @for quality in quality::tables(matrix, step) { (table(&quality)) }
-            @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
-            (table(&times::buckets(matrix, step, &kinds)))
-            (table(&times::percentiles(matrix, step, &kinds)))
-            (table(&times::accounting(matrix, step)))
-            @if !others.is_empty() {
-                details {
-                    summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
-                    (table(&beside(times::buckets(matrix, step, &others))))
-                    (table(&beside(times::percentiles(matrix, step, &others))))
-                }
-            }
-            @let counters = classic::counters(matrix, step);
-            @if !counters.is_empty() {
-                details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
-            }
+        }
+        @let counters = classic::counters(matrix, step);
+        @if !counters.is_empty() {
+            details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
         }
     }
 }
@@ -116,25 +150,46 @@ pub(crate) const COLOUR_COUNT: usize = 10;
 /// How lines of one colour are told apart.
 pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
-/// The lines of a step's charts: which is which, and which are shown.
-fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
+/// The lines of a step's charts: which is which, and which are shown. Of many lines those that stand out have colors at first.
+fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
     let rows = matrix.lines.iter().enumerate();
     let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
     let rows: Vec<_> = rows.collect();
-    markup! {
-        div.lines role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
-            @for (number, line, row) in &rows {
-                @let invalid = !comparable(row);
-                button.line.invalid[invalid] type="button" aria-pressed="true" data-line=(number)
-                    title=[invalid.then(|| clean(&row.reasons.join("; ")))] {
-                    svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
-                        line x1="0" y1="4" x2="24" y2="4"
-                            stroke-dasharray=(DASHES[number / COLOUR_COUNT % DASHES.len()]) {}
-                    }
-                    (clean(&matrix.label(line)))
-                    @if invalid { " ! invalid" }
+    let standing_out = standing_out(matrix, step);
+    let are_many = standing_out.is_some();
+    let marks = |number: usize| {
+        let marks = standing_out
+            .iter()
+            .flatten()
+            .filter(|(at, _)| *at == number);
+        marks.map(|(_, what)| *what).collect::<Vec<_>>().join(", ")
+    };
+    let button = |number: usize, line: &Line<'_>, row: &Row| {
+        let (is_invalid, marks, label) = (!comparable(row), marks(number), matrix.label(line));
+        let subject = names.target_in(&label);
+        let full = subject
+            .as_ref()
+            .filter(|it| it.is_short)
+            .map(|_| clean(&label));
+        let reasons = is_invalid.then(|| clean(&row.reasons.join("; ")));
+        let told: Vec<String> = full.into_iter().chain(reasons).collect();
+        let is_on = !are_many || !marks.is_empty();
+        markup! {
+            button.line.invalid[is_invalid] type="button" aria-pressed=(is_on) data-line=(number)
+                data-of=(clean(&line.cell.target)) title=[(!told.is_empty()).then(|| told.join(": "))] {
+                svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
+                    line x1="0" y1="4" x2="24" y2="4"
+                        stroke-dasharray=(DASHES[number / COLOUR_COUNT % DASHES.len()]) {}
                 }
+                (clean(&subject.map_or(label, |it| it.text)))
+                @if !marks.is_empty() { small { (marks) } }
+                @if is_invalid { " ! invalid" }
             }
+        }
+    };
+    markup! {
+        div.lines.many[are_many] role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
+            @for (number, line, row) in &rows { (button(*number, line, row)) }
             @if rows.len() > 3 {
                 button.all type="button" { "all" }
                 button.none type="button" { "none" }
@@ -150,7 +205,7 @@ fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
             figcaption {
                 span { span.of { (clean(step.name)) " " } (clean(&plot.title)) }
                 @if let Some((parts, _)) = plot.parts { button.parts type="button" aria-pressed="false" { (parts) } }
-                button.log type="button" aria-pressed=(plot.is_logarithmic) title="logarithmic scale" { "log" }
+                button.log type="button" aria-pressed=(plot.is_logarithmic) { "log scale" }
                 @if !plot.note.is_empty() { span.note { (plot.note) } }
             }
             div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(&plot.title)) } {}
@@ -167,7 +222,7 @@ pub(super) fn settling(sources: &[Source]) -> Markup {
     markup! {
         @if cells().any(settled) {
             section id="step-settling" {
-                h3 { "Settling" }
+                h3 { "Settling" (permalink("step-settling")) }
                 @for record in cells().filter(|record| settled(record)) {
                     details {
                         summary {

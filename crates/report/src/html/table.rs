@@ -2,8 +2,9 @@
 
 use maud::{Markup, html as markup};
 
-use crate::html::{clean, marked};
-use crate::table::{Table, Tone};
+use crate::html::{clean, marked, permalink};
+use crate::names::{Names, Subject};
+use crate::table::{STEP, TEST, Table, Tone};
 
 fn tone_class(tone: Tone) -> &'static str {
     match tone {
@@ -22,26 +23,35 @@ fn tone_class(tone: Tone) -> &'static str {
     }
 }
 
-/// A table in a box of its own that scrolls, with the meaning of its marks.
-pub(crate) fn table(table: &Table) -> Markup {
+/// A table in a box of its own that scrolls, with the meaning of its marks. Heads of rows and columns say which target or step they
+/// are about, for the scripts.
+pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     if table.is_empty() {
         return markup! {};
     }
     let legend = table.legend();
     let bare = table.cells().all(|cell| cell.mark.is_empty());
+    let columns = column_subjects(names, table);
     markup! {
         div.block id=(table.id) {
-            h4 id={ "title-" (table.id) } { (clean(&table.title)) }
+            h4 { span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id)) }
             div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
                 table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
                     thead { tr {
                         @for head in &table.lead { th scope="col" { (clean(head)) } }
-                        @for head in &table.columns { th.n scope="col" { (clean(head)) @if !bare { span.m {} } } }
+                        @for (head, subject) in table.columns.iter().zip(&columns) {
+                            @let (name, title, text) = head_of(subject.as_ref(), head);
+                            th.n scope="col" data-of=[name] title=[title] { (text) @if !bare { span.m {} } }
+                        }
                     } }
                     tbody {
                         @for (number, row) in table.rows.iter().enumerate() {
                             tr class=[row_class(table, number)] {
-                                @for text in &row.lead { th scope="row" { (clean(text)) } }
+                                @for (head, text) in table.lead.iter().zip(&row.lead) {
+                                    @let subject = row_subject(names, head, text);
+                                    @let (name, title, text) = head_of(subject.as_ref(), text);
+                                    th scope="row" data-of=[name] title=[title] { (text) }
+                                }
                                 @for cell in &row.cells {
                                     @let class = tone_class(cell.tone);
                                     td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
@@ -62,6 +72,39 @@ pub(crate) fn table(table: &Table) -> Markup {
             @for note in &table.notes { p.note { (marked(note)) } }
         }
     }
+}
+
+/// Returns what each column is about, if all are about targets, or all about steps.
+fn column_subjects<'n>(names: &Names<'n>, table: &Table) -> Vec<Option<Subject<'n>>> {
+    let all = |find: &dyn Fn(&str) -> Option<Subject<'n>>| {
+        let found: Vec<_> = table.columns.iter().map(|head| find(head)).collect();
+        found.iter().all(Option::is_some).then_some(found)
+    };
+    let targets = all(&|head| names.target_in(head));
+    let found = targets.or_else(|| all(&|head| names.step_in(head)));
+    found.unwrap_or_else(|| vec![None; table.columns.len()])
+}
+
+/// Returns what a row is about, as far as one of its heads says.
+fn row_subject<'n>(names: &Names<'n>, head: &str, text: &str) -> Option<Subject<'n>> {
+    match head {
+        "target" => names.target_in(text),
+        TEST | STEP => names.step_in(text),
+        _ => None,
+    }
+}
+
+/// The name that scripts know a head by, the name in full where it is not shown, and what is shown.
+fn head_of(subject: Option<&Subject<'_>>, text: &str) -> (Option<String>, Option<String>, String) {
+    let name = subject.map(|subject| clean(subject.name));
+    let title = name
+        .clone()
+        .filter(|_| subject.is_some_and(|subject| subject.is_short));
+    (
+        name,
+        title,
+        clean(subject.map_or(text, |subject| &subject.text)),
+    )
 }
 
 /// Rows that say what was asked for, and the first of those that are compared with each other.

@@ -4,18 +4,22 @@
   "use strict";
   const root = document.documentElement;
   root.classList.add("js");
-  const labels = JSON.parse(document.getElementById("lines").textContent);
+  const labels = JSON.parse(document.getElementById("lines").textContent).map(([label]) => label);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOUR_COUNT = 10;
   const TIP_ROWS = 12;
+  // Fewer points than these are no line.
+  const LINE_POINTS = 10;
+  // How near to a line a click means it, in pixels.
+  const NEAR = 24;
   const BUCKETS = ["256\u00b5s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
   let printing = false;
 
   const palette = () => {
     const style = getComputedStyle(root);
     const of = (name) => style.getPropertyValue(name).trim();
-    return { lines: Array.from({ length: COLOUR_COUNT }, (_, at) => of(`--c${at}`)), ink: of("--soft"), grid: of("--grid") };
+    return { lines: Array.from({ length: COLOUR_COUNT }, (_, at) => of(`--c${at}`)), ink: of("--soft"), grid: of("--grid"), faint: of("--faint") };
   };
 
   const short = (value) => {
@@ -104,6 +108,10 @@
   const steps = new Map();
   const stepOf = (figure) => steps.get(figure.closest("section.step"));
 
+  // Of a few lines all have colors (`coloured` is null); of many those that stand out, and what was clicked.
+  const isShown = (step, line) => !step.hidden.has(line) && !step.filtered.has(line);
+  const hasColour = (step, line) => !step.coloured || step.coloured.has(line);
+
   const height = () => (innerWidth < 640 ? 200 : 240);
   const widthOf = (plot) => Math.max(plot.clientWidth, 200);
 
@@ -116,11 +124,16 @@
     const data = JSON.parse(views[inParts ? 1 : 0].textContent);
     const kind = data.x || "seconds";
     const log = "log" in figure.dataset;
-    const { at, columns, curves } = KINDS[kind](data);
+    const made = KINDS[kind](data);
+    // What has a color is drawn above what has none.
+    const order = made.curves.map((_, index) => index).sort((a, b) => hasColour(step, made.curves[a].line) - hasColour(step, made.curves[b].line));
+    const { at } = made;
+    const [columns, curves] = [made.columns, made.curves].map((all) => order.map((index) => all[index]));
     // Zero has no place on a logarithmic scale.
     if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
     const colour = palette();
-    const few = at.length < 3 || kind === "buckets";
+    const areMarks = kind === "seconds" && at.length < LINE_POINTS;
+    const few = areMarks || kind === "buckets";
     const axis = { stroke: colour.ink, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const { mark, range } = AXIS[kind];
     const limits = (_, least, most) => {
@@ -133,7 +146,7 @@
       // The last mark of a chart without time is wide.
       padding: [null, kind === "seconds" ? null : 26, null, null],
       cursor: {
-        focus: { prox: 24 }, points: { size: 6 },
+        focus: { prox: NEAR }, points: { size: 6 },
         sync: kind === "seconds" ? { key: step.key, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
         drag: { x: kind !== "buckets", y: false },
       },
@@ -144,8 +157,9 @@
         { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
       series: [{}, ...curves.map(({ line, dash, label }) => ({
-        label, show: !step.hidden.has(line), width: 1.25, dash: DASHES[dash % DASHES.length], spanGaps: false,
-        stroke: colour.lines[line % COLOUR_COUNT], points: { show: few, size: 5, filter: few ? undefined : lonely },
+        label, show: isShown(step, line), width: hasColour(step, line) ? (step.coloured ? 1.75 : 1.25) : 0.75, dash: DASHES[dash % DASHES.length], spanGaps: false,
+        stroke: hasColour(step, line) ? colour.lines[line % COLOUR_COUNT] : colour.faint, ...(areMarks && { paths: () => null }),
+        points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : lonely },
       }))],
       hooks: {
         ready: [(chart) => { chart.ready = true; }],
@@ -181,6 +195,7 @@
     if (whole ? !before : before && before[0] === min && before[1] === max) return;
     step.zoom = whole ? null : [min, max];
     step.all.hidden = whole;
+    view.set(`zoom.${step.key}`, whole ? null : step.zoom.map((end) => +end.toFixed(1)).join("-"));
     for (const figure of step.drawn) if (figure.chart !== chart && figure.chart.kind === "seconds") show(step, figure.chart);
   };
   const show = (step, chart) => {
@@ -190,6 +205,7 @@
   const unzoom = (step) => {
     step.zoom = null;
     step.all.hidden = true;
+    view.set(`zoom.${step.key}`, null);
     for (const figure of step.drawn) {
       const [min, max] = ends(figure.chart);
       figure.chart.setScale("x", { min, max });
@@ -223,7 +239,7 @@
     tip.replaceChildren(head, ...rows.map(({ value, curve }) => {
       const row = document.createElement("div");
       const key = document.createElement("i");
-      key.className = `c${curve.line % COLOUR_COUNT}`;
+      if (hasColour(stepOf(figure), curve.line)) key.className = `c${curve.line % COLOUR_COUNT}`;
       const number = document.createElement("span");
       number.textContent = short(value);
       row.append(key, curve.label, number);
@@ -265,13 +281,53 @@
     event.preventDefault();
   };
 
-  // The buttons above the charts.
+  // The buttons above the charts: of many lines they are pressed where a line has a color, else where it is shown.
+  const refresh = (step) => {
+    for (const button of step.buttons) {
+      const line = +button.dataset.line;
+      const hidden = step.hidden.has(line);
+      button.setAttribute("aria-pressed", String(!hidden && hasColour(step, line)));
+      button.classList.toggle("off", hidden);
+    }
+    for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ line }, at) => {
+      if (chart.series[at + 1].show !== isShown(step, line)) chart.setSeries(at + 1, { show: isShown(step, line) });
+    }));
+  };
+  const written = (lines) => [...lines].sort((a, b) => a - b).join("_");
+  const numbers = (text) => (text ? text.split("_").filter(Boolean).map(Number) : []);
   const hide = (step, hidden) => {
     step.hidden = hidden;
-    for (const button of step.buttons) button.setAttribute("aria-pressed", String(!hidden.has(+button.dataset.line)));
-    for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ line }, at) => {
-      if (chart.series[at + 1].show === hidden.has(line)) chart.setSeries(at + 1, { show: !hidden.has(line) });
-    }));
+    view.set(`hide.${step.key}`, written(hidden));
+    refresh(step);
+  };
+  const colour = (step, lines) => {
+    step.coloured = lines;
+    view.set(`color.${step.key}`, written(lines) === step.standingOut ? null : written(lines) || "_");
+    refresh(step);
+    [...step.drawn].forEach(draw);
+  };
+  const turned = (lines, line) => {
+    const others = new Set(lines);
+    if (!others.delete(line)) others.add(line);
+    return others;
+  };
+  const press = (step, line, event) => {
+    if (event.ctrlKey || event.metaKey) hide(step, new Set(step.buttons.map((button) => +button.dataset.line).filter((other) => other !== line)));
+    else if (!step.coloured || event.shiftKey) hide(step, turned(step.hidden, line));
+    else if (step.hidden.has(line)) hide(step, turned(step.hidden, line));
+    else colour(step, turned(step.coloured, line));
+  };
+  // The line that was clicked in a chart.
+  const clicked = (figure) => {
+    const { chart } = figure;
+    const step = stepOf(figure);
+    if (!chart || !step.coloured || chart.cursor.idx == null) return;
+    const far = (index) => {
+      const value = chart.series[index].show ? chart.data[index][chart.cursor.idx] : null;
+      return value == null ? Infinity : Math.abs(chart.valToPos(value, "y") - chart.cursor.top);
+    };
+    const [nearest] = chart.curves.map((curve, at) => ({ curve, far: far(at + 1) })).sort((a, b) => a.far - b.far);
+    if (nearest && nearest.far <= NEAR) colour(step, turned(step.coloured, nearest.curve.line));
   };
   const toolbar = (step, bar) => {
     const lines = step.buttons.map((button) => +button.dataset.line);
@@ -284,14 +340,12 @@
       const button = event.target.closest("button");
       if (!button) return;
       focus(button);
-      if (button.classList.contains("all")) hide(step, new Set());
-      else if (button.classList.contains("none")) hide(step, new Set(lines));
-      else if (button === step.all) { unzoom(step); tools[0].tabIndex = 0; }
+      const isAll = button.classList.contains("all");
+      if (button === step.all) { unzoom(step); tools[0].tabIndex = 0; }
+      else if ("line" in button.dataset) press(step, +button.dataset.line, event);
       else {
-        const line = +button.dataset.line;
-        const hidden = event.ctrlKey || event.metaKey ? new Set(lines) : new Set(step.hidden);
-        if (!hidden.delete(line)) hidden.add(line);
-        hide(step, hidden);
+        hide(step, new Set(isAll || step.coloured ? [] : lines));
+        if (step.coloured) colour(step, new Set(isAll ? lines : []));
       }
     });
     bar.addEventListener("keydown", (event) => {
@@ -349,29 +403,82 @@
     }
   });
 
-  document.querySelectorAll("section.step").forEach((section, number) => {
+  // What is switched in each chart by a button of its caption.
+  const SWITCHES = {
+    parts: { isOn: (figure) => figure.dataset.view === "parts", set: (figure, on) => { figure.dataset.view = on ? "parts" : "lines"; } },
+    log: { isOn: (figure) => "log" in figure.dataset, set: (figure, on) => { if (on) figure.dataset.log = ""; else delete figure.dataset.log; } },
+  };
+  const first = new WeakMap();
+  const atFirst = (figure, name) => first.get(figure)[name];
+  for (const [name, kept] of Object.entries(SWITCHES)) kept.turn = (figure, on) => {
+    kept.set(figure, on);
+    const button = figure.querySelector(`button.${name}`);
+    if (button) button.setAttribute("aria-pressed", String(on));
+  };
+
+  // What the address says of a step.
+  const remember = (section, step) => {
+    const all = [...section.querySelectorAll("figure")];
+    for (const figure of all) first.set(figure, { parts: false, log: SWITCHES.log.isOn(figure) });
+    view.keep(`hide.${step.key}`, (value) => {
+      step.hidden = new Set(numbers(value));
+      refresh(step);
+    });
+    if (step.coloured) view.keep(`color.${step.key}`, (value) => {
+      step.coloured = new Set(numbers(value || step.standingOut));
+      refresh(step);
+      [...step.drawn].forEach(draw);
+    });
+    view.keep(`zoom.${step.key}`, (value) => {
+      const [least, most] = (value || "").split("-").map(Number);
+      step.zoom = most > least ? [least, most] : null;
+      step.all.hidden = !step.zoom;
+      for (const { chart } of step.drawn) if (chart.kind === "seconds") show(step, chart);
+    });
+    for (const [name, kept] of Object.entries(SWITCHES)) view.keep(`${name}.${step.key}`, (value) => {
+      const switched = new Set(numbers(value));
+      all.forEach((figure, at) => {
+        const on = atFirst(figure, name) !== switched.has(at);
+        if (on === kept.isOn(figure)) return;
+        kept.turn(figure, on);
+        if (figure.chart) draw(figure);
+      });
+    });
+  };
+  document.addEventListener("filtered", () => {
+    for (const step of steps.values()) {
+      step.filtered = new Set(step.buttons.filter((button) => button.classList.contains("filtered")).map((button) => +button.dataset.line));
+      refresh(step);
+    }
+  });
+
+  document.querySelectorAll("section.step").forEach((section) => {
     const bar = section.querySelector(".lines");
     if (!bar) return;
     const buttons = [...bar.querySelectorAll("button[data-line]")];
-    const step = { key: `step-${number}`, buttons, hidden: new Set(), zoom: null, drawn: new Set(), all: bar.querySelector(".whole") };
+    const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true").map((button) => +button.dataset.line);
+    const standingOut = bar.classList.contains("many") ? written(pressed) : null;
+    const step = {
+      key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, coloured: standingOut === null ? null : new Set(pressed),
+      zoom: null, drawn: new Set(), all: bar.querySelector(".whole"),
+    };
     steps.set(section, step);
     toolbar(step, bar);
+    remember(section, step);
     for (const figure of section.querySelectorAll("figure")) {
       sight.observe(figure);
       const plot = figure.querySelector(".plot");
       sizes.observe(plot);
       plot.addEventListener("keydown", (event) => key(figure, event));
       plot.addEventListener("blur", () => { if (figure.chart) figure.chart.setCursor({ left: -10, top: -10 }); });
-      for (const [name, press] of [
-        ["parts", (on) => { figure.dataset.view = on ? "parts" : "lines"; }],
-        ["log", (on) => { if (on) figure.dataset.log = ""; else delete figure.dataset.log; }],
-      ]) {
+      plot.addEventListener("click", () => clicked(figure));
+      for (const [name, kept] of Object.entries(SWITCHES)) {
         const button = figure.querySelector(`button.${name}`);
         if (button) button.addEventListener("click", () => {
-          const on = button.getAttribute("aria-pressed") !== "true";
-          button.setAttribute("aria-pressed", String(on));
-          press(on);
+          kept.turn(figure, button.getAttribute("aria-pressed") !== "true");
           draw(figure);
+          const all = [...section.querySelectorAll("figure")];
+          view.set(`${name}.${step.key}`, written(all.flatMap((other, at) => (kept.isOn(other) === atFirst(other, name) ? [] : [at]))));
         });
       }
     }

@@ -1,0 +1,138 @@
+//! What targets and steps are called: in full, and without what all targets share.
+
+use std::collections::BTreeMap;
+
+use analysis::{Figures, distinct};
+
+use crate::matrix::Matrix;
+
+/// The names of targets and steps that texts of a page begin with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names<'a> {
+    targets: Vec<&'a str>,
+    steps: Vec<&'a str>,
+    short: BTreeMap<&'a str, &'a str>,
+}
+
+/// The target or step that a text begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject<'n> {
+    /// Its name in full.
+    pub name: &'n str,
+    /// The whole text, with the short name where there is one.
+    pub text: String,
+    /// The text has less than the full name.
+    pub is_short: bool,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(matrix: &Matrix<'a>, figures: &'a Figures) -> Self {
+        Self {
+            targets: distinct(matrix.lines.iter().map(|line| line.cell.target.as_str())),
+            steps: matrix.steps.iter().map(|step| step.name).collect(),
+            short: short_names(figures),
+        }
+    }
+
+    /// Finds the target that a text begins with; the text may be broken into lines.
+    pub(crate) fn target_in(&self, text: &str) -> Option<Subject<'a>> {
+        self.subject(&self.targets, text)
+    }
+
+    /// Finds the step that a text begins with.
+    pub(crate) fn step_in(&self, text: &str) -> Option<Subject<'a>> {
+        self.subject(&self.steps, text)
+    }
+
+    fn subject(&self, names: &[&'a str], text: &str) -> Option<Subject<'a>> {
+        let found = names
+            .iter()
+            .filter_map(|name| Some((*name, after(text, name)?)));
+        let (name, rest) = found.max_by_key(|(name, _)| name.len())?;
+        let short = self.short.get(name);
+        Some(Subject {
+            name,
+            text: short.map_or_else(|| text.to_owned(), |short| format!("{short}{rest}")),
+            is_short: short.is_some(),
+        })
+    }
+
+    /// Returns what all targets share and short names leave out: `build pg17`.
+    pub(crate) fn shared(&self) -> Option<String> {
+        let (name, short) = self.short.first_key_value()?;
+        let build = name.strip_suffix(short).and_then(|it| it.strip_suffix('.'));
+        let config = name.strip_prefix(short).and_then(|it| it.strip_prefix('.'));
+        let of_build = build.map(|build| format!("build {build}"));
+        of_build.or_else(|| config.map(|config| format!("config {config}")))
+    }
+}
+
+/// What follows a name that a text begins with, whose line breaks are no part of the name.
+fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = text;
+    for letter in name.chars() {
+        rest = rest.trim_start_matches('\n').strip_prefix(letter)?;
+    }
+    (rest.is_empty() || rest.starts_with(['\n', ' '])).then_some(rest)
+}
+
+/// Returns names of targets without the build, or the config, that all of them share; none where targets are other than their
+/// names say.
+pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
+    let rows = figures.rows.iter();
+    let targets = distinct(rows.map(|row| {
+        let (build, config) = (row.build.as_str(), row.config.as_str());
+        (row.cell.target.as_str(), build, config)
+    }));
+    let are_names = targets.iter().all(|(name, build, config)| {
+        let rest = name.strip_prefix(build);
+        rest.and_then(|rest| rest.strip_prefix('.')) == Some(config)
+    });
+    let has_one =
+        |part: fn(&(&str, &str, &str)) -> String| distinct(targets.iter().map(part)).len() == 1;
+    let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
+    let has_one_config = has_one(|(.., config)| (*config).to_owned());
+    let targets = targets
+        .iter()
+        .filter(|_| are_names && has_one_build != has_one_config);
+    let short = targets.map(|&(name, build, config)| match has_one_build {
+        true => (name, config),
+        false => (name, build),
+    });
+    short.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_about_the_longest_name_that_it_begins_with() {
+        let names = Names {
+            targets: vec!["pg17.base", "pg17.base-2", "pg17.big"],
+            steps: vec!["qr100", "qr1000"],
+            short: [("pg17.base", "base"), ("pg17.base-2", "base-2")].into(),
+        };
+        let target = |text| {
+            names
+                .target_in(text)
+                .map(|it| (it.name, it.text, it.is_short))
+        };
+        let found = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
+        assert_eq!(target("pg17.base"), found("pg17.base", "base", true));
+        assert_eq!(
+            target("pg17.\nbase-\n2"),
+            found("pg17.base-2", "base-2", true)
+        );
+        assert_eq!(
+            target("pg17.\nbase\nr2"),
+            found("pg17.base", "base\nr2", true)
+        );
+        assert_eq!(target("pg17.base c8"), found("pg17.base", "base c8", true));
+        assert_eq!(target("pg17.big"), found("pg17.big", "pg17.big", false));
+        assert_eq!(target("pg17.bases"), None);
+        assert_eq!(names.step_in("qr1000\npct").unwrap().name, "qr1000");
+        assert_eq!(names.step_in("qps"), None);
+        assert_eq!(names.shared().unwrap(), "build pg17");
+    }
+}
