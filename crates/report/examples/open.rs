@@ -17,6 +17,10 @@ fn main() {
         return;
     };
     browser.open(&std::path::absolute(file).unwrap());
+    // Those of a long report are folded at first.
+    browser.value(
+        "document.querySelectorAll('.step > details').forEach((step) => { step.open = true; })",
+    );
     let jump = |browser: &mut chromium::Chromium, share: f64| {
         let figures = "document.querySelectorAll('section.step figure')";
         browser.value("window.begun = performance.now()");

@@ -3,6 +3,7 @@
 
 mod chromium;
 mod live;
+mod navigation;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,6 +36,7 @@ fn shown(size: Size) -> Option<(Page, TempDir)> {
 }
 
 fn to_first_chart(browser: &mut Chromium) {
+    browser.value("document.querySelector('#step-l-i0 > details').open = true");
     browser.value(&format!("{FIRST}.scrollIntoView({{block: 'center'}})"));
     browser.wait_for(&format!("{FIRST}.chart && {FIRST}.chart.ready"));
 }

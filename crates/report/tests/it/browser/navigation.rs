@@ -1,0 +1,130 @@
+//! Finding one's way in the page: folds, contents, the filter, sorted tables, and the address that remembers all of it.
+
+use serde_json::json;
+
+use super::{FIRST, SIZE, shown, to_first_chart};
+use crate::synthetic::{ALL_STEPS, Size};
+
+/// A long report: its steps are folded at first.
+const LONG: Size = Size {
+    targets: 15,
+    clients: 1,
+    seconds: 12,
+    steps: &[
+        ALL_STEPS[0],
+        ALL_STEPS[1],
+        ALL_STEPS[2],
+        ALL_STEPS[5],
+        ALL_STEPS[6],
+    ],
+};
+
+/// Types into the filter.
+fn filter(text: &str) -> String {
+    format!(
+        "{{ const box = document.querySelector('.filter input'); box.value = '{text}'; box.dispatchEvent(new Event('input')); }}"
+    )
+}
+
+#[test]
+fn a_link_unfolds_its_step_and_the_address_keeps_what_was_done() {
+    let Some((mut browser, folder)) = shown(LONG) else {
+        return;
+    };
+    let file = folder.path().join("report.html");
+    let open =
+        "[...document.querySelectorAll('.step > details[open]')].map((it) => it.parentElement.id)";
+    browser.open(&file);
+    assert_eq!(browser.value(open), json!([]));
+    browser.value("document.querySelector('nav a[href=\"#step-l-x\"]').click()");
+    assert_eq!(browser.value("location.hash"), "#step-l-x");
+    browser.wait_for(&format!("{open}.join() === 'step-l-x'"));
+    browser.wait_for("document.querySelector('nav .steps [aria-current]').textContent === 'l.x'");
+
+    browser.value(&filter("pg15.* l.*"));
+    let said = "document.querySelector('.filter output').textContent";
+    assert_eq!(browser.value(said), "7 of 16 targets, 3 of 5 steps");
+    let rows = "[...document.querySelectorAll('#metrics-l-x tbody tr')].filter((row) => row.checkVisibility()).length";
+    assert_eq!(browser.value(rows), 7);
+    browser.wait_for("location.hash === '#step-l-x&filter=pg15.*+l.*'");
+    // The same again after a reload; and Back takes the filter back.
+    browser.value("history.replaceState({}, '', location.hash)");
+    let loaded = browser.value("performance.timeOrigin");
+    browser.ask("Page.reload", json!({}));
+    browser.wait_for(&format!(
+        "performance.timeOrigin !== {loaded} && document.readyState === 'complete' && {said} !== ''"
+    ));
+    assert_eq!(browser.value(said), "7 of 16 targets, 3 of 5 steps");
+    assert_eq!(browser.value(open), json!(["step-l-x"]));
+    browser.value("history.back()");
+    browser.wait_for(&format!("{said} === '' && location.hash === '#step-l-x'"));
+
+    browser.value(&filter("nothing-like-it"));
+    assert_eq!(browser.value(said), "nothing matches: all is shown");
+    browser.value("document.querySelector('.filter input').focus()");
+    browser.key("Escape");
+    assert_eq!(browser.value(said), "");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn of_many_lines_three_have_colors_and_a_click_gives_one_to_another() {
+    let Some((mut browser, _folder)) = shown(LONG) else {
+        return;
+    };
+    let faint =
+        format!("{FIRST}.chart.series.slice(1).filter((series) => series.width < 1).length");
+    assert_eq!(browser.value(&faint), 13);
+    browser.value("document.querySelector('#step-l-i0 .line[aria-pressed=false]').click()");
+    assert_eq!(browser.value(&faint), 12);
+    browser.wait_for("location.hash.includes('color.step-l-i0=')");
+    browser.value(&filter("pg15.*"));
+    let shown = format!("{FIRST}.chart.series.slice(1).filter((series) => series.show).length");
+    assert_eq!(browser.value(&shown), 7);
+}
+
+#[test]
+fn tables_are_sorted_by_mouse_and_keyboard_and_what_has_no_figure_comes_last() {
+    let Some((mut browser, _folder)) = shown(SIZE) else {
+        return;
+    };
+    let table = "document.querySelector('#metrics-qr100 table')";
+    browser.value("document.querySelector('#step-qr100 > details').open = true");
+    let column = format!("[...{table}.tBodies[0].rows].map((row) => row.cells[0].textContent)");
+    let before = browser.value(&column);
+    browser.value(&format!("{table}.tHead.rows[0].cells[0].focus()"));
+    browser.key("ArrowRight");
+    browser.key("Enter");
+    let sorted = format!("{table}.tHead.rows[0].cells[1].getAttribute('aria-sort')");
+    assert_eq!(browser.value(&sorted), "descending");
+    let largest = browser.value(&column);
+    browser.key("Enter");
+    assert_eq!(browser.value(&sorted), "ascending");
+    assert_ne!(browser.value(&column), largest);
+    browser.value(&format!("{table}.tHead.rows[0].cells[1].click()"));
+    assert_eq!(browser.value(&column), before);
+}
+
+#[test]
+fn few_seconds_are_marks_and_the_contents_fit_a_phone() {
+    let few = Size { seconds: 6, ..SIZE };
+    let Some((mut browser, _folder)) = shown(few) else {
+        return;
+    };
+    assert_eq!(
+        browser.value(&format!("{FIRST}.chart.series[1].paths() === null")),
+        true
+    );
+    let phone = json!({"width": 390, "height": 740, "deviceScaleFactor": 1, "mobile": false});
+    browser.ask("Emulation.setDeviceMetricsOverride", phone);
+    to_first_chart(&mut browser);
+    let links = "document.querySelector('nav a').checkVisibility()";
+    assert_eq!(browser.value(links), false);
+    browser.value("document.querySelector('.here').click()");
+    assert_eq!(browser.value(links), true);
+    browser.ask("Emulation.clearDeviceMetricsOverride", json!({}));
+    // A heading's link is seen where it has the focus.
+    browser.value("document.querySelector('#steps .permalink').focus({focusVisible: true})");
+    let opacity = "getComputedStyle(document.querySelector('#steps .permalink')).opacity";
+    assert_eq!(browser.value(opacity), "1");
+}
