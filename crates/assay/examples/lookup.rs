@@ -14,11 +14,11 @@ use engine::mysql::{self, MysqlSession};
 use engine::postgres::{self, PostgresSession};
 use engine::{Error, Interrupt, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
-use load::{Ended, Limits, Sink, SystemClock, Time};
+use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
 use words::{IntervalRow, Random};
-use workload::{Executed, Kind, Next, Program, Schedule, Task};
+use workload::{Executed, Next, OpKind, Program, Schedule, Task};
 
-const LOOKUP: Kind = Kind("lookup");
+const LOOKUP: OpKind = OpKind("lookup");
 
 /// pgbench's statement, and sysbench's.
 const PGBENCH: &str = "select abalance from pgbench_accounts where aid = $1";
@@ -34,7 +34,7 @@ struct Lookup<S> {
 }
 
 impl<S: Session> Program for Lookup<S> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         &[LOOKUP]
     }
 
@@ -76,10 +76,10 @@ impl Sink for Counts {
         &mut self,
         _: u32,
         _: &str,
-        time: Time,
+        time: LatencyKind,
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
-        if time == Time::Service {
+        if time == LatencyKind::Service {
             self.recorded += histogram.len();
         }
         Ok(())
@@ -150,8 +150,8 @@ fn look_up<S: Session>(
         &AtomicBool::new(false),
         &mut counts,
     );
-    if outcome.ended != Ended::Complete {
-        bail!("it did not end well: {:?}", outcome.ended);
+    if outcome.end != StepEnd::Complete {
+        bail!("it did not end well: {:?}", outcome.end);
     }
     let Counts { done, recorded } = counts;
     let unexpected: u64 = outcome

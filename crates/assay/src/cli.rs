@@ -587,7 +587,7 @@ pub struct CellArgs {
     pub data: PathBuf,
     /// The progress of the whole run
     #[arg(long, value_name = "JSON")]
-    pub outlook: Option<String>,
+    pub matrix_progress: Option<String>,
     /// The pipe for live events
     #[arg(long, value_name = "PIPE")]
     pub live: Option<PathBuf>,

@@ -25,7 +25,7 @@ use engine::{
     Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
-use load::{Ended, Limits, Sink, SystemClock, Time};
+use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
 use words::IntervalRow;
 use workload::kv::Kv;
 use workload::plan::{self, KvStep, KvStepKind, Workload};
@@ -192,9 +192,9 @@ fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
             work.program.execute()?;
         }
     }
-    let account = |work: &mut Task| Ok((work.client, work.program.account(0)?));
-    let accounts: Result<_, Error> = works.iter_mut().map(account).collect();
-    kv.apply(&step, &accounts?, true);
+    let summary = |work: &mut Task| Ok((work.client, work.program.summary(0)?));
+    let summaries: Result<_, Error> = works.iter_mut().map(summary).collect();
+    kv.apply(&step, &summaries?, true);
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *kept))
 }
@@ -216,10 +216,10 @@ impl Sink for Counts {
         &mut self,
         _: u32,
         _: &str,
-        time: Time,
+        time: LatencyKind,
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
-        if time == Time::Service {
+        if time == LatencyKind::Service {
             self.recorded += histogram.len();
         }
         Ok(())
@@ -253,8 +253,8 @@ fn run<S: KeyValueSession>(
         &AtomicBool::new(false),
         &mut counts,
     );
-    if outcome.ended != Ended::Complete {
-        bail!("it did not end well: {:?}", outcome.ended);
+    if outcome.end != StepEnd::Complete {
+        bail!("it did not end well: {:?}", outcome.end);
     }
     let Counts { done, recorded } = counts;
     let unexpected: u64 = outcome
@@ -267,18 +267,23 @@ fn run<S: KeyValueSession>(
             "{done} operations, of which {recorded} have a latency and {unexpected} found what was not written"
         );
     }
-    let all_work = || outcome.worked.iter().map(|worked| &worked.connection);
+    let all_work = || {
+        outcome
+            .connections
+            .iter()
+            .map(|connections| &connections.record)
+    };
     let main_work = || all_work().filter(|work| work.role == main);
     let operations: u64 = main_work().map(|it| it.ok).sum();
     let cpu_ns: u64 = main_work()
         .map(|it| it.cpu_user_ns + it.cpu_system_ns)
         .sum();
-    let account = |it: &mut load::Worked| {
-        let account = it.program.account(it.connection.rows)?;
-        Ok((it.connection.client, account))
+    let summary = |it: &mut load::ConnectionOutcome| {
+        let summary = it.program.summary(it.record.rows)?;
+        Ok((it.record.client, summary))
     };
-    let accounts: Result<_, Error> = outcome.worked.iter_mut().map(account).collect();
-    let checks = kv.apply(step, &accounts?, true);
+    let summaries: Result<_, Error> = outcome.connections.iter_mut().map(summary).collect();
+    let checks = kv.apply(step, &summaries?, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!(
             "{} - {}, expected {}",

@@ -8,10 +8,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// A clock that counts nanoseconds from some moment, the same for all threads.
 pub trait Clock: Clone + Send + Sync {
-    /// Nanoseconds since the clock's beginning.
+    /// Returns the nanoseconds since the clock's start.
     fn now(&self) -> u64;
 
-    /// Returns at `at` or as soon after it as the kernel allows; at once when it is past.
+    /// Sleeps until `at`, or as soon after it as the kernel allows; returns at once if that is past.
     fn sleep_until(&self, at: u64);
 }
 
@@ -26,16 +26,16 @@ enum Source {
     /// Time stamp counter: `(ticks - base) * scale >> 32` nanoseconds.
     #[cfg(target_arch = "x86_64")]
     Counter { base: u64, scale: u64 },
-    /// `CLOCK_MONOTONIC` less its value at the beginning.
+    /// `CLOCK_MONOTONIC` minus its value at the start.
     Monotonic { base: u64 },
 }
 
-/// How long the counter is held against `CLOCK_MONOTONIC`: two readings of 50 ns error over it make 5 ppm.
+/// How long the counter is compared with `CLOCK_MONOTONIC`: two readings with an error of 50 ns each make 5 ppm.
 #[cfg(target_arch = "x86_64")]
 const CALIBRATION_NS: u64 = 20_000_000;
 
 impl SystemClock {
-    /// A clock that begins now. Takes 20 ms to calibrate where it uses the time stamp counter.
+    /// Starts a clock at 0. Takes 20 ms to calibrate if it uses the time stamp counter.
     pub fn begin() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_trusts_counter() {
@@ -57,7 +57,7 @@ impl SystemClock {
         }
     }
 
-    /// What the clock reads: `tsc` or `clock_monotonic`.
+    /// Returns what the clock reads: `tsc` or `clock_monotonic`.
     pub fn source(&self) -> &'static str {
         match self.source {
             #[cfg(target_arch = "x86_64")]
@@ -85,7 +85,7 @@ impl Clock for SystemClock {
             if now >= at {
                 return;
             }
-            // A relative sleep by the kernel's clock, since `at` is by ours; what little is missing comes again.
+            // The kernel's clock may differ slightly from ours: the loop sleeps again for what is missing.
             std::thread::sleep(std::time::Duration::from_nanos(at - now));
         }
     }
@@ -96,8 +96,8 @@ fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// The counter and the kernel's clock at the same moment: of several readings the one during which the counter moved
-/// least, so that a thread that is put off the processor between the two does not spoil the calibration.
+/// Reads the counter and the kernel's clock at the same moment. Of several readings it returns the one during which
+/// the counter moved least, so that a context switch between the two does not spoil the calibration.
 #[cfg(target_arch = "x86_64")]
 fn read_both() -> (u64, u64) {
     let read = |_| {

@@ -1,28 +1,28 @@
-//! The collector: takes over what the workers counted, second by second, and passes it on to the record.
+//! The collector: takes what the workers counted, second by second, and passes it on to the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 use words::{IntervalRow, Ops};
-use workload::{Kind, Schedule};
+use workload::{OpKind, Schedule};
 
 use crate::new_histogram;
 use crate::tally::{Lap, Latencies, Tally};
 
-/// From when a latency is counted.
+/// A kind of latency: from when it is measured, and of which operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Time {
+pub enum LatencyKind {
     /// From sending to reply.
     Service,
-    /// From when the schedule wanted it sent to reply. Of a kind that no connection does by a schedule there is none: it
+    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have none: it
     /// would be the service time.
     Response,
-    /// From sending to failure, of operations that failed for good.
+    /// From sending to failure, of operations that failed after all attempts.
     Failed,
 }
 
-impl Time {
-    /// The name under which it is recorded.
+impl LatencyKind {
+    /// Returns its name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -32,70 +32,70 @@ impl Time {
     }
 }
 
-/// How a step is doing, for a display.
+/// The progress of a step, for a display.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Since the step began.
     pub elapsed_ns: u64,
-    /// What was done in the last second of which all connections that are at work have told, by kind of operation;
-    /// `None` before there is one.
-    pub last_second: Option<BTreeMap<&'static str, Amount>>,
-    /// What was done since the step began, by kind of operation.
-    pub total: BTreeMap<&'static str, Amount>,
+    /// Operations of the last second that every running connection has reported, by kind;
+    /// `None` before the first.
+    pub last_second: Option<BTreeMap<&'static str, OpCount>>,
+    /// Operations since the step began, by kind.
+    pub total: BTreeMap<&'static str, OpCount>,
 }
 
-/// How much was done of one kind of operation.
+/// Operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct OpCount {
     /// Operations that succeeded.
     pub ok: u64,
     /// Their rows.
     pub rows: u64,
 }
 
-impl Amount {
+impl OpCount {
     fn add(&mut self, tally: &Tally) {
         self.ok += tally.ok;
         self.rows += tally.rows;
     }
 }
 
-/// The threads that do the work of one connection.
+/// Thread ids of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionThreads {
-    /// The load's own.
+    /// The client's.
     pub client: u32,
     /// The server's; see [`workload::Task::server_thread`].
     pub server: Option<u32>,
 }
 
-/// Takes what a step measured, as it comes. Called from the thread that called [`crate::run`].
+/// Receives what a step measures, while it runs. Called from the thread that called [`crate::run`].
 pub trait Sink {
-    /// The step begins: told the moment of the common start, by the step's clock, before it comes, and the threads of each
-    /// connection in the order of the tasks.
+    /// Called shortly before the step begins: with the time of the common start, by the step's clock, and the threads of
+    /// each connection in the order of the tasks.
     fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
         let _ = (start_at, connections);
     }
 
-    /// Rows of seconds that are over, in no particular order.
+    /// Receives rows of seconds that are over, in no particular order.
     ///
     /// # Errors
-    /// What keeps it from being recorded: the step then fails.
+    /// Why it cannot be recorded; the step then fails.
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
         let _ = rows;
         Ok(())
     }
 
-    /// The latencies of one kind of operation over all clients that ended in `second`. A second comes again when a
-    /// late connection had more to add to it.
+    /// Receives the latencies of operations of one kind that ended in `second`, over all clients. A second may come
+    /// again if a connection reports it late.
     ///
     /// # Errors
-    /// What keeps it from being recorded: the step then fails.
+    /// Why it cannot be recorded; the step then fails.
     fn latencies(
         &mut self,
         second: u32,
         kind: &str,
-        time: Time,
+        time: LatencyKind,
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
         let _ = (second, kind, time, histogram);
@@ -105,29 +105,29 @@ pub trait Sink {
     /// Called a few times a second.
     ///
     /// # Errors
-    /// What keeps the step from being recorded: it then fails.
+    /// Why the step cannot be recorded; it then fails.
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
         let _ = progress;
         Ok(())
     }
 }
 
-/// Keeps nothing.
+/// Discards everything.
 impl Sink for () {}
 
-/// What the collector must know of a worker.
-pub(crate) struct Origin {
+/// What the collector knows of a worker.
+pub(crate) struct WorkerInfo {
     pub(crate) client: u32,
-    pub(crate) kinds: &'static [Kind],
+    pub(crate) kinds: &'static [OpKind],
     pub(crate) open: bool,
-    /// What its schedule asks for of its main kind.
+    /// The scheduled rate of its main kind.
     rate_ops_per_s: Option<f64>,
-    /// The first second of which no row was written yet.
+    /// The first second without a row.
     next_second: u32,
 }
 
-impl Origin {
-    pub(crate) fn new(client: u32, kinds: &'static [Kind], schedule: Schedule) -> Self {
+impl WorkerInfo {
+    pub(crate) fn new(client: u32, kinds: &'static [OpKind], schedule: Schedule) -> Self {
         Self {
             client,
             kinds,
@@ -141,33 +141,33 @@ impl Origin {
     }
 }
 
-/// A second waits so long for connections that are late before it is passed on: one tells of a second with its first
-/// operation after it.
+/// Seconds for which latencies wait for late connections: a connection reports a second with its first
+/// operation after that second.
 const SECONDS_KEPT: u32 = 2;
 
 pub(crate) struct Collector<'a> {
     sink: &'a mut dyn Sink,
-    origins: Vec<Origin>,
+    workers: Vec<WorkerInfo>,
     pub(crate) totals: BTreeMap<&'static str, Ops>,
     /// Rows and successes of each worker.
-    pub(crate) done: Vec<(u64, u64)>,
-    /// Kinds that some connection does by a schedule.
+    pub(crate) rows_and_ok: Vec<(u64, u64)>,
+    /// Kinds that at least one connection runs on a schedule.
     scheduled: BTreeSet<&'static str>,
-    seconds: BTreeMap<(u32, &'static str, Time), Histogram<u64>>,
-    idle: Vec<Histogram<u64>>,
+    seconds: BTreeMap<(u32, &'static str, LatencyKind), Histogram<u64>>,
+    spare_histograms: Vec<Histogram<u64>>,
     rows: Vec<IntervalRow<'static>>,
     pub(crate) progress: Progress,
-    by_second: BTreeMap<(u32, &'static str), Amount>,
+    by_second: BTreeMap<(u32, &'static str), OpCount>,
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(sink: &'a mut dyn Sink, origins: Vec<Origin>) -> Self {
-        let kinds = |origin: &Origin| origin.kinds.iter().map(|kind| kind.0);
-        let all = origins.iter().flat_map(kinds);
-        let scheduled = origins.iter().filter(|origin| origin.open);
+    pub(crate) fn new(sink: &'a mut dyn Sink, workers: Vec<WorkerInfo>) -> Self {
+        let kinds = |worker: &WorkerInfo| worker.kinds.iter().map(|kind| kind.0);
+        let all = workers.iter().flat_map(kinds);
+        let scheduled = workers.iter().filter(|worker| worker.open);
         let mut totals: BTreeMap<_, Ops> = all.map(|kind| (kind, Ops::default())).collect();
-        for origin in &origins {
-            if let (Some(rate), Some(kind)) = (origin.rate_ops_per_s, origin.kinds.first()) {
+        for worker in &workers {
+            if let (Some(rate), Some(kind)) = (worker.rate_ops_per_s, worker.kinds.first()) {
                 let total = totals.entry(kind.0).or_default();
                 *total.rate_target_ops_per_s.get_or_insert(0.0) += rate;
             }
@@ -176,17 +176,17 @@ impl<'a> Collector<'a> {
             sink,
             totals,
             scheduled: scheduled.flat_map(kinds).collect(),
-            done: vec![(0, 0); origins.len()],
-            origins,
+            rows_and_ok: vec![(0, 0); workers.len()],
+            workers,
             seconds: BTreeMap::new(),
-            idle: Vec::new(),
+            spare_histograms: Vec::new(),
             rows: Vec::new(),
             progress: Progress::default(),
             by_second: BTreeMap::new(),
         }
     }
 
-    /// Tells the sink that the step begins.
+    /// Announces the start of the step to the sink.
     pub(crate) fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
         self.sink.begin(start_at, connections);
     }
@@ -196,7 +196,7 @@ impl<'a> Collector<'a> {
     }
 
     pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
-        let kind = self.origins[number].kinds[kind].0;
+        let kind = self.workers[number].kinds[kind].0;
         let total = self.total(kind);
         let class = error.class.name();
         *total.errors.entry(class.into()).or_default() += 1;
@@ -206,18 +206,18 @@ impl<'a> Collector<'a> {
             .or_insert_with(|| error.to_string());
     }
 
-    /// Adds a lap and leaves it empty.
+    /// Adds a lap and clears it.
     pub(crate) fn lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
-        self.fill(number, lap.second)?;
-        let origin = &mut self.origins[number];
-        origin.next_second = lap.second + 1;
-        let (client, open, kinds) = (origin.client, origin.open, origin.kinds);
+        self.fill_gaps(number, lap.second)?;
+        let worker = &mut self.workers[number];
+        worker.next_second = lap.second + 1;
+        let (client, open, kinds) = (worker.client, worker.open, worker.kinds);
         for (kind, tally) in kinds.iter().zip(&mut lap.tallies) {
             let kind = kind.0;
             assert_eq!(
                 tally.response.is_some(),
                 open,
-                "a tally belongs to another schedule"
+                "a tally has a response time if and only if its worker has a schedule"
             );
             let total = self
                 .totals
@@ -229,24 +229,25 @@ impl<'a> Collector<'a> {
             total.retried += tally.retried;
             total.rows += tally.rows;
             total.unexpected_rows += tally.unexpected_rows;
-            self.done[number].0 += tally.rows;
-            self.done[number].1 += tally.ok;
+            self.rows_and_ok[number].0 += tally.rows;
+            self.rows_and_ok[number].1 += tally.ok;
             let service_ns_max = tally.service.ns_max;
             let response_ns_max = tally
                 .response
                 .as_ref()
                 .map_or(service_ns_max, |response| response.ns_max);
-            let mut add = |time, latencies: &Latencies| {
-                let histogram = self.seconds.entry((lap.second, kind, time));
-                latencies.add_to(
-                    histogram.or_insert_with(|| self.idle.pop().unwrap_or_else(new_histogram)),
-                );
-            };
+            let mut add =
+                |time, latencies: &Latencies| {
+                    let histogram = self.seconds.entry((lap.second, kind, time));
+                    latencies.add_to(histogram.or_insert_with(|| {
+                        self.spare_histograms.pop().unwrap_or_else(new_histogram)
+                    }));
+                };
             if tally.ok > 0 {
-                add(Time::Service, &tally.service);
+                add(LatencyKind::Service, &tally.service);
                 if self.scheduled.contains(kind) {
                     add(
-                        Time::Response,
+                        LatencyKind::Response,
                         tally.response.as_ref().unwrap_or(&tally.service),
                     );
                 }
@@ -254,7 +255,7 @@ impl<'a> Collector<'a> {
                 tally.response.iter_mut().for_each(Latencies::clear);
             }
             if let Some(failed) = tally.failed_service.as_mut().filter(|_| tally.failed > 0) {
-                add(Time::Failed, failed);
+                add(LatencyKind::Failed, failed);
                 failed.clear();
             }
             self.rows.push(IntervalRow {
@@ -277,43 +278,43 @@ impl<'a> Collector<'a> {
         self.flush_rows()
     }
 
-    /// Writes rows of zeros for the seconds before `end` of which worker `number` said nothing.
-    pub(crate) fn fill(&mut self, number: usize, end: u32) -> Result<(), String> {
-        let origin = &mut self.origins[number];
-        for second in origin.next_second..end {
-            for kind in origin.kinds {
+    /// Adds rows of zeros for the seconds before `end` that worker `number` has not reported.
+    pub(crate) fn fill_gaps(&mut self, number: usize, end: u32) -> Result<(), String> {
+        let worker = &mut self.workers[number];
+        for second in worker.next_second..end {
+            for kind in worker.kinds {
                 self.rows.push(IntervalRow {
                     second,
-                    client: origin.client,
+                    client: worker.client,
                     kind: kind.0,
                     ..IntervalRow::default()
                 });
             }
         }
-        origin.next_second = origin.next_second.max(end);
+        worker.next_second = worker.next_second.max(end);
         Ok(())
     }
 
-    /// Passes on what is complete `now_ns` into the step.
+    /// Passes on what is complete at `now_ns` since the step began.
     pub(crate) fn tick(&mut self, now_ns: u64) -> Result<(), String> {
         let second = (now_ns / 1_000_000_000) as u32;
         self.progress.elapsed_ns = now_ns;
         if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
-            let done = self
+            let rows_and_ok = self
                 .by_second
                 .range((last, "")..(last + 1, ""))
                 .map(|(&(_, kind), &amount)| (kind, amount));
-            self.progress.last_second = Some(done.collect());
+            self.progress.last_second = Some(rows_and_ok.collect());
             self.by_second = self.by_second.split_off(&(last, ""));
         }
         self.sink.progress(&self.progress)?;
         self.flush_latencies(second.saturating_sub(SECONDS_KEPT))
     }
 
-    /// Passes on all that is left of a step of so many seconds.
+    /// Passes on the rest of a step of `seconds` seconds.
     pub(crate) fn finish(&mut self, seconds: u32) -> Result<(), String> {
-        for number in 0..self.origins.len() {
-            self.fill(number, seconds)?;
+        for number in 0..self.workers.len() {
+            self.fill_gaps(number, seconds)?;
         }
         self.flush_rows()?;
         self.flush_latencies(u32::MAX)
@@ -334,7 +335,7 @@ impl<'a> Collector<'a> {
             let ((second, kind, time), mut histogram) = entry.remove_entry();
             self.sink.latencies(second, kind, time, &histogram)?;
             histogram.reset();
-            self.idle.push(histogram);
+            self.spare_histograms.push(histogram);
         }
         Ok(())
     }

@@ -16,13 +16,13 @@ mod thread_use;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
-pub use collect::{Amount, ConnectionThreads, Progress, Sink, Time};
+pub use collect::{ConnectionThreads, LatencyKind, OpCount, Progress, Sink};
 pub use run::run;
-pub use step::{Ended, Limits, Outcome, Worked};
+pub use step::{ConnectionOutcome, Limits, StepEnd, StepOutcome};
 pub use tally::new_histogram;
 pub use thread_use::own_cpu_wait_ns;
 
-/// Returns what a thread said when it panicked.
+/// Returns the message of a panic.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

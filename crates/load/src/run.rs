@@ -1,5 +1,5 @@
-//! Runs one step. Its workers are started together (`start.rs`), seen to their end
-//! (`supervise.rs`), and what they did is put together (`finish.rs`).
+//! Runs one step: starts its workers together (`start.rs`), supervises them until they end
+//! (`supervise.rs`), and combines what they did (`finish.rs`).
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,30 +8,30 @@ use workload::Task;
 use crate::Clock;
 use crate::collect::{Collector, Sink};
 use crate::finish::finish;
-use crate::start::{Links, Start, links};
-use crate::step::{Limits, Outcome};
+use crate::start::{StepSetup, StepStart, set_up};
+use crate::step::{Limits, StepOutcome};
 use crate::supervise::Supervisor;
 use crate::worker::Shared;
 
-/// Runs the tasks of one step to their end. `stop` ends it early.
+/// Runs the tasks of one step until they end. `stop` ends it early.
 pub fn run<C: Clock>(
     tasks: Vec<Task>,
     limits: Limits,
     clock: &C,
     stop: &AtomicBool,
     sink: &mut dyn Sink,
-) -> Outcome {
+) -> StepOutcome {
     let shared = Shared::default();
-    let Links {
-        origins,
+    let StepSetup {
+        workers,
         connections,
         seats,
         messages,
         inbox,
-    } = links(tasks);
-    let collector = Collector::new(sink, origins);
+    } = set_up(tasks);
+    let collector = Collector::new(sink, workers);
     let mut supervisor = Supervisor::new(collector, connections, &shared, stop, limits);
-    let start = Start::new(clock.clone(), limits, &shared);
+    let start = StepStart::new(clock.clone(), limits, &shared);
     let finished = std::thread::scope(|scope| {
         let workers = start.workers(scope, seats, messages);
         let start_at = start.begin(&workers, &mut supervisor.collector);

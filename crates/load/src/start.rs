@@ -9,56 +9,56 @@ use engine::Interrupt;
 use words::ThreadUse;
 use workload::{Schedule, Task};
 
-use crate::collect::{Collector, ConnectionThreads, Origin};
+use crate::collect::{Collector, ConnectionThreads, WorkerInfo};
 use crate::step::Limits;
 use crate::tally::Lap;
 use crate::thread_use::{ThreadCpu, ThreadMeter};
-use crate::worker::{Ending, Message, Shared, Worker};
+use crate::worker::{Message, Shared, Worker, WorkerReport};
 use crate::{Clock, panic_text};
 
-/// Laps of one connection in circulation: one in use, one under way, one spare for a collector that is late.
+/// Laps per connection: one in use, one in the channel, one spare in case the collector is late.
 const LAPS: usize = 3;
-/// The workers are all asleep before the start when it comes.
+/// Time until the common start: long enough for all workers to be asleep before it.
 const LEAD_NS: u64 = 20_000_000;
 
-/// What joins the workers with the thread that supervises them.
-pub(crate) struct Links {
-    pub(crate) origins: Vec<Origin>,
-    pub(crate) connections: Vec<Connection>,
-    pub(crate) seats: Vec<Seat>,
+/// Both ends of the channels between the workers and the thread that supervises them.
+pub(crate) struct StepSetup {
+    pub(crate) workers: Vec<WorkerInfo>,
+    pub(crate) connections: Vec<ConnectionHandle>,
+    pub(crate) seats: Vec<WorkerSeat>,
     pub(crate) messages: SyncSender<Message>,
     pub(crate) inbox: Receiver<Message>,
 }
 
-/// What is kept of a connection while its thread works.
-pub(crate) struct Connection {
+/// The supervisor's handle on a running connection.
+pub(crate) struct ConnectionHandle {
     pub(crate) background: bool,
     pub(crate) interrupt: Option<Interrupt>,
-    /// Takes laps that are empty again.
+    /// Returns empty laps to the worker.
     pub(crate) spares: SyncSender<Box<Lap>>,
 }
 
-/// What the thread of a connection takes with it.
-pub(crate) struct Seat {
+/// What the thread of a connection starts with.
+pub(crate) struct WorkerSeat {
     number: usize,
     task: Task,
     lap: Box<Lap>,
     spare: Receiver<Box<Lap>>,
 }
 
-/// What the thread of a connection leaves.
-pub(crate) struct Finished {
+/// What the thread of a connection returns.
+pub(crate) struct FinishedWorker {
     pub(crate) task: Task,
-    pub(crate) ending: Ending,
+    pub(crate) report: WorkerReport,
     pub(crate) cpu: ThreadCpu,
     pub(crate) client_use: Option<ThreadUse>,
     pub(crate) server_use: Option<ThreadUse>,
 }
 
-/// Makes all that `tasks` need to run, but for their threads.
-pub(crate) fn links(tasks: Vec<Task>) -> Links {
+/// Makes everything that `tasks` need to run, except their threads.
+pub(crate) fn set_up(tasks: Vec<Task>) -> StepSetup {
     let (messages, inbox) = sync_channel(tasks.len() * (LAPS + 1) + 1024);
-    let (mut origins, mut connections, mut seats) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut workers, mut connections, mut seats) = (Vec::new(), Vec::new(), Vec::new());
     for (number, mut task) in tasks.into_iter().enumerate() {
         let kinds = task.program.kinds();
         let open = task.schedule != Schedule::Closed;
@@ -67,21 +67,21 @@ pub(crate) fn links(tasks: Vec<Task>) -> Links {
         for _ in 1..LAPS {
             let _ = spares.try_send(lap());
         }
-        origins.push(Origin::new(task.client, kinds, task.schedule));
-        connections.push(Connection {
+        workers.push(WorkerInfo::new(task.client, kinds, task.schedule));
+        connections.push(ConnectionHandle {
             background: task.background,
             interrupt: task.interrupt.take(),
             spares,
         });
-        seats.push(Seat {
+        seats.push(WorkerSeat {
             number,
             lap: lap(),
             task,
             spare,
         });
     }
-    Links {
-        origins,
+    StepSetup {
+        workers,
         connections,
         seats,
         messages,
@@ -89,25 +89,25 @@ pub(crate) fn links(tasks: Vec<Task>) -> Links {
     }
 }
 
-/// What all threads of a step have in common.
-pub(crate) struct Start<'a, C> {
+/// What the threads of a step share.
+pub(crate) struct StepStart<'a, C> {
     clock: C,
     limits: Limits,
     shared: &'a Shared,
     at: OnceLock<u64>,
 }
 
-/// The threads of a step that wait for its start.
+/// The threads of a step, waiting for its start.
 pub(crate) struct Workers<'scope> {
-    pub(crate) handles: Vec<ScopedJoinHandle<'scope, Finished>>,
+    pub(crate) handles: Vec<ScopedJoinHandle<'scope, FinishedWorker>>,
     threads: Vec<ConnectionThreads>,
-    /// Every connection has one.
+    /// Every connection has a thread.
     is_complete: bool,
 }
 
 impl Workers<'_> {
     /// Waits for the end of all threads.
-    pub(crate) fn join(self) -> Vec<Finished> {
+    pub(crate) fn join(self) -> Vec<FinishedWorker> {
         let joined = self.handles.into_iter().map(ScopedJoinHandle::join);
         joined
             .map(|finished| finished.expect("panics of a worker are caught within it"))
@@ -115,7 +115,7 @@ impl Workers<'_> {
     }
 }
 
-impl<'a, C: Clock> Start<'a, C> {
+impl<'a, C: Clock> StepStart<'a, C> {
     pub(crate) fn new(clock: C, limits: Limits, shared: &'a Shared) -> Self {
         Self {
             clock,
@@ -125,26 +125,26 @@ impl<'a, C: Clock> Start<'a, C> {
         }
     }
 
-    /// Makes the threads; returns when each is ready.
+    /// Spawns the threads, and waits until each is ready.
     pub(crate) fn workers<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
-        seats: Vec<Seat>,
+        seats: Vec<WorkerSeat>,
         messages: SyncSender<Message>,
     ) -> Workers<'scope> {
         let count = seats.len();
         let (ready, readied) = sync_channel(count);
-        let spawn = |seat: Seat| {
+        let spawn = |seat: WorkerSeat| {
             let number = seat.number;
             let (messages, ready) = (messages.clone(), ready.clone());
             let collector = std::thread::current();
             let spawned = std::thread::Builder::new()
                 .name(format!("load-{}", number + 1))
                 .spawn_scoped(scope, move || self.work(seat, messages, collector, &ready));
-            // Those that are there wait for the start, which is then their end.
+            // The threads that exist wait for the start, and end at once then.
             let refused = |error| {
                 self.shared.poison(format!(
-                    "the system has no thread for connection {} of {count}: {error}",
+                    "cannot create the thread of connection {} of {count}: {error}",
                     number + 1
                 ));
             };
@@ -161,40 +161,40 @@ impl<'a, C: Clock> Start<'a, C> {
         }
     }
 
-    /// Sets the moment of the start, which is returned, and tells it to the sink.
+    /// Sets and returns the time of the start, and announces it to the sink.
     pub(crate) fn begin(&self, workers: &Workers<'_>, collector: &mut Collector<'_>) -> u64 {
         let at = self.clock.now() + LEAD_NS;
-        // The sink may need threads, too, and the connections must not wait for ever for a start that does not come.
+        // The sink may fail to spawn threads of its own; the connections must not wait forever for the start.
         let begin = || collector.begin(at, &workers.threads);
         if workers.is_complete
             && let Err(panic) = catch_unwind(AssertUnwindSafe(begin))
         {
             self.shared
-                .poison(format!("the step could not begin: {}", panic_text(&*panic)));
+                .poison(format!("cannot start the step: {}", panic_text(&*panic)));
         }
         let _ = self.at.set(at);
         at
     }
 
-    /// Works as the thread of a connection, from before the start to the end of the step.
+    /// Runs one connection on its thread, from before the start to the end of the step.
     fn work(
         &self,
-        seat: Seat,
+        seat: WorkerSeat,
         messages: SyncSender<Message>,
         collector: Thread,
         ready: &SyncSender<(usize, ConnectionThreads)>,
-    ) -> Finished {
-        let Seat {
+    ) -> FinishedWorker {
+        let WorkerSeat {
             number,
             mut task,
             lap,
             spare,
         } = seat;
-        // Without it the kernel may add 50 us to every wait for the schedule.
+        // By default the kernel may add 50 us to every wait for the schedule.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let (client, server) = (tid.cast_unsigned(), task.server_thread);
-        // Before the start: the kernel may take its time for the first counter.
+        // Before the start: opening the first counter may be slow.
         let meters = [Some(client), server].map(|tid| ThreadMeter::begin(tid?));
         let _ = ready.send((number, ConnectionThreads { client, server }));
         let mut worker = Worker {
@@ -212,22 +212,22 @@ impl<'a, C: Clock> Start<'a, C> {
             lap,
         };
         let cpu = ThreadCpu::now();
-        let ending = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
+        let report = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
         let cpu = ThreadCpu::now().since(&cpu);
         let [client_use, server_use] = meters.map(|meter| meter?.end());
-        let ending = ending.unwrap_or_else(|panic| {
+        let report = report.unwrap_or_else(|panic| {
             self.shared.poison(format!(
                 "connection {} panicked: {}",
                 number + 1,
                 panic_text(&*panic)
             ));
-            Ending::default()
+            WorkerReport::default()
         });
-        worker.tell(Message::Ended(number));
+        worker.send(Message::Ended(number));
         worker.collector.unpark();
-        Finished {
+        FinishedWorker {
             task,
-            ending,
+            report,
             cpu,
             client_use,
             server_use,

@@ -1,4 +1,4 @@
-//! What a step is given and what it comes to.
+//! The limits of a step and its outcome.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use words::{Connection, Ops};
 use workload::Program;
 
-/// What ends a step.
+/// Limits of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The length of a step of given length; without it the step ends when the programs' quotas are done.
+    /// The length of the step; `None`: until the programs' quotas are done.
     pub time: Option<Duration>,
-    /// Failed operations over all connections beyond which the step fails.
+    /// The step fails when more operations than this have failed, over all connections.
     pub error_limit: u64,
-    /// Attempts at an operation that fails with a transient error, the first included.
+    /// Attempts at an operation that fails with a transient error, including the first.
     pub attempts: u32,
-    /// How long connections may still wait for a reply once they are to end, before they are cut off and the step
+    /// How long connections may wait for a reply after the step is over. Then they are cut off, and the step
     /// fails.
     pub grace: Duration,
 }
 
 impl Limits {
-    /// Returns when operations stop being sent, since the step began.
+    /// Returns when connections stop sending operations, in nanoseconds since the step began.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.time.map(|time| time.as_nanos() as u64)
     }
@@ -29,34 +29,34 @@ impl Limits {
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum StepEnd {
     /// As planned.
     Complete,
-    /// It could not go on, for these reasons.
+    /// It failed, for these reasons.
     Failed(Vec<String>),
     /// The operator stopped it.
     Interrupted,
 }
 
 /// What one connection did.
-pub struct Worked {
+pub struct ConnectionOutcome {
     /// The program, with its session, as the step left them.
     pub program: Box<dyn Program>,
-    /// What is recorded of it; what it waited for is not known here.
-    pub connection: Connection,
+    /// Its record, without the states that its threads were seen in.
+    pub record: Connection,
 }
 
-/// What a step came to.
-pub struct Outcome {
+/// The outcome of a step.
+pub struct StepOutcome {
     /// How it ended.
-    pub ended: Ended,
-    /// Its length: from the common start to the end of the last connection, and no less than the time it was given.
+    pub end: StepEnd,
+    /// From the common start to the end of the last connection, and no less than [`Limits::time`].
     pub elapsed_ns: u64,
-    /// What each connection did, in the order of the tasks; of a step that failed because the system had no thread left,
-    /// those that had one.
-    pub worked: Vec<Worked>,
+    /// What each connection did, in the order of the tasks. If the system ran out of threads,
+    /// only the connections that had one.
+    pub connections: Vec<ConnectionOutcome>,
     /// Totals by kind of operation.
     pub totals: BTreeMap<&'static str, Ops>,
-    /// The longest time that one connection lost waiting for the collector: the harness' own stall.
+    /// The longest time that one connection waited for the collector: a stall caused by assay itself.
     pub handover_wait_ns_max: u64,
 }

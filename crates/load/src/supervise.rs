@@ -1,36 +1,36 @@
-//! While a step runs: takes what the workers say, and sees to it that all of them end.
+//! While a step runs: handles the workers' messages, and makes sure that all of them end.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use crate::collect::Collector;
-use crate::start::Connection;
+use crate::start::ConnectionHandle;
 use crate::step::Limits;
 use crate::worker::{Message, Shared};
 
-/// Messages are looked for so often, unless this thread is woken.
+/// How often to look for messages, unless a worker wakes this thread.
 const POLL: Duration = Duration::from_millis(100);
-/// The display is told and seconds are passed on so often.
+/// How often to update the display and pass on finished seconds.
 const TICK_NS: u64 = 250_000_000;
-/// How long connections may wait for a reply when the operator has ended the step.
-const GRACE_OF_INTERRUPTED: Duration = Duration::from_secs(2);
+/// How long connections may wait for a reply after the operator interrupted the step.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 
-/// The thread that started the workers.
+/// The state of the thread that started the workers.
 pub(crate) struct Supervisor<'a, 's> {
     pub(crate) collector: Collector<'s>,
     pub(crate) shared: &'a Shared,
     pub(crate) limits: Limits,
-    /// Whether what was measured could be recorded so far.
+    /// The first error while recording what was measured.
     pub(crate) recording: Result<(), String>,
-    /// The operator has ended the step.
+    /// The operator interrupted the step.
     pub(crate) interrupted: bool,
-    connections: Vec<Connection>,
+    connections: Vec<ConnectionHandle>,
     stop: &'a AtomicBool,
-    /// Which connections are at work.
+    /// Which connections are still running.
     running: Vec<bool>,
     next_tick_ns: u64,
-    /// Since when the connections are to end.
+    /// When the connections were told to end.
     over_since_ns: Option<u64>,
     cut_off: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Supervisor<'a, 's> {
 impl<'a, 's> Supervisor<'a, 's> {
     pub(crate) fn new(
         collector: Collector<'s>,
-        connections: Vec<Connection>,
+        connections: Vec<ConnectionHandle>,
         shared: &'a Shared,
         stop: &'a AtomicBool,
         limits: Limits,
@@ -58,7 +58,7 @@ impl<'a, 's> Supervisor<'a, 's> {
         }
     }
 
-    /// Watches the first `count` connections until they have ended; `elapsed_ns` tells how old the step is.
+    /// Supervises the first `count` connections until they have ended; `elapsed_ns` returns the age of the step.
     pub(crate) fn watch(
         &mut self,
         inbox: &Receiver<Message>,
@@ -68,22 +68,22 @@ impl<'a, 's> Supervisor<'a, 's> {
         self.running = vec![true; count];
         while self.running.contains(&true) {
             match inbox.try_recv() {
-                Ok(message) => self.take(message),
+                Ok(message) => self.handle(message),
                 Err(TryRecvError::Empty) => std::thread::park_timeout(POLL),
                 Err(TryRecvError::Disconnected) => break,
             }
-            // After each of them: connections that tell more than can be taken in must not keep the operator from ending the
-            // step.
-            self.look(elapsed_ns());
+            // After each message: connections that send more than this thread can handle must not keep the operator
+            // from ending the step.
+            self.check(elapsed_ns());
         }
     }
 
-    /// Takes what is left when all have ended.
+    /// Handles the remaining messages when all workers have ended.
     pub(crate) fn drain(&mut self, inbox: &Receiver<Message>) {
-        inbox.try_iter().for_each(|message| self.take(message));
+        inbox.try_iter().for_each(|message| self.handle(message));
     }
 
-    fn take(&mut self, message: Message) {
+    fn handle(&mut self, message: Message) {
         match message {
             Message::Lap(number, mut lap) => {
                 if self.recording.is_ok() {
@@ -96,8 +96,8 @@ impl<'a, 's> Supervisor<'a, 's> {
         }
     }
 
-    /// Ends the step where it is time to, and connections that do not end by themselves.
-    fn look(&mut self, now_ns: u64) {
+    /// Ends the step when it is time, and connections that do not end by themselves.
+    fn check(&mut self, now_ns: u64) {
         if now_ns >= self.next_tick_ns && self.recording.is_ok() {
             self.recording = self.collector.tick(now_ns);
             self.next_tick_ns = now_ns + TICK_NS;
@@ -114,10 +114,10 @@ impl<'a, 's> Supervisor<'a, 's> {
         if !is_over || self.cut_off {
             return;
         }
-        // Those that are to end and still wait for a reply are cut off after a while.
+        // Connections that still wait for a reply are cut off after the grace period.
         let since_ns = *self.over_since_ns.get_or_insert(now_ns);
         let grace = match self.interrupted {
-            true => GRACE_OF_INTERRUPTED,
+            true => INTERRUPT_GRACE,
             false => self.limits.grace,
         };
         if u128::from(now_ns - since_ns) < grace.as_nanos() {
@@ -126,7 +126,7 @@ impl<'a, 's> Supervisor<'a, 's> {
         self.cut_off = true;
         if !self.interrupted && foreground_runs {
             self.shared.poison(format!(
-                "connections had no reply for {} s after the step was to end and were cut off",
+                "connections waited for a reply for more than {} s after the end of the step and were cut off",
                 grace.as_secs()
             ));
         }

@@ -1,17 +1,17 @@
-//! What a connection counts between two hand-overs.
+//! What a connection counts before it hands over to the collector.
 //!
-//! The buckets are HdrHistogram's for three significant digits, but recording is an index and an addition, which costs
+//! The buckets are HdrHistogram's for three significant digits. Recording is an index and an addition, which costs
 //! a third of the library's `record`; the collector turns them into real histograms outside of the measured path.
 
 use hdrhistogram::Histogram;
 use words::LATENCY_NS_MAX;
 
-/// Values below this are each their own bucket: 2048 makes three significant digits.
+/// Each value below this has a bucket of its own: 2048 gives three significant digits.
 const LINEAR: u64 = 2048;
 const HALF_BITS: u32 = 10;
 const BUCKETS: usize = index_of(LATENCY_NS_MAX) + 1;
 
-/// A histogram of nanoseconds, up to [`LATENCY_NS_MAX`] with three significant digits. Of longer ones the exact maximum is kept.
+/// Returns an empty histogram of nanoseconds up to [`LATENCY_NS_MAX`], with three significant digits.
 pub fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .expect("the bounds are constants that the library allows")
@@ -23,7 +23,7 @@ const fn index_of(value: u64) -> usize {
     ((shift as usize) << HALF_BITS) + (value >> shift) as usize
 }
 
-/// The smallest value in a bucket.
+/// Returns the smallest value in a bucket.
 const fn value_of(index: usize) -> u64 {
     if index < LINEAR as usize {
         return index as u64;
@@ -53,7 +53,7 @@ impl Latencies {
         self.ns_max = self.ns_max.max(ns);
     }
 
-    /// Returns the buckets that are in use: the largest value says how far they are, and those below are a few thousand.
+    /// Returns the range of buckets that may be in use, by the largest value.
     fn used(&self) -> std::ops::RangeInclusive<usize> {
         0..=index_of(self.ns_max.min(LATENCY_NS_MAX))
     }
@@ -67,7 +67,7 @@ impl Latencies {
         }
     }
 
-    /// Forgets what was recorded.
+    /// Removes what was recorded.
     pub(crate) fn clear(&mut self) {
         let used = self.used();
         self.counts[used].fill(0);
@@ -75,7 +75,7 @@ impl Latencies {
     }
 }
 
-/// What one connection did of one kind of operation in one second.
+/// One connection's operations of one kind in one second.
 #[derive(Debug)]
 pub(crate) struct Tally {
     /// Operations begun: counted when they are sent, so that `sent = ok + failed` can be asserted.
@@ -107,11 +107,11 @@ impl Tally {
     }
 }
 
-/// All that one connection did in one second.
+/// One connection's operations in one second.
 #[derive(Debug)]
 pub(crate) struct Lap {
     pub(crate) second: u32,
-    /// One for each kind of the program.
+    /// One for each of the program's kinds.
     pub(crate) tallies: Vec<Tally>,
 }
 

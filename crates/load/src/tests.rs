@@ -9,7 +9,7 @@ use std::time::Duration;
 use engine::{Error, ErrorClass};
 use hdrhistogram::Histogram;
 use words::IntervalRow;
-use workload::{Executed, Kind, Next, Program, Schedule, Task};
+use workload::{Executed, Next, OpKind, Program, Schedule, Task};
 
 use crate::*;
 
@@ -81,8 +81,8 @@ impl Simulated {
 }
 
 impl Program for Simulated {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind("op")]
+    fn kinds(&self) -> &'static [OpKind] {
+        &[OpKind("op")]
     }
 
     fn begin(&mut self) {
@@ -119,13 +119,13 @@ impl Program for Simulated {
 #[derive(Default)]
 struct Notes {
     rows: Vec<IntervalRow<'static>>,
-    latencies: BTreeMap<Time, Histogram<u64>>,
+    latencies: BTreeMap<LatencyKind, Histogram<u64>>,
     fail_after: Option<usize>,
 }
 
 impl Notes {
     /// Returns the sum of all seconds.
-    fn all(&self, time: Time) -> Histogram<u64> {
+    fn all(&self, time: LatencyKind) -> Histogram<u64> {
         let histogram = self.latencies.get(&time).cloned();
         histogram.unwrap_or_else(new_histogram)
     }
@@ -151,7 +151,7 @@ impl Sink for Notes {
         &mut self,
         _: u32,
         kind: &str,
-        time: Time,
+        time: LatencyKind,
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
         if kind == "op" {
@@ -175,7 +175,7 @@ fn limits(seconds: Option<u64>) -> Limits {
     }
 }
 
-fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (Outcome, Notes) {
+fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (StepOutcome, Notes) {
     let mut notes = Notes::default();
     let outcome = run(tasks, limits, clock, &AtomicBool::new(false), &mut notes);
     (outcome, notes)
@@ -212,7 +212,7 @@ fn a_wait_for_a_late_record_is_told() {
     let mut sink = LateOnce(clock.clone(), false);
     let stop = AtomicBool::new(false);
     let outcome = run(vec![task], limits(None), &clock, &stop, &mut sink);
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.end, StepEnd::Complete);
     let waited_s = outcome.handover_wait_ns_max / SECOND;
     assert!((10..=20).contains(&waited_s), "{waited_s} s");
 }
@@ -228,13 +228,13 @@ fn a_constant_service_time_is_every_percentile() {
         )],
         limits(None),
     );
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.end, StepEnd::Complete);
     assert_eq!(outcome.elapsed_ns, 5000 * MS);
-    let service = notes.all(Time::Service);
+    let service = notes.all(LatencyKind::Service);
     assert_eq!(service.len(), 5000);
     assert!(service.equivalent(service.min(), MS) && service.equivalent(service.max(), MS));
     // It would be the service time once more.
-    assert!(notes.all(Time::Response).is_empty());
+    assert!(notes.all(LatencyKind::Response).is_empty());
     let longest = (notes.service_ns_max(), notes.response_ns_max());
     assert_eq!(longest, (Some(MS), Some(MS)));
     assert_eq!(
@@ -259,10 +259,10 @@ fn a_stall_shows_in_response_time_and_once_in_service_time() {
         (10_000, 10_000, 0, 0)
     );
     let slower_than = |histogram: &Histogram<u64>, ns: u64| histogram.count_between(ns, u64::MAX);
-    assert_eq!(slower_than(&notes.all(Time::Service), 2 * MS), 1);
+    assert_eq!(slower_than(&notes.all(LatencyKind::Service), 2 * MS), 1);
     assert_eq!(notes.service_ns_max(), Some(2 * SECOND + MS / 10));
     // 2000 were due during the stall; the backlog shrinks by 0.9 ms an operation, so 2001 / 0.9 are late in all.
-    let late = slower_than(&notes.all(Time::Response), MS);
+    let late = slower_than(&notes.all(LatencyKind::Response), MS);
     assert!((2220..=2225).contains(&late), "{late}");
     // The target rate is caught up, and the seconds of the stall are rows with zero.
     let ok: BTreeMap<u32, u64> = notes.rows.iter().map(|row| (row.second, row.ok)).collect();
@@ -285,8 +285,8 @@ fn what_is_due_and_not_sent_is_skipped() {
     );
     let total = &outcome.totals["op"];
     assert_eq!(
-        outcome.ended,
-        Ended::Complete,
+        outcome.end,
+        StepEnd::Complete,
         "saturation is a result, not a failure"
     );
     assert_eq!((total.offered, total.ok, total.skipped), (4000, 2000, 2000));
@@ -323,13 +323,13 @@ fn failures_are_apart_from_successes_and_a_limit_ends_the_step() {
         ..limits(None)
     };
     let (outcome, notes) = run_all(&clock, vec![task(program(50), Schedule::Closed)], within);
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.end, StepEnd::Complete);
     let total = &outcome.totals["op"];
     assert_eq!((total.offered, total.ok, total.failed), (100, 99, 1));
     assert_eq!(
         (
-            notes.all(Time::Service).len(),
-            notes.all(Time::Failed).len()
+            notes.all(LatencyKind::Service).len(),
+            notes.all(LatencyKind::Failed).len()
         ),
         (99, 1)
     );
@@ -339,7 +339,7 @@ fn failures_are_apart_from_successes_and_a_limit_ends_the_step() {
         vec![task(program(50), Schedule::Closed)],
         limits(None),
     );
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
     assert!(
@@ -356,7 +356,7 @@ fn a_lost_connection_poisons_the_step() {
     let other = Simulated::new(&clock, MS);
     let tasks = vec![task(lost, Schedule::Closed), task(other, Schedule::Closed)];
     let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
     assert!(
@@ -376,7 +376,7 @@ fn a_panic_of_a_connection_fails_the_step_and_no_more() {
         task(Simulated::new(&clock, MS), Schedule::Closed),
     ];
     let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
     assert!(reasons[0].contains("simulated panic"), "{reasons:?}");
@@ -398,10 +398,10 @@ fn a_step_whose_beginning_fails_has_failed_and_no_more() {
         &AtomicBool::new(false),
         &mut NeverBegins,
     );
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
-    assert_eq!(reasons, ["the step could not begin: no thread left"]);
+    assert_eq!(reasons, ["cannot start the step: no thread left"]);
     assert_eq!(outcome.totals["op"].ok, 0);
 }
 
@@ -428,7 +428,7 @@ fn a_record_that_can_t_be_written_fails_the_step() {
         &AtomicBool::new(false),
         &mut notes,
     );
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
     assert!(
@@ -454,7 +454,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
             &mut self,
             second: u32,
             kind: &str,
-            time: Time,
+            time: LatencyKind,
             h: &Histogram<u64>,
         ) -> Result<(), String> {
             self.1.latencies(second, kind, time, h)
@@ -468,13 +468,13 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
         &stop,
         &mut Stopping(&stop, &mut notes),
     );
-    assert_eq!(outcome.ended, Ended::Interrupted);
+    assert_eq!(outcome.end, StepEnd::Interrupted);
     // No more than the laps that are in circulation, however fast they come.
     assert!(outcome.elapsed_ns < 5 * SECOND, "{}", outcome.elapsed_ns);
     let total = &outcome.totals["op"];
     assert!(total.ok > 0);
     assert_eq!(total.ok, notes.rows.iter().map(|row| row.ok).sum::<u64>());
-    assert_eq!(total.ok, notes.all(Time::Service).len());
+    assert_eq!(total.ok, notes.all(LatencyKind::Service).len());
 }
 
 #[test]
@@ -482,8 +482,8 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
     /// Waits for a reply that never comes, and time passes with nothing else.
     struct Hanging(Arc<AtomicBool>, FakeClock);
     impl Program for Hanging {
-        fn kinds(&self) -> &'static [Kind] {
-            &[Kind("op")]
+        fn kinds(&self) -> &'static [OpKind] {
+            &[OpKind("op")]
         }
         fn prepare(&mut self) -> Next {
             Next::Ready(0)
@@ -515,7 +515,7 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         &AtomicBool::new(false),
         &mut Notes::default(),
     );
-    let Ended::Failed(reasons) = outcome.ended else {
+    let StepEnd::Failed(reasons) = outcome.end else {
         panic!("the step did not fail")
     };
     assert!(reasons[0].contains("were cut off"), "{reasons:?}");
@@ -530,8 +530,8 @@ fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
     /// Its turn never comes.
     struct Waiting(FakeClock);
     impl Program for Waiting {
-        fn kinds(&self) -> &'static [Kind] {
-            &[Kind("op")]
+        fn kinds(&self) -> &'static [OpKind] {
+            &[OpKind("op")]
         }
         fn prepare(&mut self) -> Next {
             Next::Later
@@ -554,7 +554,7 @@ fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
         server_thread: None,
     };
     let (outcome, _) = run_all(&clock, vec![task], limits(Some(2)));
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.end, StepEnd::Complete);
     assert_eq!(outcome.elapsed_ns, 2 * SECOND);
     assert_eq!(outcome.totals["op"].offered, 0);
 }
@@ -563,8 +563,8 @@ fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
 fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
     struct Asking(FakeClock, u64);
     impl Program for Asking {
-        fn kinds(&self) -> &'static [Kind] {
-            &[Kind("op"), Kind("ask")]
+        fn kinds(&self) -> &'static [OpKind] {
+            &[OpKind("op"), OpKind("ask")]
         }
         fn prepare(&mut self) -> Next {
             self.1 += 1;
@@ -638,7 +638,7 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
                 ..limits(Some(3))
             },
         );
-        assert_eq!(outcome.ended, Ended::Complete);
+        assert_eq!(outcome.end, StepEnd::Complete);
         let total = &outcome.totals["op"];
         let sum = |field: fn(&IntervalRow<'_>) -> u64| notes.rows.iter().map(field).sum::<u64>();
         assert_eq!(total.offered, total.skipped + total.ok + total.failed);
@@ -652,15 +652,15 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
         );
         assert_eq!(sum(|row| row.retried), total.retried);
         let count = |time| notes.all(time).len();
-        assert_eq!(count(Time::Service), total.ok);
+        assert_eq!(count(LatencyKind::Service), total.ok);
         let responses = if is_any_scheduled { total.ok } else { 0 };
-        assert_eq!(count(Time::Response), responses);
-        assert_eq!(count(Time::Failed), total.failed);
+        assert_eq!(count(LatencyKind::Response), responses);
+        assert_eq!(count(LatencyKind::Failed), total.failed);
         assert_eq!(
             outcome
-                .worked
+                .connections
                 .iter()
-                .map(|worked| worked.connection.ok)
+                .map(|connections| connections.record.ok)
                 .sum::<u64>(),
             total.ok
         );

@@ -1,6 +1,6 @@
-//! Measures a thread between two moments: its CPU time, the time that it waited for a processor, and its instructions
-//! where the processor counts them. Reads files of `/proc` and counters of the kernel, so it belongs before the first
-//! operation of a connection and after its last one.
+//! Measures a thread between two moments: its CPU time, its wait for a processor, and its instructions
+//! if the processor counts them. It reads `/proc` and kernel counters, so it runs before the first
+//! operation of a connection and after the last.
 
 use perf_event::events::{Event, Hardware};
 use perf_event::{Builder, Counter};
@@ -10,7 +10,7 @@ use words::ThreadUse;
 /// Measures one thread from [`begin`](Self::begin) to [`end`](Self::end).
 pub(crate) struct ThreadMeter {
     tid: u32,
-    began: Scheduled,
+    began: SchedStat,
     instructions: Option<Counter>,
 }
 
@@ -21,13 +21,13 @@ impl ThreadMeter {
         Some(Self {
             tid,
             instructions: counter(tid, Hardware::INSTRUCTIONS),
-            began: Scheduled::now(tid)?,
+            began: SchedStat::now(tid)?,
         })
     }
 
     /// Returns the use since the beginning; `None` if the thread has ended.
     pub(crate) fn end(mut self) -> Option<ThreadUse> {
-        let ended = Scheduled::now(self.tid)?;
+        let ended = SchedStat::now(self.tid)?;
         Some(ThreadUse {
             cpu_ns: ended.cpu_ns.checked_sub(self.began.cpu_ns)?,
             cpu_wait_ns: ended.cpu_wait_ns.checked_sub(self.began.cpu_wait_ns)?,
@@ -36,7 +36,7 @@ impl ThreadMeter {
     }
 }
 
-/// Counts an event of a thread from now on; `None` where the machine or its permissions have no such counter.
+/// Counts an event of a thread from now on; `None` if the machine or its permissions do not allow that.
 fn counter(tid: u32, event: impl Event) -> Option<Counter> {
     let mut builder = Builder::new(event);
     builder.observe_pid(tid.cast_signed()).any_cpu();
@@ -45,21 +45,21 @@ fn counter(tid: u32, event: impl Event) -> Option<Counter> {
     Some(counter)
 }
 
-/// Returns how long the calling thread has been runnable and waited for a processor since it began; 0 where the kernel does
+/// Returns how long the calling thread has waited for a processor while runnable, in nanoseconds; 0 if the kernel does
 /// not say.
 pub fn own_cpu_wait_ns() -> u64 {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
-    Scheduled::now(tid.cast_unsigned()).map_or(0, |it| it.cpu_wait_ns)
+    SchedStat::now(tid.cast_unsigned()).map_or(0, |it| it.cpu_wait_ns)
 }
 
 /// The first two fields of `/proc/TID/schedstat`, which any user may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Scheduled {
+struct SchedStat {
     cpu_ns: u64,
     cpu_wait_ns: u64,
 }
 
-impl Scheduled {
+impl SchedStat {
     fn now(tid: u32) -> Option<Self> {
         Self::parse(&fs_err::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
     }
@@ -81,7 +81,7 @@ pub(crate) struct ThreadCpu {
 }
 
 impl ThreadCpu {
-    /// The sum is exact to the nanosecond; how it divides is the kernel's estimate by ticks.
+    /// Reads the CPU time so far. The sum is exact; the division is the kernel's estimate by ticks.
     pub(crate) fn now() -> Self {
         let total = clock_gettime(ClockId::ThreadCPUTime);
         let total_ns = total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64;
@@ -102,7 +102,7 @@ impl ThreadCpu {
     }
 }
 
-/// User and system ticks of the calling thread: fields 14 and 15 of its `stat`, counted behind the name, which may hold
+/// Returns the user and system ticks of the calling thread: fields 14 and 15 of its `stat`. The name before them may hold
 /// anything.
 fn thread_ticks() -> Option<(u64, u64)> {
     let stat = fs_err::read_to_string("/proc/thread-self/stat").ok()?;
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn recorded_schedstats_are_read() {
-        let read = Scheduled::parse("52030455 1200345 173\n");
-        let expected = Scheduled {
+        let read = SchedStat::parse("52030455 1200345 173\n");
+        let expected = SchedStat {
             cpu_ns: 52_030_455,
             cpu_wait_ns: 1_200_345,
         };
         assert_eq!(read, Some(expected));
-        assert_eq!(Scheduled::parse("0\n"), None);
+        assert_eq!(SchedStat::parse("0\n"), None);
     }
 
     /// The reader of instructions, on an event that every kernel counts.

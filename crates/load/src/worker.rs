@@ -15,10 +15,10 @@ use workload::{Next, Program, Schedule};
 use crate::Clock;
 use crate::tally::{Lap, Latencies};
 
-/// What all workers of a step read, and one writes when something went wrong.
+/// What all workers of a step read, and a failed one writes.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// No further operation is to be sent.
+    /// Workers send no further operations.
     pub(crate) halt: AtomicBool,
     /// Failed operations of all connections.
     pub(crate) failed: AtomicU64,
@@ -35,68 +35,68 @@ impl Shared {
         self.halt.store(true, Relaxed);
     }
 
-    /// Returns why the step failed.
+    /// Takes the reasons why the step failed.
     pub(crate) fn take_poison(&self) -> Vec<String> {
         std::mem::take(&mut *self.poison.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What a worker says to the collector.
+/// A worker's message to the collector.
 pub(crate) enum Message {
-    /// One second is over for the worker of that number.
+    /// The worker of that number finished a second.
     Lap(usize, Box<Lap>),
     /// The worker of that number failed at an operation of that kind.
     Error(usize, usize, Box<Error>),
-    /// The worker of that number sends nothing any more.
+    /// The worker of that number has ended.
     Ended(usize),
 }
 
-/// Everything that a worker needs but its program.
+/// A worker, without its program.
 pub(crate) struct Worker<'a, C> {
     pub(crate) number: usize,
     pub(crate) clock: C,
     pub(crate) schedule: Schedule,
     /// When the step begins, by the clock.
     pub(crate) start_at: u64,
-    /// When operations stop being sent, since the step began.
+    /// When it stops sending operations, since the step began.
     pub(crate) deadline_ns: Option<u64>,
     pub(crate) attempts: u32,
     pub(crate) error_limit: u64,
     pub(crate) shared: &'a Shared,
     pub(crate) messages: SyncSender<Message>,
-    /// The thread that takes them.
+    /// The thread that receives them.
     pub(crate) collector: Thread,
     pub(crate) spare: Receiver<Box<Lap>>,
     pub(crate) lap: Box<Lap>,
 }
 
-/// What a worker has to say at its end.
+/// What a worker returns at its end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct WorkerReport {
     /// When its first operation was due, since the step began.
     pub(crate) started_ns: u64,
-    /// When its last operation had ended, since the step began.
+    /// When its last operation ended, since the step began.
     pub(crate) ended_ns: u64,
-    /// Operations that the schedule wanted and that were not sent.
+    /// Operations that were due but not sent.
     pub(crate) skipped: u64,
-    /// Time that it waited for the collector, the harness' own stall: where the kernel ran others instead of this thread,
-    /// it did so here as anywhere else.
+    /// How long it waited for the collector: a stall caused by assay itself. Includes time in which the kernel ran
+    /// other threads instead.
     pub(crate) handover_wait_ns: u64,
 }
 
-/// A worker that waits for its schedule looks at `halt` so often.
-const NAP_NS: u64 = 50_000_000;
+/// How often a worker that waits for its schedule checks `halt`.
+const HALT_CHECK_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl<C: Clock> Worker<'_, C> {
-    pub(crate) fn work(&mut self, program: &mut dyn Program) -> Ending {
-        let mut ending = Ending::default();
+    pub(crate) fn work(&mut self, program: &mut dyn Program) -> WorkerReport {
+        let mut report = WorkerReport::default();
         let mut index = 0_u64;
         let mut second_end_ns = SECOND_NS;
         program.begin();
         self.clock.sleep_until(self.start_at);
         let first_ns = self.schedule.due_ns(0).unwrap_or(0);
-        (ending.started_ns, ending.ended_ns) = (first_ns, first_ns);
+        (report.started_ns, report.ended_ns) = (first_ns, first_ns);
         while !self.shared.halt.load(Relaxed) {
             let due_ns = self.schedule.due_ns(index);
             if let (Some(due_ns), Some(deadline_ns)) = (due_ns, self.deadline_ns)
@@ -108,8 +108,8 @@ impl<C: Clock> Worker<'_, C> {
                 Next::Ready(kind) => kind,
                 Next::Done => break,
                 Next::Later => {
-                    program.wait(Duration::from_nanos(NAP_NS));
-                    // What it waits for may have ended with the step.
+                    program.wait(Duration::from_nanos(HALT_CHECK_NS));
+                    // The connection that it waits for may have ended with the step.
                     if self.is_over(self.elapsed_ns()) {
                         break;
                     }
@@ -125,9 +125,9 @@ impl<C: Clock> Worker<'_, C> {
             if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
                 && sent_ns >= deadline_ns
             {
-                break; // It is late by more than what is left: skipped.
+                break; // It is too late to be sent before the deadline: skipped.
             }
-            // Only the main kind has a schedule: what else a program does comes before the operation that is due.
+            // Only the main kind has a schedule: other kinds come before the operation that is due.
             index += u64::from(kind == 0);
             self.lap.tallies[kind].sent += 1;
             let mut attempt = 1;
@@ -140,15 +140,15 @@ impl<C: Clock> Worker<'_, C> {
                     {
                         attempt += 1;
                         self.lap.tallies[kind].retried += 1;
-                        self.tell(Message::Error(self.number, kind, Box::new(error)));
+                        self.send(Message::Error(self.number, kind, Box::new(error)));
                     }
                     result => break result,
                 }
             };
             let done_ns = self.elapsed_ns();
-            ending.ended_ns = done_ns;
+            report.ended_ns = done_ns;
             if done_ns > second_end_ns {
-                second_end_ns = self.hand_over(done_ns, &mut ending);
+                second_end_ns = self.hand_over(done_ns, &mut report);
             }
             let tally = &mut self.lap.tallies[kind];
             match result {
@@ -177,10 +177,10 @@ impl<C: Clock> Worker<'_, C> {
             }
         }
         if let Some(deadline_ns) = self.deadline_ns {
-            ending.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
+            report.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
         }
-        self.hand_over(ending.ended_ns, &mut ending);
-        ending
+        self.hand_over(report.ended_ns, &mut report);
+        report
     }
 
     /// Returns whether the step's time is up.
@@ -195,7 +195,7 @@ impl<C: Clock> Worker<'_, C> {
         self.clock.now().saturating_sub(self.start_at)
     }
 
-    /// Waits until the step is so old; `false` when the step ends first.
+    /// Waits until `due_ns` since the step began; returns `false` if the step ends first.
     fn wait_until(&self, due_ns: u64) -> bool {
         loop {
             let now_ns = self.elapsed_ns();
@@ -206,31 +206,31 @@ impl<C: Clock> Worker<'_, C> {
                 return false;
             }
             self.clock
-                .sleep_until(self.start_at + due_ns.min(now_ns + NAP_NS));
+                .sleep_until(self.start_at + due_ns.min(now_ns + HALT_CHECK_NS));
         }
     }
 
-    /// Gives what was counted to the collector and begins the second that holds `now_ns`; returns when it ends.
+    /// Hands what was counted to the collector and starts the second that contains `now_ns`; returns its end.
     #[cold]
-    fn hand_over(&mut self, now_ns: u64, ending: &mut Ending) -> u64 {
-        // What ends just when a second does belongs to it, so that a step of n seconds has n of them.
+    fn hand_over(&mut self, now_ns: u64, report: &mut WorkerReport) -> u64 {
+        // An operation that ends exactly with a second belongs to it, so that a step of n seconds has n of them.
         let second = now_ns.saturating_sub(1) / SECOND_NS;
         let spare = self.spare.try_recv().or_else(|_| {
             let asked_at = self.clock.now();
             self.collector.unpark();
             let spare = self.spare.recv();
-            ending.handover_wait_ns += self.clock.now() - asked_at;
+            report.handover_wait_ns += self.clock.now() - asked_at;
             spare
         });
         if let Ok(mut lap) = spare {
             lap.second = second as u32;
             let full = Message::Lap(self.number, std::mem::replace(&mut self.lap, lap));
-            ending.handover_wait_ns += self.tell(full);
+            report.handover_wait_ns += self.send(full);
         }
         (second + 1) * SECOND_NS
     }
 
-    /// Reports a failed operation; `true` when the connection can't go on.
+    /// Reports a failed operation; returns `true` if the connection cannot continue.
     #[cold]
     fn fail(&mut self, kind: usize, error: Error) -> bool {
         let ends = error.class.ends_session();
@@ -240,18 +240,18 @@ impl<C: Clock> Worker<'_, C> {
                 .poison(format!("connection {} failed: {error}", self.number + 1));
         } else if failed > self.error_limit {
             self.shared.poison(format!(
-                "{failed} failed operations, more than the limit of {}; the last: {error} ({})",
+                "{failed} operations failed, more than the limit of {}; the last error: {error} ({})",
                 self.error_limit,
                 error.class.name()
             ));
         }
-        self.tell(Message::Error(self.number, kind, Box::new(error)));
+        self.send(Message::Error(self.number, kind, Box::new(error)));
         ends
     }
 
-    /// Tells the collector, which looks by itself and is woken only where it has to make room: a wake costs a system call.
-    /// Gives how long that took, in nanoseconds.
-    pub(crate) fn tell(&self, message: Message) -> u64 {
+    /// Sends a message to the collector. It polls, and is woken only if the channel is full: a wake costs a system call.
+    /// Returns how long that took, in nanoseconds.
+    pub(crate) fn send(&self, message: Message) -> u64 {
         match self.messages.try_send(message) {
             Err(TrySendError::Full(message)) => {
                 let asked_at = self.clock.now();
@@ -259,7 +259,7 @@ impl<C: Clock> Worker<'_, C> {
                 let _ = self.messages.send(message);
                 self.clock.now() - asked_at
             }
-            // Should the collector be gone, then so is everybody who wants to know.
+            // Without a collector the step has already failed.
             Ok(()) | Err(TrySendError::Disconnected(_)) => 0,
         }
     }

@@ -1,10 +1,10 @@
-//! Comparisons of what an engine holds with what a workload knows that it did.
+//! Comparisons of what an engine holds with what the workload did.
 
 use engine::{IndexRows, Table};
 use words::Check;
 
-/// Compares the rows of `table` by way of its index `index`.
-pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Check {
+/// Compares the number of rows of `table` in its index `index`.
+pub(crate) fn index_check(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Check {
     let what = format!("rows in index {index} of {}", table.name);
     match found {
         IndexRows::Counted(rows) => Check::equal(what, expected, *rows),
@@ -13,17 +13,17 @@ pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexR
     }
 }
 
-/// Rows, entries or values that are compared one by one.
+/// Counts rows, entries or values that are compared one by one.
 #[derive(Debug, Default)]
-pub(crate) struct Compared {
+pub(crate) struct ValueCheck {
     pub(crate) count: u64,
     pub(crate) wrong: u64,
-    /// What is wrong with the first of these.
+    /// What is wrong with the first wrong one.
     pub(crate) first: Option<String>,
 }
 
-impl Compared {
-    /// Counts one, with what is wrong with it, if anything is.
+impl ValueCheck {
+    /// Counts one, and what is wrong with it, if anything.
     pub(crate) fn add(&mut self, wrong: Option<String>) {
         self.count += 1;
         self.wrong += u64::from(wrong.is_some());

@@ -7,7 +7,7 @@ use engine::{Error, ErrorClass, Interrupt};
 
 use crate::Schedule;
 
-/// The work of one connection, and when it is to be done.
+/// The work of one connection, and its schedule.
 pub struct Task {
     /// Its client, from 0.
     pub client: u32,
@@ -15,13 +15,13 @@ pub struct Task {
     pub role: &'static str,
     /// When its operations are sent.
     pub schedule: Schedule,
-    /// The step does not wait for it: it ends when all others have.
+    /// The step does not wait for it: it ends when all others have ended.
     pub background: bool,
     /// What it does.
     pub program: Box<dyn Program>,
-    /// Ends what it waits for.
+    /// Interrupts its current operation.
     pub interrupt: Option<Interrupt>,
-    /// The thread of the server that serves it, where that is known and on this host: who opens the step finds it, by
+    /// The server's thread for it, if that is known and on this host: the caller sets it from
     /// [`Program::server_thread`].
     pub server_thread: Option<u32>,
 }
@@ -30,7 +30,7 @@ impl Task {
     /// Returns the task of a program that the step waits for.
     ///
     /// # Errors
-    /// The engine's own, when what the program waits for can't be ended from outside.
+    /// The engine's own, if the program cannot be interrupted.
     pub fn new(
         client: u32,
         role: &'static str,
@@ -50,34 +50,34 @@ impl Task {
 }
 
 /// What the connections of a step did: each one's client, and its [`Program::account`].
-pub type Accounts = Vec<(u32, Box<dyn Any>)>;
+pub type Summaries = Vec<(u32, Box<dyn Any>)>;
 
-/// A kind of operation: its latencies are kept apart from those of other kinds.
+/// A kind of operation; each kind has its own latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(pub &'static str);
+pub struct OpKind(pub &'static str);
 
-/// What a program has to do next.
+/// The answer of [`Program::prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// An operation of the kind at this position of [`Program::kinds`] is ready.
+    /// An operation is ready, of the kind at this index of [`Program::kinds`].
     Ready(usize),
-    /// Nothing yet, because another connection has to get further first: [`Program::wait`] for it and ask again.
+    /// Another connection has to progress first: [`Program::wait`] for it and ask again.
     Later,
-    /// Nothing any more: its quota is done.
+    /// All operations are done.
     Done,
 }
 
-/// What an operation that succeeded did.
+/// The result of a successful operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Rows that it read, inserted, changed or deleted.
     pub rows: u64,
-    /// They are as many as there must be for the data to be right.
+    /// The number of rows is as expected.
     pub is_expected: bool,
 }
 
 impl Executed {
-    /// Returns an operation on `rows` rows, of which there must be at least and at most so many.
+    /// Returns the result of an operation on `rows` rows, which should be within the bounds.
     #[inline]
     pub fn new(rows: u64, (least, most): (u64, u64)) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Executed {
         }
     }
 
-    /// Returns an operation that has no rows, such as the creation of an index.
+    /// Returns the result of an operation without rows, such as the creation of an index.
     pub fn without_rows() -> Self {
         Self::new(0, (0, 0))
     }
@@ -95,13 +95,13 @@ impl Executed {
 /// The work of one connection. It owns its session, its random streams and all its buffers, so that running it
 /// allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
-    /// The kinds of operation that it may do, the main one first: a schedule's rate is that one's.
-    fn kinds(&self) -> &'static [Kind];
+    /// Returns its kinds of operation; the schedule applies to the first, the main kind.
+    fn kinds(&self) -> &'static [OpKind];
 
-    /// Called first, and once, by the thread that calls the others.
+    /// Called first and once, by the thread that calls the other methods.
     fn begin(&mut self) {}
 
-    /// Makes the next operation ready, outside of measured time: draws its values, encodes its message.
+    /// Prepares the next operation, outside of measured time: draws its values, encodes its message.
     fn prepare(&mut self) -> Next;
 
     /// Returns when it is worth asking again after [`Next::Later`], or when `at_most` has passed.
@@ -109,18 +109,18 @@ pub trait Program: Send {
         std::thread::sleep(at_most.min(Duration::from_micros(50)));
     }
 
-    /// Runs the operation made ready; called again when it failed in a way that [`Program::may_retry`] lets it.
+    /// Runs the prepared operation; called again for a retry if [`Program::may_retry`] allows that.
     ///
     /// # Errors
     /// The engine's own.
     fn execute(&mut self) -> Result<Executed, Error>;
 
-    /// Whether an operation that failed in this way may succeed when it is tried again.
+    /// Returns whether an operation that failed with this class may succeed in a retry.
     fn may_retry(&self, class: ErrorClass) -> bool {
         class.is_transient()
     }
 
-    /// Returns what ends the operation that it waits for; `None` where that is never long. Asked once, before the step.
+    /// Returns what interrupts its current operation; `None` if its operations are always short. Asked once, before the step.
     ///
     /// # Errors
     /// The engine's own.
@@ -128,17 +128,17 @@ pub trait Program: Send {
         Ok(None)
     }
 
-    /// Returns the server's thread; see [`engine::Session::server_thread`]. Asked at most once, before the step.
+    /// Returns the server's thread; see [`engine::Session::server_thread`]. Called at most once, before the step.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns what its workload wants to know of what it did, in a type of that workload's own, given the rows of its
-    /// successful operations. Asked once, after the step.
+    /// Returns what its workload needs to know about what it did, in a type of that workload, given the rows of its
+    /// successful operations. Called once, after the step.
     ///
     /// # Errors
-    /// The engine's own, when it has to be asked.
-    fn account(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+    /// The engine's own, if the engine has to be asked.
+    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
         let _ = rows;
         Ok(Box::new(()))
     }

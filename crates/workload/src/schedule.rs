@@ -1,26 +1,26 @@
-//! When operations are to be sent.
+//! Schedules: when operations are sent.
 
 use std::time::Duration;
 
 /// The schedule of one connection. Times are nanoseconds since the step began.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
-    /// The next operation is sent when the one before has its reply.
+    /// The next operation is sent after the reply to the one before.
     Closed,
-    /// Operation `i` is due at `first_ns + i * period_ns`, whatever became of those before it: lateness is caught up.
+    /// Operation `i` is due at `first_ns + i * period_ns`, independently of those before it: lateness is caught up.
     Open {
         /// When the first one is due.
         first_ns: u64,
-        /// The time between two.
+        /// The time between two operations.
         period_ns: f64,
-        /// Operations are due at whole multiples of this, all together that would be due until the next.
+        /// Operations are due at multiples of this: all of one tick together.
         tick_ns: u64,
     },
 }
 
 impl Schedule {
-    /// The open schedule of connection `index` of `count` that share a rate: `per_second` operations each, with their
-    /// phases spread evenly over one period so that they don't all send at once.
+    /// Returns the open schedule of connection `index` of `count`: `per_second` operations each, with their
+    /// phases spread evenly over one period, so that they don't all send at once.
     pub fn rate(per_second: f64, index: u32, count: u32) -> Self {
         let period_ns = 1e9 / per_second;
         Self::Open {
@@ -30,8 +30,8 @@ impl Schedule {
         }
     }
 
-    /// The open schedule of `per_second` operations that come in bursts, one every `tick`: a thread that wakes for each
-    /// of thousands a second costs more than what it sends.
+    /// Returns the open schedule of `per_second` operations in bursts, one every `tick`: a thread that wakes for each
+    /// of thousands of operations per second costs more than what it sends.
     pub fn bursts(per_second: f64, tick: Duration) -> Self {
         Self::Open {
             first_ns: 0,
@@ -40,7 +40,7 @@ impl Schedule {
         }
     }
 
-    /// When operation `index` is due; `None` in a closed loop.
+    /// Returns when operation `index` is due; `None` in a closed loop.
     #[inline(always)]
     pub fn due_ns(&self, index: u64) -> Option<u64> {
         match *self {
@@ -53,7 +53,7 @@ impl Schedule {
         }
     }
 
-    /// How many operations are due before `end_ns`; 0 in a closed loop.
+    /// Returns the number of operations that are due before `end_ns`; 0 in a closed loop.
     pub fn due_before(&self, end_ns: u64) -> u64 {
         match *self {
             Self::Closed => 0,
@@ -76,8 +76,8 @@ impl Schedule {
     }
 }
 
-/// A function of its own, so that a closed loop does not work it out, at a tenth of its cost, to throw it away: the
-/// compiler would rather compute than branch.
+/// Kept out of line: otherwise the compiler would compute this in a closed loop too, at a tenth of its cost, since it
+/// prefers computing over branching.
 #[inline(never)]
 fn open_due_ns(first_ns: u64, period_ns: f64, tick_ns: u64, index: u64) -> u64 {
     let due_ns = first_ns + (index as f64 * period_ns) as u64;

@@ -1,5 +1,5 @@
-//! What assay does with an engine besides using its sessions: a row for each. Sessions are static types, so a row brings
-//! its target up, has the cell measured and takes it down again.
+//! What assay does with an engine besides using its sessions: a row for each. Sessions are static types, so a row starts
+//! its target, has the cell measured and stops it again.
 
 mod embedded;
 pub mod rocksdb;
@@ -9,16 +9,16 @@ use engine::SetupError;
 use plan::{Build, Engine};
 use record::{FileHash, Status};
 
-use crate::run::running::Running;
+use crate::run::cell_run::CellRun;
 use crate::trials::Configs;
 
-/// An engine, as it is found, tried and measured.
+/// An engine: how it is found, tried and measured.
 pub trait EngineRow: Sync {
     /// Finds a build, and has it try its configs.
-    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<Found>;
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts>;
 
-    /// Brings up the target of a cell, runs the cell's steps on it, and takes it down.
-    fn measure(&self, cell: &mut Running<'_>) -> anyhow::Result<Status>;
+    /// Starts the target of a cell, runs the cell's steps on it, and stops it.
+    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status>;
 
     /// Checks the URL of a server that runs already.
     fn check_url(&self, _: &str) -> Result<(), SetupError> {
@@ -26,17 +26,17 @@ pub trait EngineRow: Sync {
     }
 }
 
-/// What a build is.
-pub struct Found {
+/// A build that was found.
+pub struct BuildFacts {
     /// The version, as the engine reports it.
     pub version: String,
-    /// Where it was found.
+    /// The place where it was found.
     pub source: String,
-    /// The files that make it.
+    /// Its files.
     pub files: Vec<FileHash>,
 }
 
-impl Found {
+impl BuildFacts {
     /// Returns an engine that is part of assay.
     fn bundled(version: &str) -> Self {
         Self {

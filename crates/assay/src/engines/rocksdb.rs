@@ -1,5 +1,5 @@
-//! RocksDB and what is made from it: libraries with keys and values. The database of a cell is opened anew after the load
-//! where the config has options for that alone, as each test of `db_bench` opens it.
+//! RocksDB and its derivatives: key-value libraries. The database of a cell is reopened after the load
+//! if the config has options for the load only, as each test of `db_bench` opens it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use record::{Setting, Status};
 use workload::insert::Insert;
 use workload::kv::Kv;
 
-use super::{EngineRow, Found};
+use super::{BuildFacts, EngineRow};
 use crate::installed::Installed;
 use crate::library;
 use crate::plan_file::PlanFile;
-use crate::run::running::{Running, keep_log, remove_database};
-use crate::run::subject::OpenRocks;
-use crate::run::subject::insert::InsertRunner;
-use crate::run::subject::kv::KvRunner;
+use crate::run::cell_run::{CellRun, keep_log, remove_database};
+use crate::run::runners::RocksDbSteps;
+use crate::run::runners::insert::InsertRunner;
+use crate::run::runners::kv::KvRunner;
 use crate::trials::Configs;
 
 /// The directory of a database, in its target's.
 pub const DIRECTORY: &str = "rocksdb";
 
-/// What the library said while it loaded, where it was opened anew after that.
+/// The library's log of the load, if it was reopened after that.
 const LOG_OF_LOAD: &str = "load.log";
 
-/// What differs whenever a database is made and then opened.
-const OF_A_NEW_DATABASE: [&str; 2] = ["create_if_missing", "error_if_exists"];
+/// Options that always differ between creating a database and opening it.
+const NEW_DATABASE_ONLY: [&str; 2] = ["create_if_missing", "error_if_exists"];
 
-/// A library in this process, or in another where it is only tried.
+/// RocksDB or a derivative.
 pub struct RocksDb;
 
 impl EngineRow for RocksDb {
-    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<Found> {
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
         let (mut of, mut all) = (Vec::new(), Vec::new());
         for (&config, &target) in &configs.targets {
@@ -48,14 +48,14 @@ impl EngineRow for RocksDb {
         for ((config, target), tried) in of.into_iter().zip(tried) {
             configs.trials.add(config, target, &found.version, tried);
         }
-        Ok(Found {
+        Ok(BuildFacts {
             files: installed.hashes(&[PathBuf::from(&found.path)])?,
             version: found.version,
             source: found.path,
         })
     }
 
-    fn measure(&self, cell: &mut Running<'_>) -> anyhow::Result<Status> {
+    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
         let openings = openings(cell.conductor.file, cell.config())?;
@@ -63,8 +63,8 @@ impl EngineRow for RocksDb {
         let first = openings.next().unwrap_or_default();
         match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
             Ok(database) => {
-                let result = each_opening(cell, database, openings.next(), data_dir.path());
-                cell.leave(Some(data_dir), result)
+                let result = run_openings(cell, database, openings.next(), data_dir.path());
+                cell.clean_up(Some(data_dir), result)
             }
             Err(error) => {
                 keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
@@ -77,11 +77,10 @@ impl EngineRow for RocksDb {
     }
 }
 
-/// Returns the configs with which a database is opened, one after the other: where the plan has options for the load alone,
-/// it is opened anew after it.
+/// Returns the configs with which a database is opened, in order: two if the plan has options for the load only.
 fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
     let of_steps = rocksdb::Config {
-        // One at most: more are refused before the run.
+        // At most one: more are refused before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
         unknown: match config.skips_unknown_options {
@@ -100,25 +99,27 @@ fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Con
     Ok(vec![of_load, of_steps])
 }
 
-/// A workload with what it knows it did.
-enum Keyed {
+/// A workload for key-value engines.
+enum KeyValueWorkload {
     Sequence(Box<Kv>),
     Insert(Box<Insert>),
 }
 
-/// Runs the cell on a database that is up: all steps, or the load, and the others after it was opened anew.
-fn each_opening(
-    cell: &mut Running<'_>,
+/// Runs the cell on an open database: all steps, or the load, and the other steps after reopening it.
+fn run_openings(
+    cell: &mut CellRun<'_>,
     database: rocksdb::RocksDb,
     after_load: Option<rocksdb::Config>,
     data_dir: &Path,
 ) -> anyhow::Result<Status> {
     let (clients, seed) = (cell.planned.clients, cell.conductor.plan().seed);
     let mut keyed = match cell.workload() {
-        Workload::Kv(kv) => Keyed::Sequence(Box::new(Kv::new(kv, clients, seed))),
-        Workload::Insert(insert) => Keyed::Insert(Box::new(Insert::new(insert, clients, seed))),
+        Workload::Kv(kv) => KeyValueWorkload::Sequence(Box::new(Kv::new(kv, clients, seed))),
+        Workload::Insert(insert) => {
+            KeyValueWorkload::Insert(Box::new(Insert::new(insert, clients, seed)))
+        }
         Workload::Sysbench(_) => {
-            anyhow::bail!("the sysbench microbenchmarks do not run on an engine without SQL")
+            anyhow::bail!("the workload `sysbench` needs a SQL engine")
         }
     };
     note_left_out(cell, &database);
@@ -143,46 +144,46 @@ fn each_opening(
         Ok(database) => database,
         Err(error) => {
             keep_log(cell.directory, &rocksdb::log_path(data_dir))?;
-            return Err(error).context("the database can't be opened anew after the load");
+            return Err(error).context("cannot reopen the database after the load");
         }
     };
     note_left_out(cell, &database);
-    let of_load = std::mem::take(&mut cell.record.settings);
+    let load_settings = std::mem::take(&mut cell.record.settings);
     cell.measure(database, |cell, database| {
-        tell_of_load(cell, of_load)?;
+        record_load_settings(cell, load_settings)?;
         cell.directory.write(cell.record)?;
         steps(cell, database, &mut keyed, (loaded..count, false))
     })
 }
 
-/// Runs some steps of either workload, on a database that is open for the load alone or not.
+/// Runs some steps of either workload; `is_loading` if the database is open for the load only.
 fn steps(
-    cell: &mut Running<'_>,
+    cell: &mut CellRun<'_>,
     database: &rocksdb::RocksDb,
-    keyed: &mut Keyed,
+    keyed: &mut KeyValueWorkload,
     (steps, is_loading): (Range<usize>, bool),
 ) -> anyhow::Result<Status> {
-    let rocks = OpenRocks {
+    let rocks = RocksDbSteps {
         database,
         is_loading,
     };
     match keyed {
-        Keyed::Sequence(workload) => {
+        KeyValueWorkload::Sequence(workload) => {
             let mut runner = KvRunner::new(database, workload);
-            cell.each_step(&rocks, &mut runner, steps)
+            cell.run_steps(&rocks, &mut runner, steps)
         }
-        Keyed::Insert(workload) => {
+        KeyValueWorkload::Insert(workload) => {
             let mut runner = InsertRunner {
                 database: &workload::insert::keyed::Keyed(|| database.connect()),
                 workload,
             };
-            cell.each_step(&rocks, &mut runner, steps)
+            cell.run_steps(&rocks, &mut runner, steps)
         }
     }
 }
 
-/// Adds to the settings those of the load that were others, and those that the config has for it.
-fn tell_of_load(cell: &mut Running<'_>, of_load: Vec<Setting>) -> anyhow::Result<()> {
+/// Adds the load's settings that differ, and those that the config sets for it.
+fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
     let declared = cell.config().declared();
     let later = &cell.record.settings;
     let is_told = |setting: &Setting| {
@@ -195,9 +196,9 @@ fn tell_of_load(cell: &mut Running<'_>, of_load: Vec<Setting>) -> anyhow::Result
             })
         };
         let is_same = |it: &Setting| (&it.name, &it.value) == (&setting.name, &setting.value);
-        !OF_A_NEW_DATABASE.contains(&name) && (is_declared() || !later.iter().any(is_same))
+        !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
     };
-    let told: Vec<Setting> = of_load
+    let told: Vec<Setting> = load_settings
         .into_iter()
         .filter(is_told)
         .map(|setting| Setting {
@@ -210,8 +211,8 @@ fn tell_of_load(cell: &mut Running<'_>, of_load: Vec<Setting>) -> anyhow::Result
     cell.describe_settings()
 }
 
-/// Says which options of the config this version of RocksDB does not have.
-fn note_left_out(cell: &mut Running<'_>, database: &rocksdb::RocksDb) {
+/// Warns about options of the config that this version of RocksDB does not have.
+fn note_left_out(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
     let left_out = database.not_applicable();
     if !left_out.is_empty() {
         let text = format!(
@@ -223,12 +224,12 @@ fn note_left_out(cell: &mut Running<'_>, database: &rocksdb::RocksDb) {
     }
 }
 
-/// Its name without its section.
+/// Returns a setting's name without its section.
 fn bare(name: &str) -> &str {
     name.split_once("] ").map_or(name, |(_, bare)| bare)
 }
 
-/// What a setting of the load is called beside that of the other steps: `[CFOptions] load.compression`.
+/// Returns the name of a setting of the load: `[CFOptions] load.compression`.
 fn name_in_load(name: &str) -> String {
     match name.split_once("] ") {
         Some((section, name)) => format!("{section}] {LOAD_OPTION}{name}"),

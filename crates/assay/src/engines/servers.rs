@@ -1,4 +1,4 @@
-//! The engines that are servers, which assay starts or attaches to.
+//! Server engines, which assay starts or attaches to.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -11,9 +11,9 @@ use engine::{ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource};
 use record::Status;
 
-use super::{EngineRow, Found};
+use super::{BuildFacts, EngineRow};
 use crate::installed::Installed;
-use crate::run::running::{Running, remove_database};
+use crate::run::cell_run::{CellRun, remove_database};
 use crate::trials::Configs;
 use crate::{estimate, version};
 
@@ -74,12 +74,13 @@ pub const MYSQL: Servers<Mysql> = Servers {
 };
 
 impl<E: ServerEngine> EngineRow for Servers<E> {
-    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<Found> {
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         if let BuildSource::Url(url) = &build.source {
             let server = (self.attach)(url.expose())?;
             let obstacles = server.obstacles(configs.needs);
-            configs.obstacles = obstacles.context("its limits and rights can't be read")?;
-            return Ok(Found {
+            configs.obstacles =
+                obstacles.context("cannot read the server's limits and privileges")?;
+            return Ok(BuildFacts {
                 version: server.version().to_owned(),
                 source: words::redact(url.expose()),
                 files: Vec::new(),
@@ -106,14 +107,14 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
                 stop: &AtomicBool::new(false),
             })?)
         })?;
-        Ok(Found {
+        Ok(BuildFacts {
             version: found.version,
             source: found.place.display().to_string(),
             files: installed.hashes(&found.files)?,
         })
     }
 
-    fn measure(&self, cell: &mut Running<'_>) -> anyhow::Result<Status> {
+    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         if let BuildSource::Url(url) = &cell.build().source {
             let server = (self.attach)(url.expose())?;
             return measure(cell, server);
@@ -134,9 +135,10 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             timeout: plan.server_timeout,
             stop: &conductor.stop,
         });
-        let server = started.map_err(|error| given_up(cell, &home, self.config_file, error))?;
+        let server =
+            started.map_err(|error| clean_up_failed_start(cell, &home, self.config_file, error))?;
         if let Some(text) = server.config_text() {
-            cell.directory.write_text(CONFIG_KEPT, text)?;
+            cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
         measure(cell, server)
     }
@@ -146,23 +148,23 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     }
 }
 
-/// Measures a cell on a server that is up, and takes it down.
-fn measure(cell: &mut Running<'_>, server: impl ServerEngine) -> anyhow::Result<Status> {
+/// Measures a cell on a started server, and stops it.
+fn measure(cell: &mut CellRun<'_>, server: impl ServerEngine) -> anyhow::Result<Status> {
     cell.record.server_user = server.server_user().map(str::to_owned);
     cell.note("server::config", server.notes());
     let data_dir = server.data_dir().cloned();
     let foreign = data_dir.is_none();
     let result = cell.measure(server, |cell, engine| cell.sql(engine, foreign));
-    cell.leave(data_dir, result)
+    cell.clean_up(data_dir, result)
 }
 
-/// The text of the server's configuration file in the record.
-const CONFIG_KEPT: &str = "server.conf";
+/// The name of the server's configuration file in the record.
+const RECORDED_CONFIG: &str = "server.conf";
 
-/// What a server leaves in its target's directory `home` that did not start: the config that assay made goes into the
-/// record, the rest with the database unless those are kept. Where the place itself is what is wrong it is left alone.
-fn given_up(
-    cell: &Running<'_>,
+/// Cleans up after a server that did not start in its target's directory `home`. Copies its config into the
+/// record, and removes the rest unless databases are kept. If the directory itself is the problem, nothing is removed.
+fn clean_up_failed_start(
+    cell: &CellRun<'_>,
     home: &Path,
     config_file: &str,
     error: SetupError,
@@ -174,7 +176,7 @@ fn given_up(
     let place = home.join(name);
     let config = place.join(config_file);
     if let Ok(text) = fs_err::read_to_string(&config)
-        && let Err(error) = cell.directory.write_text(CONFIG_KEPT, &text)
+        && let Err(error) = cell.directory.write_text(RECORDED_CONFIG, &text)
     {
         return error.into();
     }
@@ -183,7 +185,7 @@ fn given_up(
     }
     match error {
         SetupError::Config { what, help } => {
-            let kept = cell.directory.path().join(CONFIG_KEPT);
+            let kept = cell.directory.path().join(RECORDED_CONFIG);
             let help = help.replace(&config.display().to_string(), &kept.display().to_string());
             SetupError::Config { what, help }.into()
         }

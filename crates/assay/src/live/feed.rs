@@ -1,14 +1,14 @@
-//! What a step tells while it runs.
+//! Sends the progress of a step while it runs.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use load::Time;
+use load::LatencyKind;
 use record::IntervalRow;
 
 use super::{BOUNDS, Count, Event, Latency, Live, Progress};
 
-/// Collects what a step hands to its record, and tells it a few times a second.
+/// Collects what a step hands to its record, and sends it a few times a second.
 pub struct StepFeed<'a> {
     live: &'a Live,
     counts: BTreeMap<(u32, &'static str), Count>,
@@ -39,14 +39,14 @@ impl<'a> StepFeed<'a> {
     }
 
     /// Takes the latencies of one kind of operation that ended in `second`.
-    pub fn latencies(&mut self, second: u32, kind: &str, time: Time, all: &Histogram<u64>) {
-        if time == Time::Failed || !self.live.is_watched() {
+    pub fn latencies(&mut self, second: u32, kind: &str, time: LatencyKind, all: &Histogram<u64>) {
+        if time == LatencyKind::Failed || !self.live.is_watched() {
             return;
         }
         let mut latency = Latency {
             second,
             kind: kind.into(),
-            is_response: time == Time::Response,
+            is_response: time == LatencyKind::Response,
             buckets: vec![0; BOUNDS.len() + 1],
             max_ns: all.max(),
             ..Latency::default()
@@ -67,14 +67,14 @@ impl<'a> StepFeed<'a> {
         self.latencies.push(latency);
     }
 
-    /// Tells what was taken so far, so long after the step's start.
+    /// Sends what was collected so far, `elapsed_ns` after the step's start.
     pub fn progress(&mut self, elapsed_ns: u64) {
         self.elapsed_s = elapsed_ns as f64 / 1e9;
-        self.tell();
+        self.send();
     }
 
-    fn tell(&mut self) {
-        self.live.tell(|| {
+    fn send(&mut self) {
+        self.live.send(|| {
             let counts = std::mem::take(&mut self.counts).into_iter();
             let counts = counts.map(|((second, kind), count)| Count {
                 second,
@@ -89,9 +89,9 @@ impl<'a> StepFeed<'a> {
         });
     }
 
-    /// Tells the rest: what is measured has ended.
+    /// Sends the rest at the end of the measurement.
     pub fn end(mut self) {
-        self.tell();
-        self.live.tell(|| Event::Loaded);
+        self.send();
+        self.live.send(|| Event::Loaded);
     }
 }

@@ -1,19 +1,19 @@
-//! As much of HTTP as a scraper and a browser need.
+//! The part of HTTP that a scraper and a browser need.
 
 use std::sync::LazyLock;
 
-use super::board::Board;
 use super::metrics;
+use super::state::RunState;
 
-/// No request that is answered is longer.
+/// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
 static PAGE: LazyLock<String> = LazyLock::new(report::live_page);
 
-/// Returns the reply to what was received so far; `None` where the request is not whole.
-pub fn reply(received: &[u8], board: &Board, now_ns: u64) -> Option<Vec<u8>> {
+/// Returns the reply to what was received so far; `None` if the request is incomplete.
+pub fn reply(received: &[u8], state: &RunState, now_ns: u64) -> Option<Vec<u8>> {
     let is_whole = received.windows(4).any(|end| end == b"\r\n\r\n");
     if !is_whole && received.len() < REQUEST_BYTES_MAX {
         return None;
@@ -26,17 +26,17 @@ pub fn reply(received: &[u8], board: &Board, now_ns: u64) -> Option<Vec<u8>> {
         _ if !is_whole => (
             "431 Request Header Fields Too Large",
             TEXT,
-            "too long\n".into(),
+            "request too long\n".into(),
         ),
         (Some(target), Some(version)) if version.starts_with("HTTP/1.") => match method {
-            "GET" | "HEAD" => content(target, board, now_ns),
+            "GET" | "HEAD" => content(target, state, now_ns),
             _ => (
                 "405 Method Not Allowed",
                 TEXT,
-                "only GET and HEAD are known\n".into(),
+                "only GET and HEAD are supported\n".into(),
             ),
         },
-        _ => ("400 Bad Request", TEXT, "this is not HTTP\n".into()),
+        _ => ("400 Bad Request", TEXT, "not an HTTP request\n".into()),
     };
     let mut reply = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -49,14 +49,14 @@ pub fn reply(received: &[u8], board: &Board, now_ns: u64) -> Option<Vec<u8>> {
     Some(reply.into_bytes())
 }
 
-fn content(target: &str, board: &Board, now_ns: u64) -> (&'static str, &'static str, String) {
+fn content(target: &str, state: &RunState, now_ns: u64) -> (&'static str, &'static str, String) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
         "/" => ("200 OK", "text/html; charset=utf-8", PAGE.clone()),
         "/metrics" => (
             "200 OK",
             metrics::CONTENT_TYPE,
-            metrics::text(board, now_ns),
+            metrics::text(state, now_ns),
         ),
         "/live.json" => {
             let number = |name: &str| {
@@ -65,13 +65,13 @@ fn content(target: &str, board: &Board, now_ns: u64) -> (&'static str, &'static 
                 value.parse().ok()
             };
             let [step, from] = ["step", "from"].map(|name| number(name).unwrap_or(0));
-            let json = board.to_json(step, from, now_ns).to_string();
+            let json = state.to_json(step, from, now_ns).to_string();
             ("200 OK", "application/json", json)
         }
         _ => (
             "404 Not Found",
             TEXT,
-            "there are `/`, `/metrics` and `/live.json`\n".into(),
+            "not found: use `/`, `/metrics` or `/live.json`\n".into(),
         ),
     }
 }

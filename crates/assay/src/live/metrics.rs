@@ -1,19 +1,19 @@
-//! The board as OpenMetrics, which Prometheus reads.
+//! The state of the run as OpenMetrics, which Prometheus reads.
 
 use std::fmt::{Display, Write as _};
 
 use super::BOUNDS;
-use super::board::{Board, Distribution, KindBoard, State, StepBoard};
+use super::state::{Distribution, OpState, RunState, StepPhase, StepState};
 
-/// What the text is in HTTP.
+/// The content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What is counted of a kind of operation: the metric's name, what it is, and where it stands.
-type Counter = (&'static str, &'static str, fn(&KindBoard) -> Option<u64>);
-/// Latencies of a kind of operation, likewise.
-type Times = (&'static str, &'static str, fn(&KindBoard) -> &Distribution);
+/// A counter of a kind of operation: the metric's name, its help text, and its value.
+type CounterMetric = (&'static str, &'static str, fn(&OpState) -> Option<u64>);
+/// Latencies of a kind of operation: the metric's name, its help text, and its distribution.
+type LatencyMetric = (&'static str, &'static str, fn(&OpState) -> &Distribution);
 
-const COUNTERS: [Counter; 5] = [
+const COUNTERS: [CounterMetric; 5] = [
     ("assay_operations", "Operations that succeeded", |kind| {
         Some(kind.ok)
     }),
@@ -32,12 +32,12 @@ const COUNTERS: [Counter; 5] = [
     }),
     (
         "assay_skipped",
-        "Operations that were due and not sent when the step ended: known only then",
+        "Operations that were due but not sent, known when the step has ended",
         |kind| kind.skipped,
     ),
 ];
 
-const TIMES: [Times; 2] = [
+const TIMES: [LatencyMetric; 2] = [
     (
         "assay_service_time_seconds",
         "Time from sending to reply",
@@ -45,15 +45,15 @@ const TIMES: [Times; 2] = [
     ),
     (
         "assay_response_time_seconds",
-        "Time from when the schedule wanted it sent to reply, of operations that have a schedule",
+        "Time from when an operation was due to its reply, of scheduled operations",
         |kind| &kind.response,
     ),
 ];
 
-/// Returns what is known at `now_ns`, for a scraper.
-pub fn text(board: &Board, now_ns: u64) -> String {
+/// Returns the metrics at `now_ns`.
+pub fn text(state: &RunState, now_ns: u64) -> String {
     let mut text = String::new();
-    let (about, cells) = (&board.about, board.cells);
+    let (about, cells) = (&state.about, state.cells);
     let run = labels(&[
         ("name", &about.name),
         ("directory", &about.directory),
@@ -86,8 +86,8 @@ pub fn text(board: &Board, now_ns: u64) -> String {
     ] {
         family(&mut text, "gauge", name, help, [("", count)]);
     }
-    let help = "What the cells that are left will take, as far as that can be told";
-    let left_s = board.left_s(now_ns);
+    let help = "Estimated time of the remaining cells";
+    let left_s = state.left_s(now_ns);
     family(
         &mut text,
         "gauge",
@@ -96,13 +96,13 @@ pub fn text(board: &Board, now_ns: u64) -> String {
         [("", left_s)],
     );
 
-    let steps: Vec<(String, &StepBoard)> = board.steps.iter().map(|it| (of_step(it), it)).collect();
+    let steps: Vec<(String, &StepState)> = state.steps.iter().map(|it| (of_step(it), it)).collect();
     let running = steps.iter().map(|(labels, step)| {
-        let is_running = !matches!(step.state, State::Ended { .. });
+        let is_running = !matches!(step.state, StepPhase::Ended { .. });
         let labels = format!("{labels},state=\"{}\"", step.state.name());
         (labels, u8::from(is_running))
     });
-    let help = "What a step is at: 1 while it runs, 0 once it has ended";
+    let help = "Phase of a step: 1 while it runs, 0 once it has ended";
     family(&mut text, "gauge", "assay_step_running", help, running);
     let elapsed = steps.iter().map(|(labels, step)| (labels, step.elapsed_s));
     let help = "How long a step has been measuring";
@@ -116,16 +116,16 @@ pub fn text(board: &Board, now_ns: u64) -> String {
     let left = steps
         .iter()
         .filter_map(|(labels, step)| Some((labels, step.left_s()?)));
-    let help = "How long a step will still measure, where that is known";
+    let help = "Estimated time until a step stops measuring";
     family(&mut text, "gauge", "assay_step_left_seconds", help, left);
 
-    let kinds = steps.iter().flat_map(|(step, board)| {
-        board.kinds.iter().map(move |(name, kind)| {
+    let kinds = steps.iter().flat_map(|(step, state)| {
+        state.kinds.iter().map(move |(name, kind)| {
             let own = labels(&[("role", &kind.role), ("kind", name)]);
             (format!("{step},{own}"), kind)
         })
     });
-    let kinds: Vec<(String, &KindBoard)> = kinds.collect();
+    let kinds: Vec<(String, &OpState)> = kinds.collect();
     for (name, help, of) in COUNTERS {
         let counts = kinds
             .iter()
@@ -142,7 +142,7 @@ pub fn text(board: &Board, now_ns: u64) -> String {
     text
 }
 
-/// Writes what a metric is, and a sample for each set of labels.
+/// Writes a metric's type and help, and a sample for each set of labels.
 fn family<L: AsRef<str>, V: Display>(
     text: &mut String,
     kind: &str,
@@ -168,7 +168,7 @@ fn family<L: AsRef<str>, V: Display>(
     }
 }
 
-/// Writes cumulative buckets; nothing of what was never timed.
+/// Writes cumulative buckets; nothing if the distribution is empty.
 fn histogram(text: &mut String, name: &str, labels: &str, times: &Distribution) {
     let count = times.count();
     if count == 0 {
@@ -185,7 +185,7 @@ fn histogram(text: &mut String, name: &str, labels: &str, times: &Distribution) 
     let _ = writeln!(text, "{name}_sum{{{labels}}} {}", times.sum_s);
 }
 
-fn of_step(step: &StepBoard) -> String {
+fn of_step(step: &StepState) -> String {
     let cell = &step.cell;
     labels(&[
         ("target", &cell.target),

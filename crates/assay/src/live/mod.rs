@@ -1,14 +1,14 @@
-//! A run while it goes on: metrics for Prometheus, and a page with the charts of the running step.
+//! Watching a run: metrics for Prometheus, and a page with charts of the running step.
 //!
-//! Who measures tells [`Live`] what happened, as events in a channel that never fills: the thread that records a step does so, a
-//! few times a second, and no connection's. One thread takes the events and answers requests (`server.rs`, `http.rs`); all that
-//! they say is on its [`board::Board`], which nobody else sees. A cell in a process of its own tells its events through a pipe.
+//! Events are sent to [`Live`] through an unbounded channel by the thread that records a step, a
+//! few times a second, never by a connection's thread. One thread receives the events and answers requests (`server.rs`,
+//! `http.rs`) from its own [`state::RunState`]. A cell in its own process sends its events through a pipe.
 
-mod board;
 mod feed;
 mod http;
 mod metrics;
 mod server;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -24,50 +24,50 @@ use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
 use workload::Task;
 
-pub use board::About;
 pub use feed::StepFeed;
 pub use server::{bind, serve};
+pub use state::RunInfo;
 
-/// What happens in a run.
+/// An event in a run.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Event {
-    /// It is so far.
-    Cells(Cells),
-    /// A cell begins.
+    /// The progress of the run.
+    Cells(CellProgress),
+    /// Announces a cell.
     Cell(CellKey),
     /// A step of the cell begins.
     Step {
         /// Its name.
         name: String,
-        /// It is not for settling alone.
+        /// It is not only for settling.
         measures: bool,
     },
-    /// What the step measures begins.
+    /// The measurement of the step begins.
     Load {
-        /// How long it lasts; `None`: until its work is done.
+        /// Its length; `None`: until its work is done.
         time_s: Option<f64>,
-        /// The kind of operation that it is about.
+        /// The main kind of operation.
         main_kind: Option<String>,
-        /// Rows that it inserts in all; 0 where that is not known.
+        /// Rows that it inserts in total; 0 if unknown.
         rows: u64,
-        /// What the connections do that do each kind of operation.
+        /// The role of the connections that do each kind of operation.
         roles: BTreeMap<String, String>,
     },
-    /// Something was done.
+    /// The progress of the step.
     Progress(Progress),
-    /// What the step measures has ended.
+    /// The measurement of the step has ended.
     Loaded,
     /// The step has ended.
     Ended {
         status: Status,
         valid: bool,
-        /// Operations that were due and not sent, by kind.
+        /// Operations that were due but not sent, by kind.
         skipped: BTreeMap<String, u64>,
     },
 }
 
 impl Event {
-    /// Returns that `tasks` of a step begin to be measured, which insert so many rows where the step is given no time.
+    /// Returns the event that `tasks` begin to be measured; they insert `rows` rows if the step has no given time.
     pub fn load(tasks: &[Task], step: &Step, rows: u64) -> Self {
         let of = |task: &Task| {
             let role = task.role;
@@ -82,7 +82,7 @@ impl Event {
         }
     }
 
-    /// Returns that a step ended as its record says.
+    /// Returns the event that a step ended, from its record.
     pub fn ended(step: &Step) -> Self {
         let skipped = step.ops.iter();
         Self::Ended {
@@ -95,18 +95,18 @@ impl Event {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub struct Cells {
+pub struct CellProgress {
     pub count: usize,
     pub complete: usize,
-    /// Those that failed in this invocation.
+    /// Cells that failed in this invocation.
     pub failed: usize,
-    /// What those that are left will take.
+    /// The estimated time of the remaining cells.
     pub left_s: f64,
 }
 
-/// What was done since the last time that somebody asked.
+/// What was done since the last event.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Progress {
     /// Since the step's start.
@@ -115,7 +115,7 @@ pub struct Progress {
     pub latencies: Vec<Latency>,
 }
 
-/// What was done of one kind of operation in one second, or a part of that.
+/// Operations of one kind in one second, or part of it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Count {
     pub second: u32,
@@ -126,14 +126,14 @@ pub struct Count {
     pub rows: u64,
 }
 
-/// Latencies of one kind of operation that ended in one second, or a part of that.
+/// Latencies of operations of one kind that ended in one second, or part of it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Latency {
     pub second: u32,
     pub kind: String,
-    /// From when the schedule wanted it sent, not from when it was.
+    /// Measured from when the operation was due, not from when it was sent.
     pub is_response: bool,
-    /// As many as [`BOUNDS`], and one for what is longer.
+    /// One for each of [`BOUNDS`], and one for longer latencies.
     pub buckets: Vec<u64>,
     pub sum_s: f64,
     pub p50_ns: u64,
@@ -154,23 +154,23 @@ pub const BOUNDS: [u64; 25] = {
     bounds
 };
 
-/// Tells what happens to who watches the run, if anybody does.
+/// Sends events to the watcher of the run, if there is one.
 #[derive(Debug, Default)]
 pub struct Live {
     watcher: Option<Sender<Event>>,
-    /// Passes events on to another process.
+    /// Forwards events to another process.
     forwarder: Option<JoinHandle<()>>,
 }
 
 impl Live {
-    /// Tells it to the process that gave this pipe: see [`Live::relay`].
-    pub fn through(pipe: &Path) -> anyhow::Result<Self> {
+    /// Sends events to the process that created this pipe: see [`Live::relay`].
+    pub fn connect(pipe: &Path) -> anyhow::Result<Self> {
         let mut pipe = fs_err::OpenOptions::new().write(true).open(pipe)?;
         let (watcher, events) = channel::<Event>();
         let forward = move || {
             for event in events {
                 let line = serde_json::to_vec(&event).map(|line| [line, vec![b'\n']].concat());
-                // Nobody reads any more: the other process ends, and this one with it.
+                // The other process has ended, and this one will end with it.
                 if !line.is_ok_and(|line| pipe.write_all(&line).is_ok()) {
                     return;
                 }
@@ -182,19 +182,19 @@ impl Live {
         })
     }
 
-    /// Tells what happened.
-    pub fn tell(&self, event: impl FnOnce() -> Event) {
+    /// Sends an event.
+    pub fn send(&self, event: impl FnOnce() -> Event) {
         if let Some(watcher) = &self.watcher {
             let _ = watcher.send(event());
         }
     }
 
-    /// Returns whether anybody watches.
+    /// Returns whether there is a watcher.
     pub fn is_watched(&self) -> bool {
         self.watcher.is_some()
     }
 
-    /// Returns a pipe through which another process tells what happens, for as long as it is kept; `None` where nobody watches.
+    /// Returns a pipe through which another process sends events while it is kept; `None` without a watcher.
     pub fn relay(&self) -> anyhow::Result<Option<Relay>> {
         let Some(watcher) = self.watcher.clone() else {
             return Ok(None);
@@ -211,18 +211,18 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Waits until the other process has been told all.
+    /// Waits until the other process has all events.
     fn drop(&mut self) {
         self.watcher = None;
         let _ = self.forwarder.take().map(JoinHandle::join);
     }
 }
 
-/// The end of a pipe that another process opens.
+/// The write end of a pipe, for another process to open.
 pub struct Relay(PipeWriter);
 
 impl Relay {
-    /// Returns the path by which a process of the same user opens it.
+    /// Returns the path through which a process of the same user opens it.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
@@ -230,5 +230,5 @@ impl Relay {
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
-    thread.context("the run can't be watched")
+    thread.context("cannot start the live view of the run")
 }

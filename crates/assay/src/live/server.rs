@@ -1,7 +1,7 @@
-//! The one thread that answers who watches a run.
+//! The thread that serves the live view of a run.
 //!
-//! It looks at its connections at most [`ROUNDS_PER_S`] times a second; there is a bounded number of them, none of which it
-//! waits for: neither slow clients nor many of them hold up each other or take processors from what is measured.
+//! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and it waits for none of
+//! them: slow or numerous clients neither block each other nor take processors from the measurement.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
@@ -11,50 +11,53 @@ use std::time::Duration;
 use load::{Clock as _, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::board::{About, Board};
+use super::state::{RunInfo, RunState};
 use super::{Event, Live, http, spawn};
 use crate::outcome::UsageError;
 
-/// Rounds in a second: in each, every connection that is ready is read from or written to once.
+/// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;
-/// Connections at a time: beyond that the oldest is closed.
+/// The maximum number of connections: beyond it the oldest is closed.
 const CONNECTIONS_MAX: usize = 16;
-/// A connection is closed after so long, whatever it was at.
+/// The maximum lifetime of a connection.
 const CONNECTION_NS_MAX: u64 = 10_000_000_000;
-/// Events are taken at least so often.
+/// Events are handled at least this often.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000_000,
 };
 
-/// Listens at `address`, which other machines can't reach unless `anywhere` says that they may.
+/// Listens on `address`. Only if `anywhere` is set may other machines reach it.
 pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
     let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
     let addresses = address.to_socket_addrs().map_err(|error| {
-        let what = format!("`{address}` is no address to listen at: {error}");
-        wrong(what, "give host and port, as in `127.0.0.1:9187`")
+        let what = format!("invalid address `{address}` for `--listen`: {error}");
+        wrong(what, "use HOST:PORT, for example `127.0.0.1:9187`")
     })?;
     let addresses: Vec<_> = addresses.collect();
     if !anywhere && addresses.iter().any(|it| !it.ip().is_loopback()) {
-        let what = format!("other machines can reach `{address}`, and no password is asked for");
-        let help = "listen at 127.0.0.1, which `ssh -L` can forward; or add `--listen-anywhere`";
+        let what = format!("other machines can reach `{address}`, which needs no password");
+        let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }
     let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| {
-        let what = format!("cannot listen at `{address}`: {error}");
-        wrong(what, "choose another port; with port 0 the system does")
+        let what = format!("cannot listen on `{address}`: {error}");
+        wrong(
+            what,
+            "choose another port, or port 0 to let the system choose one",
+        )
     })?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// Answers who watches the run, in a thread that ends with this process.
-pub fn serve(listener: TcpListener, about: About, clock: SystemClock) -> anyhow::Result<Live> {
+/// Serves the live view of a run, in a thread that ends with this process.
+pub fn serve(listener: TcpListener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Live> {
     let (watcher, events) = channel();
     let mut server = Server {
         listener,
         connections: Vec::new(),
-        board: Board::new(about),
+        state: RunState::new(about),
         events,
         clock,
     };
@@ -73,7 +76,7 @@ pub fn serve(listener: TcpListener, about: About, clock: SystemClock) -> anyhow:
 struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
-    board: Board,
+    state: RunState,
     events: Receiver<Event>,
     clock: SystemClock,
 }
@@ -83,12 +86,12 @@ struct Connection {
     stream: TcpStream,
     ends_at: u64,
     received: Vec<u8>,
-    /// What is still to be sent; `None`: the request is not whole.
+    /// What is still to be sent; `None` if the request is incomplete.
     reply: Option<Vec<u8>>,
 }
 
 impl Server {
-    /// Waits until something happens, and does what it asks for.
+    /// Waits until something happens, and handles it.
     fn round(&mut self) {
         let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
         awaited.extend(self.connections.iter().map(|it| {
@@ -102,11 +105,11 @@ impl Server {
                 },
             )
         }));
-        // Whatever keeps it from waiting, there is another round.
+        // If polling fails, the next round tries again.
         let _ = poll(&mut awaited, Some(&TICK));
         let now = self.clock.now();
         for event in self.events.try_iter() {
-            self.board.take(event, now);
+            self.state.take(event, now);
         }
         for _ in 0..CONNECTIONS_MAX {
             let Ok((stream, _)) = self.listener.accept() else {
@@ -125,15 +128,15 @@ impl Server {
                 reply: None,
             });
         }
-        let board = &self.board;
+        let state = &self.state;
         self.connections
-            .retain_mut(|it| it.ends_at > now && it.go_on(board, now).unwrap_or(false));
+            .retain_mut(|it| it.ends_at > now && it.advance(state, now).unwrap_or(false));
     }
 }
 
 impl Connection {
-    /// Reads or writes what it can without waiting. Returns whether there is more to do.
-    fn go_on(&mut self, board: &Board, now_ns: u64) -> std::io::Result<bool> {
+    /// Reads or writes what it can without waiting; returns whether there is more to do.
+    fn advance(&mut self, state: &RunState, now_ns: u64) -> std::io::Result<bool> {
         if self.reply.is_none() {
             let mut bytes = [0; 4096];
             match self.stream.read(&mut bytes) {
@@ -141,7 +144,7 @@ impl Connection {
                 Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) => return is_not_ready(error),
             }
-            self.reply = http::reply(&self.received, board, now_ns);
+            self.reply = http::reply(&self.received, state, now_ns);
         }
         let Some(reply) = &mut self.reply else {
             return Ok(true);

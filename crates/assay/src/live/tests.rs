@@ -42,15 +42,15 @@ fn latency(second: u32, kind: &str, is_response: bool, count: u64) -> Latency {
 }
 
 /// A run that is in the midst of its second step: queries beside scheduled inserts.
-fn board() -> board::Board {
-    let about = board::About {
+fn state() -> state::RunState {
+    let about = state::RunInfo {
         name: "commit".into(),
         base: "pg.base".into(),
         assay: "1.2.3".into(),
         directory: "results/commit".into(),
         targets: vec![["pg.\"base\"\\", "pg", "base", "postgres"].map(String::from)],
     };
-    let mut board = board::Board::new(about);
+    let mut state = state::RunState::new(about);
     let load = |main_kind: &str, rows, roles: &[(&str, &str)]| {
         let roles = roles.iter();
         Event::Load {
@@ -68,7 +68,7 @@ fn board() -> board::Board {
         })
     };
     let events = [
-        Event::Cells(Cells {
+        Event::Cells(CellProgress {
             count: 10,
             complete: 2,
             failed: 1,
@@ -108,14 +108,14 @@ fn board() -> board::Board {
         ),
     ];
     for (at, event) in events.into_iter().enumerate() {
-        board.take(event, at as u64 * SECOND_NS);
+        state.take(event, at as u64 * SECOND_NS);
     }
-    board
+    state
 }
 
 #[test]
 fn what_a_scraper_reads() {
-    insta::assert_snapshot!(metrics::text(&board(), 11 * SECOND_NS));
+    insta::assert_snapshot!(metrics::text(&state(), 11 * SECOND_NS));
 }
 
 /// The page's own test, in a browser, is told the same.
@@ -124,11 +124,11 @@ const TOLD: &str = include_str!("../../../report/tests/it/browser/live.json");
 #[test]
 fn what_the_page_is_told() {
     let told: Value = serde_json::from_str(TOLD).unwrap();
-    let board = board();
-    assert_eq!(board.to_json(0, 0, 11 * SECOND_NS), told);
+    let state = state();
+    assert_eq!(state.to_json(0, 0, 11 * SECOND_NS), told);
     // What it knows already it is not told again, but all of a step that it does not know.
     for (step, known, from) in [(2, 1, 1), (2, 2, 2), (2, 99, 2), (1, 1, 0)] {
-        let told = board.to_json(step, known, 0);
+        let told = state.to_json(step, known, 0);
         let query = &told["step"]["kinds"][0];
         assert_eq!(told["step"]["from"], from, "{step} {known}");
         assert_eq!(query["ok"].as_array().unwrap().len(), 2 - from, "{query}");
@@ -137,27 +137,27 @@ fn what_the_page_is_told() {
 
 #[test]
 fn a_step_that_has_ended_is_forgotten_after_a_while() {
-    let mut board = board();
-    let names = |board: &board::Board| -> Vec<String> {
-        board.steps.iter().map(|step| step.name.clone()).collect()
+    let mut state = state();
+    let names = |state: &state::RunState| -> Vec<String> {
+        state.steps.iter().map(|step| step.name.clone()).collect()
     };
-    assert_eq!(names(&board), ["l.i0", "qr100"]);
-    board.take(Event::Cells(Cells::default()), 65 * SECOND_NS);
-    assert_eq!(names(&board), ["l.i0", "qr100"], "it ended at second 6");
-    board.take(Event::Cells(Cells::default()), 67 * SECOND_NS);
-    assert_eq!(names(&board), ["qr100"]);
+    assert_eq!(names(&state), ["l.i0", "qr100"]);
+    state.take(Event::Cells(CellProgress::default()), 65 * SECOND_NS);
+    assert_eq!(names(&state), ["l.i0", "qr100"], "it ended at second 6");
+    state.take(Event::Cells(CellProgress::default()), 67 * SECOND_NS);
+    assert_eq!(names(&state), ["qr100"]);
     // Its process crashed: the next step says so, and it counts from there.
-    board.take(step("l.i0"), 300 * SECOND_NS);
-    let text = metrics::text(&board, 300 * SECOND_NS);
+    state.take(step("l.i0"), 300 * SECOND_NS);
+    let text = metrics::text(&state, 300 * SECOND_NS);
     let crashed = r#"repeat="1",step="qr100",state="failed"} 0"#;
     assert!(text.contains(crashed), "{text}");
-    board.take(Event::Loaded, 400 * SECOND_NS);
-    assert_eq!(names(&board), ["l.i0"]);
+    state.take(Event::Loaded, 400 * SECOND_NS);
+    assert_eq!(names(&state), ["l.i0"]);
 }
 
 #[test]
 fn requests_are_answered_or_refused() {
-    let board = board();
+    let state = state();
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
     let none = "";
     for (request, begin) in [
@@ -174,7 +174,7 @@ fn requests_are_answered_or_refused() {
         ("", none),
         ("GET / HTTP/1.1\r\nHost: a\r\n", none),
     ] {
-        let reply = http::reply(request.as_bytes(), &board, 0);
+        let reply = http::reply(request.as_bytes(), &state, 0);
         let reply = String::from_utf8(reply.unwrap_or_default()).unwrap();
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
@@ -194,9 +194,9 @@ fn another_process_tells_through_a_pipe() {
         forwarder: None,
     };
     let relay = live.relay().unwrap().unwrap();
-    let other = Live::through(Path::new(&relay.path())).unwrap();
-    other.tell(|| step("a"));
-    other.tell(|| Event::Loaded);
+    let other = Live::connect(Path::new(&relay.path())).unwrap();
+    other.send(|| step("a"));
+    other.send(|| Event::Loaded);
     drop(other);
     drop(relay);
     let next = || events.recv_timeout(Duration::from_secs(60));
@@ -225,8 +225,8 @@ fn latencies_are_counted_in_their_buckets() {
     for ns in [1_000, 1_001, 150_000, 2_000_000, 200_000_000_000] {
         all.record(ns).unwrap();
     }
-    feed.latencies(7, "query", load::Time::Service, &all);
-    feed.latencies(7, "query", load::Time::Failed, &all);
+    feed.latencies(7, "query", load::LatencyKind::Service, &all);
+    feed.latencies(7, "query", load::LatencyKind::Failed, &all);
     feed.end();
     let Event::Progress(Progress { latencies, .. }) = events.recv().unwrap() else {
         panic!("progress comes first");

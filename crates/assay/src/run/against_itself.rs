@@ -1,22 +1,22 @@
-//! `--aa`: a target against itself. What the two differ by is what this machine calls a change where there is none.
+//! `--aa`: measures a target against itself. The differences show the noise of this machine.
 
 use plan::{Order, Plan};
 use record::CellRef;
 
-use super::only::Only;
+use super::only::CellFilters;
 use crate::cli::PlanArgs;
 use crate::plan_file::{self, PlanFile};
 
-/// Repeats of a plan that has fewer: with less there is no spread to speak of.
+/// The minimum number of repeats: fewer give no usable spread.
 const REPEATS: u32 = 5;
 
-/// The plan of `file` for one of its targets against itself: the first of `planned` that `only` matches. What is changed is
-/// changed as by `--set`, so that the record has it and the run can be gone on with.
+/// Returns the plan of `file` for one of its targets against itself: the first of `planned` that `only` matches. Changes
+/// are made as by `--set`, so that they are recorded and the run can be resumed.
 pub fn plan(
     file: &PlanFile,
     args: &PlanArgs,
     planned: &[CellRef],
-    only: &Only,
+    only: &CellFilters,
 ) -> anyhow::Result<PlanFile> {
     let mut sets = Vec::new();
     if let Some(cell) = planned.iter().find(|cell| only.matches(cell))
@@ -37,8 +37,8 @@ pub fn plan(
     plan_file::with_sets(file, sets)
 }
 
-/// Whether `only` matches a cell of a target against itself: filters name the target, and mean its twin too.
-pub fn matches(only: &Only, plan: &Plan, cell: &CellRef) -> bool {
+/// Returns whether `only` matches a cell of a target against itself: a filter on the target also matches its twin.
+pub fn matches(only: &CellFilters, plan: &Plan, cell: &CellRef) -> bool {
     let [target, twin] = plan.targets.as_slice() else {
         return only.matches(cell);
     };

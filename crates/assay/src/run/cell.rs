@@ -1,15 +1,15 @@
-//! One cell: its record from its beginning to its end.
+//! One cell: its record from beginning to end.
 
 use plan::Workload;
 use record::{Cell, CellDir, CellRef, RecordError, Status};
 
+use super::cell_run::CellRun;
 use super::conductor::{Conductor, unix_now_ns};
-use super::running::Running;
 use crate::engines;
 use crate::outcome::failure_of;
 use crate::output::print_failure;
 
-/// Begins the record of a cell; it is not written yet.
+/// Begins the record of a cell, without writing it.
 pub fn begin(
     conductor: &Conductor<'_>,
     reference: &CellRef,
@@ -32,8 +32,8 @@ pub fn begin(
     Ok((conductor.directory.begin_cell(reference)?, record))
 }
 
-/// Runs a cell in this process and records how it ended. Its failure is not the run's: only a record that can't be written
-/// is.
+/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a record that cannot be
+/// written does.
 pub fn run(
     conductor: &Conductor<'_>,
     reference: &CellRef,
@@ -51,7 +51,7 @@ pub fn measure(
     mut record: Cell,
     cell: plan::Cell,
 ) -> anyhow::Result<Status> {
-    let mut running = Running::new(conductor, directory, &mut record, cell);
+    let mut running = CellRun::new(conductor, directory, &mut record, cell);
     let result = engines::of(running.build().engine).measure(&mut running);
     end(conductor, directory, record, result)
 }
@@ -76,7 +76,7 @@ pub fn end(
     if let Err(error) = result
         && error.chain().any(|cause| cause.is::<RecordError>())
     {
-        // Not the cell's failure but the run's, which says it.
+        // A recording failure ends the run, which reports it.
         return Err(error);
     }
     written?;
@@ -86,7 +86,7 @@ pub fn end(
     Ok(record.status)
 }
 
-/// The names of a workload's steps.
+/// Returns the names of a workload's steps.
 pub fn step_names(workload: &Workload) -> Vec<String> {
     let steps = workload.steps();
     steps.iter().map(|step| step.name.to_owned()).collect()

@@ -21,7 +21,7 @@ pub struct Conductor<'a> {
     pub invocation: u32,
     /// Where databases are made.
     pub data_root: PathBuf,
-    /// This program, which guards servers when it is told to.
+    /// This program, which also acts as the guard of servers.
     pub executable: PathBuf,
     pub clock: SystemClock,
     pub stop: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ impl Conductor<'_> {
     }
 }
 
-/// Nanoseconds since 1970 UTC.
+/// Returns the nanoseconds since 1970 UTC.
 pub fn unix_now_ns() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! What the operator sees meanwhile: one line that changes on a terminal, plain lines elsewhere. All of it is stderr.
+//! The progress display on stderr: one line that is updated on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use load::{Amount, Progress};
+use load::{OpCount, Progress};
 use record::{CellKey, CellRef, Status, Step, StepKind};
 use serde::{Deserialize, Serialize};
 use words::counted;
@@ -15,29 +15,29 @@ use words::counted;
 use super::pace::about;
 use crate::output::complain;
 
-/// A plain line says how a long step is doing so often.
+/// How often a plain line reports the progress of a long step.
 const PLAIN_EVERY_S: u64 = 30;
 
-/// The display.
+/// The progress display.
 pub struct Display {
     mode: Mode,
     /// Where databases and results are.
     disks: Option<[PathBuf; 2]>,
-    outlook: Mutex<Option<Outlook>>,
+    matrix_progress: Mutex<Option<MatrixProgress>>,
 }
 
-/// Where a run is in its matrix.
+/// The progress of a run through its matrix.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Outlook {
-    /// Which of the run's cells it is at, from 1.
+pub struct MatrixProgress {
+    /// The number of the current cell, from 1.
     pub number: usize,
-    /// The run's cells.
+    /// The number of cells in the run.
     pub count: usize,
-    /// Those that failed in this invocation.
+    /// Cells that failed in this invocation.
     pub failed: usize,
-    /// What the cells that are left will take, this one included.
+    /// The estimated time of the remaining cells, including this one.
     pub time_left: Duration,
-    /// When that was so.
+    /// When `time_left` was estimated.
     pub since: SystemTime,
 }
 
@@ -47,34 +47,34 @@ enum Mode {
     Terminal(ProgressBar),
 }
 
-/// A step as it is shown.
-pub struct Shown<'a> {
+/// The display of one step.
+pub struct StepDisplay<'a> {
     display: &'a Display,
     label: String,
-    /// How long it lasts; `None`: until its work is done.
+    /// Its length; `None`: until its work is done.
     time: Option<Duration>,
-    /// Rows that it inserts in all, where that is known.
+    /// Rows that it inserts in total; 0 if unknown.
     rows: u64,
-    /// What is counted of it; `None`: nothing comes by the second.
+    /// Its throughput; `None` for steps without one.
     throughput: Option<Throughput>,
     worst: Option<f64>,
     second: u64,
 }
 
-/// What a step's throughput counts, as tables show it.
+/// What the throughput of a step counts, as tables show it.
 struct Throughput {
     /// The kind of operation.
     kind: String,
-    /// Its rows are counted, not its operations.
+    /// Rows are counted, not operations.
     is_of_rows: bool,
-    /// What one counts for: an event for its queries.
+    /// The factor of each: an event counts as its queries.
     each: f64,
-    /// What is counted.
+    /// What is counted, as text.
     unit: String,
 }
 
 impl Throughput {
-    /// Of a step that loads or queries.
+    /// Returns the throughput of a step that loads or queries.
     fn of(step: &Step) -> Option<Self> {
         if matches!(step.kind, StepKind::Index | StepKind::Settle) {
             return None;
@@ -92,7 +92,7 @@ impl Throughput {
         })
     }
 
-    fn count(&self, amount: Amount) -> f64 {
+    fn count(&self, amount: OpCount) -> f64 {
         let count = if self.is_of_rows {
             amount.rows
         } else {
@@ -103,7 +103,7 @@ impl Throughput {
 }
 
 impl Display {
-    /// A display for stderr as it is.
+    /// Returns a display for stderr as it is.
     pub fn new(quiet: bool) -> Self {
         let mode = if quiet {
             Mode::Quiet
@@ -120,16 +120,16 @@ impl Display {
         Self {
             mode,
             disks: None,
-            outlook: Mutex::new(None),
+            matrix_progress: Mutex::new(None),
         }
     }
 
-    /// Shows from now on how much room there is for databases and for results.
+    /// Shows the free space for databases and results from now on.
     pub fn watch_disks(&mut self, data: &Path, results: &Path) {
         self.disks = Some([data.to_owned(), results.to_owned()]);
     }
 
-    /// Says something once.
+    /// Prints a line unless quiet.
     pub fn say(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
@@ -138,12 +138,12 @@ impl Display {
         }
     }
 
-    /// Says something that also a quiet run says.
+    /// Prints a warning, even if quiet.
     pub fn warn(&self, text: &str) {
         self.suspend(|| complain!("{}", report::terminal_text(text)));
     }
 
-    /// Lets `print` use stderr.
+    /// Suspends the progress line while `print` uses stderr.
     pub fn suspend(&self, print: impl FnOnce()) {
         match &self.mode {
             Mode::Quiet | Mode::Plain => print(),
@@ -151,25 +151,30 @@ impl Display {
         }
     }
 
-    /// Whether only warnings and errors are said.
+    /// Returns whether only warnings and errors are printed.
     pub fn is_quiet(&self) -> bool {
         matches!(self.mode, Mode::Quiet)
     }
 
-    /// Where the run is.
-    pub fn outlook(&self) -> Option<Outlook> {
-        let outlook = self.outlook.lock();
-        outlook.unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the progress of the run.
+    pub fn matrix_progress(&self) -> Option<MatrixProgress> {
+        let matrix_progress = self.matrix_progress.lock();
+        matrix_progress
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
-    /// The run is there.
-    pub fn look_out(&self, outlook: Outlook) {
-        *self.outlook.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlook);
+    /// Sets the progress of the run.
+    pub fn set_matrix_progress(&self, matrix_progress: MatrixProgress) {
+        *self
+            .matrix_progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(matrix_progress);
     }
 
-    /// A cell begins.
-    pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
-        let Outlook { number, count, .. } = outlook;
+    /// Announces a cell.
+    pub fn begin_cell(&self, cell: &CellRef, matrix_progress: MatrixProgress) {
+        let MatrixProgress { number, count, .. } = matrix_progress;
         let CellKey {
             target,
             variant,
@@ -180,58 +185,59 @@ impl Display {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
-        let rest = outlook.to_text();
+        let rest = matrix_progress.to_text();
         let clients = counted(*clients as usize, "client");
         self.say(&format!(
             "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({rest}{})",
-            self.room()
+            self.free_space_text()
         ));
-        self.look_out(outlook);
+        self.set_matrix_progress(matrix_progress);
     }
 
-    /// Where the run is, in a line of its own or at the end of a step's.
+    /// Returns the progress of the run as text.
     fn place(&self) -> String {
-        self.outlook().map_or_else(String::new, |outlook| {
-            let Outlook { number, count, .. } = outlook;
-            format!(
-                "cell {number} of {count}, {}{}",
-                outlook.to_text(),
-                self.room()
-            )
-        })
+        self.matrix_progress()
+            .map_or_else(String::new, |matrix_progress| {
+                let MatrixProgress { number, count, .. } = matrix_progress;
+                format!(
+                    "cell {number} of {count}, {}{}",
+                    matrix_progress.to_text(),
+                    self.free_space_text()
+                )
+            })
     }
 
-    /// The room on the disks, after a comma.
-    fn room(&self) -> String {
+    /// Returns the free space on the disks as text, after a comma.
+    fn free_space_text(&self) -> String {
         let Some([data, results]) = &self.disks else {
             return String::new();
         };
         let left = |path: &Path| {
-            free_bytes(path).map_or("an unknown room".into(), |free| match free as f64 / 1e9 {
+            free_bytes(path).map_or("an unknown amount".into(), |free| match free as f64 / 1e9 {
                 little if little < 1.0 => format!("{:.0} MB", little * 1e3),
-                room => format!("{room:.1} GB"),
+                free => format!("{free:.1} GB"),
             })
         };
         let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
         if device(data) == device(results) {
-            format!(", {} of disk left", left(data))
+            format!(", {} of disk free", left(data))
         } else {
             format!(
-                ", {} left for data and {} for results",
+                ", {} free for data and {} for results",
                 left(data),
                 left(results)
             )
         }
     }
 
-    /// A step begins, as its record says, which inserts so many rows where it is given no time.
-    pub fn begin_step(&self, step: &Step, rows: u64) -> Shown<'_> {
+    /// Starts the display of a step, which inserts `rows` rows if it has no given time.
+    pub fn begin_step(&self, step: &Step, rows: u64) -> StepDisplay<'_> {
         if let Mode::Terminal(bar) = &self.mode
             && bar.is_finished()
         {
             bar.reset();
         }
-        Shown {
+        StepDisplay {
             display: self,
             label: format!("  {:8}", step.name),
             time: step.time_given_ns.map(Duration::from_nanos),
@@ -242,7 +248,7 @@ impl Display {
         }
     }
 
-    /// Leaves the terminal as it was, for good or to another process for a while.
+    /// Clears the progress line: at the end, or before another process uses the terminal.
     pub fn finish(&self) {
         if let Mode::Terminal(bar) = &self.mode {
             bar.finish_and_clear();
@@ -250,7 +256,7 @@ impl Display {
     }
 }
 
-impl Outlook {
+impl MatrixProgress {
     fn to_text(&self) -> String {
         let failed = match self.failed {
             0 => String::new(),
@@ -263,22 +269,22 @@ impl Outlook {
     }
 }
 
-/// A line cut to the terminal's width: one that wraps is not taken back.
-fn fitting(line: &str) -> String {
+/// Cuts a line to the terminal's width: a wrapped line cannot be erased.
+fn fit_to_terminal(line: &str) -> String {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
     let columns = if columns == 0 { 80 } else { columns };
     line.chars().take(columns - 1).collect()
 }
 
-/// What a file system has left for this user.
+/// Returns the free space of a file system for this user, in bytes.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-impl Shown<'_> {
-    /// How it is doing.
+impl StepDisplay<'_> {
+    /// Shows the progress of the step.
     pub fn progress(&mut self, progress: &Progress) {
         let seconds = progress.elapsed_ns / 1_000_000_000;
         let rate = progress.last_second.as_ref().and_then(|done| {
@@ -295,7 +301,7 @@ impl Shown<'_> {
             self.second = seconds;
             match &self.display.mode {
                 Mode::Terminal(bar) => {
-                    bar.set_prefix(fitting(&format!("  {}", self.display.place())));
+                    bar.set_prefix(fit_to_terminal(&format!("  {}", self.display.place())));
                     bar.set_message(self.line(progress, rate));
                 }
                 Mode::Plain if plain => {
@@ -336,7 +342,7 @@ impl Shown<'_> {
         format!("{} {seconds:5.0} s{left}{rate}", self.label)
     }
 
-    /// It ended.
+    /// Shows the end of the step.
     pub fn end(&self, step: &Step) {
         let seconds = step.elapsed_ns as f64 / 1e9;
         let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
@@ -346,7 +352,7 @@ impl Shown<'_> {
                 format!("{} rows/s indexed", per_second(rows as f64))
             }
             (_, Some(throughput)) => {
-                let amount = step.ops.get(&throughput.kind).map(|ops| Amount {
+                let amount = step.ops.get(&throughput.kind).map(|ops| OpCount {
                     ok: ops.ok,
                     rows: ops.rows,
                 });
@@ -389,7 +395,7 @@ mod tests {
             time_given_ns: Some(60_000_000_000),
             ..Step::default()
         };
-        let of = |ok| BTreeMap::from([("event", Amount { ok, rows: 700 * ok })]);
+        let of = |ok| BTreeMap::from([("event", OpCount { ok, rows: 700 * ok })]);
         let progress = Progress {
             elapsed_ns: 34_000_000_000,
             last_second: Some(of(last_second)),

@@ -1,9 +1,9 @@
-//! A cell in a process of its own: an engine that is a library shares an address space with nothing else, and its crash is
+//! A cell in its own process: an engine that is a library shares its address space with nothing else, and its crash is
 //! a failed cell.
 //!
-//! The cell's process is assay itself, under guard as a server is: it dies with this one, and its limits hold for the
-//! library and the load together. Both processes meet in the record: this one begins `cell.json`, the other goes on from
-//! there and ends it. One that ended without having done so has crashed.
+//! The cell's process is assay itself, guarded like a server: it dies with this one, and its limits apply to the
+//! library and the load together. Both processes share the record: this one begins `cell.json`, the other continues
+//! and ends it. A process that ends without having done so has crashed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use engine::limits::Enforced;
 use load::SystemClock;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 
+use super::cell_run::{LOG_LINES, keep_log, remove_database};
 use super::conductor::Conductor;
 use super::display::Display;
-use super::running::{LOG_LINES, keep_log, remove_database};
 use super::{cell, matrix, resume, stop};
 use crate::cli::CellArgs;
 use crate::engines::rocksdb::DIRECTORY;
@@ -25,23 +25,23 @@ use crate::live::{Live, Relay};
 use crate::outcome::Exit;
 use crate::plan_file;
 
-/// How long the two processes wait for each other's first sign.
-const MEETING: Duration = Duration::from_secs(30);
-/// How the guard calls the end of a process that could not do its work and has said why.
-const UNRECORDED: &str = "exit status: 1";
+/// How long the cell's process waits for its record to begin.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The guard's text for the exit status of a process that has reported its own failure.
+const MISSING_END_STATUS: &str = "exit status: 1";
 const TICK: Duration = Duration::from_millis(20);
-/// A cell that was asked to end takes its connections down and its database; after that it is made to.
-const ENDING: Duration = Duration::from_secs(60);
+/// How long an interrupted cell may take to close its connections and its database before it is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A cell's process that could not do its work, and has said why.
+/// A cell's process that failed to record its end, and has reported why.
 #[derive(Debug, thiserror::Error)]
-#[error("the process of cell `{cell}` could not record its end")]
-struct Unrecorded {
+#[error("the process of cell `{cell}` could not record how it ended")]
+struct MissingEnd {
     cell: String,
 }
 
-/// Runs a cell in another process, and records how it ended where that could not. Its failure is not the run's: only a
-/// record that can't be written is.
+/// Runs a cell in another process, and records how it ended if that process could not. Its failure does not end the run:
+/// only a record that cannot be written does.
 pub(super) fn run(
     conductor: &Conductor<'_>,
     reference: &CellRef,
@@ -57,13 +57,13 @@ pub(super) fn run(
             };
             cell::end(conductor, &directory, record, Ok(status))
         }
-        // Not the cell's failure but the run's.
-        Err(error) if error.is::<Unrecorded>() => Err(error),
+        // A recording failure ends the run.
+        Err(error) if error.is::<MissingEnd>() => Err(error),
         Err(error) => cell::end(conductor, &directory, record, Err(error)),
     }
 }
 
-/// Returns what the other process recorded as the cell's status; `None` where it ended before, and why it did is in
+/// Returns the cell's status as the other process recorded it; `None` if that ended without one, with the reason in
 /// `record`.
 fn run_process(
     conductor: &Conductor<'_>,
@@ -100,19 +100,19 @@ fn run_process(
             break status.to_owned();
         }
         if conductor.is_stopped() {
-            break process.stop(&[(Ending::Interrupt, ENDING)])?.1;
+            break process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1;
         }
     };
     *record = directory.read()?;
     match record.status {
         Status::Incomplete => {}
-        // Somebody interrupted the cell's process alone.
+        // Only the cell's process was interrupted.
         Status::Interrupted if !conductor.is_stopped() => return Ok(Some(Status::Incomplete)),
         status => return Ok(Some(status)),
     }
     let cell = &reference.path;
-    if ended == UNRECORDED {
-        return Err(Unrecorded { cell: cell.clone() }.into());
+    if ended == MISSING_END_STATUS {
+        return Err(MissingEnd { cell: cell.clone() }.into());
     }
     let home = conductor.data_root.join(&target.name);
     let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
@@ -125,14 +125,14 @@ fn run_process(
         let (ended, help) = match limits.killed_for_memory("it") {
             Some(why) => (
                 format!("{ended}: {why}"),
-                "give the config more `memory`, or its cache and memtables less",
+                "raise the config's `memory`, or make its cache and memtables smaller",
             ),
             None => (
                 ended,
-                "the library crashed, or somebody killed the process or its guard; the other cells are not harmed",
+                "the library crashed, or the process or its guard was killed; other cells are not affected",
             ),
         };
-        let what = format!("the process of cell `{cell}` ended without a record of its end");
+        let what = format!("the process of cell `{cell}` ended unexpectedly");
         record.failure = Some(Failure {
             causes: vec![what, ended],
             help: Some(help.into()),
@@ -155,9 +155,9 @@ fn arguments(
         "--data".into(),
         conductor.data_root.clone().into(),
     ];
-    if let Some(outlook) = conductor.display.outlook() {
-        arguments.push("--outlook".into());
-        arguments.push(serde_json::to_string(&outlook)?.into());
+    if let Some(matrix_progress) = conductor.display.matrix_progress() {
+        arguments.push("--matrix-progress".into());
+        arguments.push(serde_json::to_string(&matrix_progress)?.into());
     }
     if let Some(relay) = relay {
         arguments.extend(["--live".into(), relay.path().into()]);
@@ -168,28 +168,28 @@ fn arguments(
     Ok(arguments)
 }
 
-/// The process of a cell. Its exit code tells whether the cell's end is recorded.
+/// Runs the process of a cell. Its exit code tells whether the cell's end is recorded.
 pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     let stop = stop::watch()?;
     let directory = RunDir::open(&args.run)?;
     let run = directory.read_run()?;
     let mut file = plan_file::recorded_in_silence(&run.plan)?;
-    resume::cover_repeats(&mut file.plan, &run.cells);
+    resume::raise_repeats(&mut file.plan, &run.cells);
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
         .find(|task| task.reference.path == args.cell)
         .with_context(|| format!("`{}` has no cell `{}`", args.run.display(), args.cell))?;
     let cell_directory = directory.cell(&task.reference)?;
-    let record = begun(&cell_directory)?;
+    let record = wait_for_record(&cell_directory)?;
     let mut display = Display::new(args.quiet);
     display.watch_disks(&args.data, &args.run);
-    if let Some(outlook) = &args.outlook {
-        display.look_out(serde_json::from_str(outlook)?);
+    if let Some(matrix_progress) = &args.matrix_progress {
+        display.set_matrix_progress(serde_json::from_str(matrix_progress)?);
     }
     let live = args
         .live
         .as_deref()
-        .map_or(Ok(Live::default()), Live::through)?;
+        .map_or(Ok(Live::default()), Live::connect)?;
     let conductor = Conductor {
         file: &file,
         directory: &directory,
@@ -206,14 +206,14 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The record of the cell, which the other process begins when it knows of this one.
-fn begun(directory: &CellDir) -> anyhow::Result<Cell> {
-    // Naps are counted, not the clock looked at: that may be set meanwhile.
+/// Waits for the cell's record, which the other process begins after it started this one.
+fn wait_for_record(directory: &CellDir) -> anyhow::Result<Cell> {
+    // Counts sleeps instead of reading the clock, which may be set meanwhile.
     let mut waited = Duration::ZERO;
     while !directory.exists() {
-        if waited >= MEETING {
+        if waited >= START_TIMEOUT {
             anyhow::bail!(
-                "nobody began the record of `{}`: a cell's process is started by `assay run`",
+                "`{}` has no record: only `assay run` starts a cell's process",
                 directory.path().display()
             );
         }

@@ -1,4 +1,4 @@
-//! Keeps other runs of assay out of a directory, for as long as something of this one lives.
+//! Locks directories against other runs of assay, for as long as any process of this run lives.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use rustix::io::{Errno, FdFlags};
 use super::display::Display;
 use crate::outcome::UsageError;
 
-/// The file that is locked. The process that took the lock is named in it.
+/// The file that is locked. It contains the id of the process that took the lock.
 const FILE: &str = ".assay.lock";
 
-/// How long the servers of a killed run may take to end: longer than their guards give them.
-const PATIENCE: Duration = Duration::from_secs(30);
-const NAP: Duration = Duration::from_millis(20);
+/// How long to wait for the servers of a killed run: longer than their guards give them.
+const TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A lock, held until it is dropped.
 pub struct Lock {
@@ -38,32 +38,32 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
     };
     let goes_on = |waited| {
         let is_stopped = stop.load(Ordering::Relaxed);
-        if !is_stopped && waited == NAP * 10 {
-            display.say("what an earlier run had started is still ending; waiting for it");
+        if !is_stopped && waited == RETRY_INTERVAL * 10 {
+            display.say("waiting for the processes of an earlier run to end");
         }
         !is_stopped
     };
-    let file = take_in_time(path, goes_on).context("the data directory can't be locked")?;
+    let file = take_with_timeout(path, goes_on).context("cannot lock the data directory")?;
     let file = file.ok_or_else(in_use)?;
     rustix::io::fcntl_setfd(&file, FdFlags::empty())
-        .context("the data directory's lock can't be left to servers")?;
+        .context("cannot pass the data directory's lock to servers")?;
     Ok(Lock { _file: file })
 }
 
-/// Locks a run's directory. A process that was just being started when the run was killed has the lock for a moment more.
+/// Locks a run's directory. A process that was being started when the run was killed may hold the lock a moment longer.
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
-    let taken = take_in_time(path, |_| true).context("the run's directory can't be locked")?;
+    let taken = take_with_timeout(path, |_| true).context("cannot lock the run's directory")?;
     let file = taken.ok_or_else(|| {
         let who = owner(path).map_or(String::new(), |pid| format!(" (process {pid})"));
-        let message = format!("`{}` is in use by an assay that runs{who}", path.display());
+        let message = format!("`{}` is in use by another assay{who}", path.display());
         UsageError::new(message, Some("wait for it to end, or interrupt it".into()))
     })?;
     Ok(Lock { _file: file })
 }
 
-/// Takes the lock, at the latest when what a dead owner started has ended. `None`: its owner lives, or that takes too long,
-/// or for `goes_on`, which is told how long it has been.
-fn take_in_time(
+/// Takes the lock, and waits for the processes of a dead owner. `None` if the owner lives, if that takes too long, or
+/// if `goes_on` returns false, which gets the time waited so far.
+fn take_with_timeout(
     path: &Path,
     goes_on: impl Fn(Duration) -> bool,
 ) -> anyhow::Result<Option<fs_err::File>> {
@@ -72,19 +72,19 @@ fn take_in_time(
         let taken = take(path)?;
         if taken.is_some()
             || owner(path).is_some_and(is_alive)
-            || waited >= PATIENCE
+            || waited >= TIMEOUT
             || !goes_on(waited)
         {
             return Ok(taken);
         }
-        std::thread::sleep(NAP);
-        waited += NAP;
+        std::thread::sleep(RETRY_INTERVAL);
+        waited += RETRY_INTERVAL;
     }
 }
 
-/// `None`: somebody has it.
+/// Tries to take the lock; `None` if another process has it.
 fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
-    // Not truncated: it may be another's.
+    // Not truncated: the lock may belong to another process.
     let file = fs_err::OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -101,7 +101,7 @@ fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
     Ok(Some(file))
 }
 
-/// The process that took the lock last.
+/// Returns the process that took the lock last.
 fn owner(directory: &Path) -> Option<u32> {
     let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
     text.trim().parse().ok()
@@ -121,10 +121,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let lock = run_directory(directory.path()).unwrap();
         let refused = run_directory(directory.path()).err().unwrap().to_string();
-        assert!(
-            refused.contains("in use by an assay that runs"),
-            "{refused}"
-        );
+        assert!(refused.contains("in use by another assay"), "{refused}");
         assert!(
             refused.contains(&std::process::id().to_string()),
             "{refused}"

@@ -1,4 +1,4 @@
-//! The cells of a run: which there are, and which of them are still to be measured.
+//! The cells of a run, and those that are still to be measured.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use anyhow::Context;
 use plan::Plan;
 use record::{CellRef, RunDir, Status};
 
-use super::only::Only;
+use super::only::CellFilters;
 use super::pace::{Pace, about};
 use crate::estimate::{self, Estimate};
 
-/// A cell that is to be measured.
+/// A cell to measure.
 pub struct Task {
-    /// Which of the run's cells it is, from 1.
+    /// Its number in the run, from 1.
     pub number: usize,
-    /// Where its record is.
+    /// Identifies its record.
     pub reference: CellRef,
-    /// What it is in the plan.
+    /// The cell in the plan.
     pub cell: plan::Cell,
-    /// What it will take.
+    /// Its estimated time and space.
     pub estimate: Estimate,
 }
 
-/// What there is to do for a run.
+/// The cells of a run that this invocation measures.
 pub struct Matrix {
     /// In the plan's order.
     pub tasks: Vec<Task>,
-    /// All cells of the run.
+    /// The number of cells in the run.
     pub cell_count: usize,
-    /// Those that are measured already.
+    /// Cells that are complete already.
     pub complete_count: usize,
-    /// What those took.
+    /// How long those took.
     pub pace: Pace,
 }
 
-/// The cells of a plan in their order, as they are recorded.
+/// Returns the cells of a plan in order, as they are recorded.
 pub fn references(plan: &Plan) -> Vec<CellRef> {
     let reference = |cell: &plan::Cell| {
         let variant = &plan.variants[cell.variant];
@@ -50,8 +50,8 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
     plan.cells().iter().map(reference).collect()
 }
 
-/// Returns how far a cell got; `None`: it was never begun. Complete means that all of it was measured and is in the record still:
-/// whatever its steps are worth, measuring again is for another run.
+/// Returns the status of a cell; `None` if it was never begun. Complete means that all of it was measured and is still
+/// recorded, whether its steps are valid or not.
 pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
     let cell = directory.cell(cell)?;
     if !cell.exists() {
@@ -65,7 +65,7 @@ pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Statu
 }
 
 impl Matrix {
-    /// A run that begins: all of `cells`, which are of the plan.
+    /// Returns the matrix of a new run: all `cells`, which belong to the plan.
     pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
         let tasks = numbered(plan, cells)?;
         Ok(Self {
@@ -76,12 +76,12 @@ impl Matrix {
         })
     }
 
-    /// A run that is gone on with: those of its `cells` that match and are not complete.
-    pub fn go_on(
+    /// Returns the matrix of a resumed run: those of its `cells` that match and are not complete.
+    pub fn resume(
         plan: &Plan,
         cells: &[CellRef],
         directory: &RunDir,
-        only: &Only,
+        only: &CellFilters,
     ) -> anyhow::Result<Self> {
         let mut pace = Pace::default();
         let mut complete_count = 0;
@@ -92,7 +92,7 @@ impl Matrix {
                 let cell = directory.cell(&task.reference)?.read()?;
                 if let Some(ended) = cell.ended_unix_ns {
                     let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
-                    pace.saw(task.cell, took, task.estimate.time);
+                    pace.observe(task.cell, took, task.estimate.time);
                 }
             } else if only.matches(&task.reference) {
                 tasks.push(task);
@@ -106,7 +106,7 @@ impl Matrix {
         })
     }
 
-    /// What the tasks from number `from` on, counted from 0, will take.
+    /// Returns the estimated time of the tasks from index `from` on.
     pub fn time_left(&self, from: usize) -> Duration {
         self.tasks[from..]
             .iter()
@@ -114,13 +114,13 @@ impl Matrix {
             .sum()
     }
 
-    /// What all tasks will take.
+    /// Returns the estimate of all tasks.
     pub fn estimate(&self) -> Estimate {
         estimate::sum(self.tasks.iter().map(|task| task.estimate))
     }
 
-    /// The matrix in a line.
-    pub fn picture(&self, plan: &Plan) -> String {
+    /// Returns the matrix as one line.
+    pub fn summary(&self, plan: &Plan) -> String {
         let mut text = factors(plan);
         if self.cell_count != plan.cells().len() {
             text += &format!(", {} of them in this run", self.cell_count);
@@ -162,7 +162,7 @@ pub fn factors(plan: &Plan) -> String {
     text
 }
 
-/// All `cells` as tasks, whether they are measured or not; the plan must know them.
+/// Returns all `cells` as tasks, measured or not; the plan must have them.
 pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
     let known: Vec<(CellRef, plan::Cell)> =
         references(plan).into_iter().zip(plan.cells()).collect();
@@ -216,7 +216,7 @@ mod tests {
         let of = |text: &str| {
             let plan = plan(text);
             let matrix = Matrix::begin(&plan, &references(&plan)).unwrap();
-            matrix.picture(&plan)
+            matrix.summary(&plan)
         };
         let all = of(PLAN);
         assert!(
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(numbers, [1, 2, 3, 4]);
         assert!(
             matrix
-                .picture(&plan)
+                .summary(&plan)
                 .contains("= 16 cells, 4 of them in this run; 4 to be")
         );
         cells[0].path = "cells/other/c1/r1".into();

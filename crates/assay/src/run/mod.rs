@@ -1,9 +1,11 @@
-//! `assay run`: works through the cells of a plan, one after the other, and records each before the next begins; and
-//! goes on with a run that did not come to its end.
+//! `assay run`: measures the cells of a plan one after the other, and records each before the next begins; also
+//! resumes a run that did not finish.
 
 mod against_itself;
 mod cell;
+pub mod cell_run;
 mod conductor;
+mod context;
 mod display;
 pub mod isolated;
 mod lock;
@@ -11,12 +13,10 @@ mod matrix;
 mod only;
 mod pace;
 mod resume;
-pub mod running;
+pub mod runners;
 mod step;
 mod stop;
-pub mod subject;
 mod tables;
-mod workplace;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -32,28 +32,28 @@ use report::Curves;
 
 use crate::cli::{DATA, RunArgs};
 use crate::commands;
-use crate::live::{self, About, Event, Live};
+use crate::live::{self, Event, Live, RunInfo};
 use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
 use crate::{locate, preflight, version};
 use conductor::{Conductor, unix_now_ns};
-use display::{Display, Outlook};
+use context::RunContext;
+use display::{Display, MatrixProgress};
 use matrix::Matrix;
-use only::Only;
-use workplace::Workplace;
+use only::CellFilters;
 
 pub use display::free_bytes;
 pub use matrix::factors;
 pub use pace::about;
 
-/// Runs a plan, or goes on with a run.
+/// Runs a plan, or resumes a run.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let bind = |address: &String| live::bind(address, args.place.listen_anywhere);
     let listener = args.place.listen.as_ref().map(bind).transpose()?;
     match &args.resume {
         None => begin(args, listener),
-        Some(directory) => go_on(args, directory, listener),
+        Some(directory) => resume_run(args, directory, listener),
     }
 }
 
@@ -61,7 +61,7 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
     let started_unix_ns = unix_now_ns();
     let mut file = plan_file::read(&args.plan)?;
     let planned = matrix::references(&file.plan);
-    let only = Only::new(&args.only, &planned)?;
+    let only = CellFilters::new(&args.only, &planned)?;
     if args.aa {
         file = against_itself::plan(&file, &args.plan, &planned, &only)?;
     }
@@ -81,7 +81,7 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix, &data_root);
-    let mut place = Workplace::take(args, &args.place.results, needs)?;
+    let mut place = RunContext::new(args, &args.place.results, needs)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
@@ -90,13 +90,13 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
     run.warnings.clone_from(&place.warnings);
     run.invocations
         .push(place.invocation(args, started_unix_ns));
-    let directory = RunDir::create(&args.place.results, &run).map_err(unusable)?;
+    let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
-/// Returns the error for a directory of results that can't be made; a full disk is nobody's mistake.
-fn unusable(error: RecordError) -> anyhow::Error {
+/// Returns the error for a results directory that cannot be created: a usage error, unless the disk is full.
+fn results_dir_error(error: RecordError) -> anyhow::Error {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     match &error {
         RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
@@ -109,15 +109,15 @@ fn unusable(error: RecordError) -> anyhow::Error {
     }
 }
 
-/// Measures those cells of a run that are missing or failed.
-fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
+/// Measures the cells of a run that are missing or failed.
+fn resume_run(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let resume::Opened {
+    let resume::LockedRun {
         directory,
         mut run,
         lock: _lock,
     } = resume::open(path)?;
-    resume::refuse_needless_plan(&run.plan, &args.plan)?;
+    resume::refuse_redundant_plan(&run.plan, &args.plan)?;
     let file = match args.repeats {
         None => None,
         Some(repeats) => {
@@ -126,20 +126,20 @@ fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::
             Some(file)
         }
     };
-    let only = Only::new(&args.only, &run.cells)?;
-    if Unfinished::of(&directory, &run)? == Unfinished::default() {
+    let only = CellFilters::new(&args.only, &run.cells)?;
+    if IncompleteCells::of(&directory, &run)? == IncompleteCells::default() {
         return already_complete(args, &directory, run);
     }
     let mut file = match file {
         Some(file) => file,
         None => resume::plan(&run.plan, &args.plan)?,
     };
-    resume::cover_repeats(&mut file.plan, &run.cells);
+    resume::raise_repeats(&mut file.plan, &run.cells);
     preflight::refuse_what_cannot_run(&file)?;
-    let matrix = Matrix::go_on(&file.plan, &run.cells, &directory, &only)?;
+    let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() {
         Display::new(args.place.quiet).say(&format!(
-            "the cells that match are complete; {} others are not",
+            "all matching cells are complete; {} other cells are not",
             matrix.cell_count - matrix.complete_count
         ));
         print(&format!("{}\n", path.display()))?;
@@ -150,13 +150,13 @@ fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::
         (Some(given), _) => given.clone(),
         (None, Some(before)) => PathBuf::from(&before.data_dir),
         (None, None) => {
-            anyhow::bail!("the record does not say where databases were made: give `--data`")
+            anyhow::bail!("the record does not name the data directory: add `--data DIR`")
         }
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
-    let mut place = Workplace::take(args, path, needs(&file.plan, &matrix, &data_root))?;
+    let mut place = RunContext::new(args, path, needs(&file.plan, &matrix, &data_root))?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
     let number = run.invocations.len() + 1;
@@ -164,18 +164,18 @@ fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::
         place.warn(
             "resume::other-machine",
             format!(
-                "the machine of invocation {number} is not what it was when the run began: {what}"
+                "the machine has changed between the start of the run and invocation {number}: {what}"
             ),
         );
     }
     if run.assay != invocation.assay {
         let text = format!(
-            "assay {} continues, in invocation {number}, a run that assay {} began: figures may differ for that reason",
-            invocation.assay, run.assay
+            "this run was started by assay {} and is resumed by {} in invocation {number}; results may not be comparable",
+            run.assay, invocation.assay
         );
         place.warn("resume::other-assay", text);
     }
-    // The same remark on the machine, with other numbers in it, is none.
+    // A warning about the machine that differs only in its numbers is not new.
     let is_new = |code: &str| {
         code.starts_with("resume::") || run.warnings.iter().all(|known| known.code != code)
     };
@@ -192,10 +192,10 @@ fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::
     conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
-/// A run of which every cell is complete; `run.json` need not say so yet.
+/// Ends a run of which every cell is complete, even if `run.json` does not say so yet.
 fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow::Result<Exit> {
     Display::new(args.place.quiet).say(&format!(
-        "all {} cells of `{}` are complete: nothing is left to be measured",
+        "all {} cells of `{}` are complete: nothing to measure",
         run.cells.len(),
         directory.path().display()
     ));
@@ -232,18 +232,18 @@ fn needs<'a>(plan: &Plan, matrix: &Matrix, data_dir: &'a Path) -> HostContext<'a
     }
 }
 
-/// Measures what is to be measured and closes the record.
+/// Measures the cells of the matrix and finishes the record.
 fn conduct(
     args: &RunArgs,
     file: &PlanFile,
     directory: &RunDir,
     mut run: Run,
-    place: Workplace,
+    place: RunContext,
     mut matrix: Matrix,
     listener: Option<TcpListener>,
 ) -> anyhow::Result<Exit> {
-    place.display.say(&matrix.picture(&file.plan));
-    let live = watched(listener, &run, directory, &place)?;
+    place.display.say(&matrix.summary(&file.plan));
+    let live = serve_live(listener, &run, directory, &place)?;
     let conductor = Conductor {
         file,
         directory,
@@ -261,22 +261,22 @@ fn conduct(
     if let Some(invocation) = run.invocations.last_mut() {
         (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
     }
-    let unfinished = Unfinished::of(directory, &run);
-    run.status = match (&unfinished, status) {
-        (Ok(unfinished), Status::Complete) if unfinished.failed > 0 => Status::Failed,
-        (Ok(unfinished), Status::Complete) if unfinished.missing > 0 => Status::Incomplete,
+    let incomplete = IncompleteCells::of(directory, &run);
+    run.status = match (&incomplete, status) {
+        (Ok(incomplete), Status::Complete) if incomplete.failed > 0 => Status::Failed,
+        (Ok(incomplete), Status::Complete) if incomplete.missing > 0 => Status::Incomplete,
         (Ok(_), status) => status,
         (Err(_), _) => Status::Failed,
     };
     run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
     let written = directory.write_run(&run);
     conductor.display.finish();
-    if let (Err(_), Ok(unfinished)) = (&result, &unfinished) {
-        unfinished.say(&conductor.display, directory, &run);
+    if let (Err(_), Ok(incomplete)) = (&result, &incomplete) {
+        incomplete.say(&conductor.display, directory, &run);
     }
-    // A record that can't be written is why the run ended: that is said, not that its end can't be recorded either.
+    // A record that cannot be written ended the run: that is reported, not that its end cannot be recorded either.
     result?;
-    let unfinished = unfinished?;
+    let incomplete = incomplete?;
     written?;
     let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
@@ -296,32 +296,32 @@ fn conduct(
             conductor.display.say(&format!("next: {next}"));
         }
     }
-    unfinished.say(&conductor.display, directory, &run);
+    incomplete.say(&conductor.display, directory, &run);
     let is_part = status == Status::Complete && run.status != Status::Complete;
     let exit = exit_of(&run, &figures, is_part.then_some(&matrix));
     print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
 
-/// Answers from now on who watches the run at `listener`.
-fn watched(
+/// Serves the live page and metrics at `listener` from now on.
+fn serve_live(
     listener: Option<TcpListener>,
     run: &Run,
     directory: &RunDir,
-    place: &Workplace,
+    place: &RunContext,
 ) -> anyhow::Result<Live> {
     let Some(listener) = listener else {
         return Ok(Live::default());
     };
     let address = listener.local_addr()?;
-    let live = live::serve(listener, About::new(run, directory), place.clock.clone())?;
+    let live = live::serve(listener, RunInfo::new(run, directory), place.clock.clone())?;
     place.display.say(&format!(
         "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
     ));
     Ok(live)
 }
 
-/// Returns where the report is. The record is complete: a report that can't be written now can be made again.
+/// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
@@ -334,7 +334,7 @@ fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Opt
     }
 }
 
-/// Returns the address of a file, as browsers and terminals take it.
+/// Returns the URL of a file.
 fn file_url(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let part = |byte: &u8| match byte {
@@ -349,7 +349,7 @@ fn file_url(path: &Path) -> String {
 /// Returns the commands that tell more about a complete run.
 fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
     let path = directory.path().display();
-    let tables = format!("`assay show {path}` has all tables");
+    let tables = format!("`assay show {path}` prints all tables");
     let repeats = run.cells.iter().map(|cell| cell.key.repeat).max();
     let more = |repeats: u32, why: &str| {
         let resume = resume_command(directory, run);
@@ -358,20 +358,17 @@ fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
     match repeats.unwrap_or(1) {
         _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
             tables,
-            format!("`assay compare {path} LATER-RUN --by-run` compares a later run with it"),
+            format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
         ],
         1 => [more(5, "adds the repeats that verdicts need"), tables],
         repeats => [
             format!("`assay compare {path}` also shows what each operation costs"),
-            more(
-                2 * repeats,
-                "measures as often again, for narrower intervals",
-            ),
+            more(2 * repeats, "doubles the repeats, for narrower intervals"),
         ],
     }
 }
 
-/// Returns the command that goes on with a run. A plan with a password, which is not recorded, is given again.
+/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be given again.
 fn resume_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
     let plan = match run.plan.password_removed {
@@ -381,25 +378,25 @@ fn resume_command(directory: &RunDir, run: &Run) -> String {
     format!("assay run --resume {path}{plan}")
 }
 
-/// Cells of a run that are not complete.
+/// The numbers of cells that are not complete.
 #[derive(Default, PartialEq)]
-struct Unfinished {
+struct IncompleteCells {
     failed: usize,
     missing: usize,
 }
 
-impl Unfinished {
+impl IncompleteCells {
     /// Counts them.
     fn of(directory: &RunDir, run: &Run) -> anyhow::Result<Self> {
-        let mut unfinished = Self::default();
+        let mut incomplete = Self::default();
         for cell in &run.cells {
             match matrix::status(directory, cell)? {
                 Some(Status::Complete) => {}
-                Some(Status::Failed) => unfinished.failed += 1,
-                None | Some(Status::Incomplete | Status::Interrupted) => unfinished.missing += 1,
+                Some(Status::Failed) => incomplete.failed += 1,
+                None | Some(Status::Incomplete | Status::Interrupted) => incomplete.missing += 1,
             }
         }
-        Ok(unfinished)
+        Ok(incomplete)
     }
 
     fn say(&self, display: &Display, directory: &RunDir, run: &Run) {
@@ -419,7 +416,7 @@ impl Unfinished {
     }
 }
 
-/// Returns what a run of a target against itself says of the machine.
+/// Returns what a run of a target against itself shows about the machine.
 fn noise(run: &Run, figures: &Figures) -> String {
     let options = CompareOptions {
         base: run.base.clone(),
@@ -430,8 +427,8 @@ fn noise(run: &Run, figures: &Figures) -> String {
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 
-/// Returns how good the results of a run are, as an exit code. `measured` is what this invocation was to measure: where it
-/// is all that is complete, its results count, and not what else the run lacks.
+/// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if only they
+/// are complete, they count, and not what else the run lacks.
 fn exit_of(run: &Run, figures: &Figures, measured: Option<&Matrix>) -> Exit {
     let is_measured = |row: &analysis::Row| {
         measured.is_none_or(|matrix| {
@@ -443,18 +440,18 @@ fn exit_of(run: &Run, figures: &Figures, measured: Option<&Matrix>) -> Exit {
     match run.status {
         Status::Interrupted => Exit::Interrupted,
         Status::Incomplete | Status::Failed if measured.is_none() => Exit::Failed,
-        // What the record says of itself is not enough: it may contradict itself.
+        // The run's own status is not enough: it may contradict its rows.
         _ if rows.any(|row| !row.valid) => Exit::Invalid,
         _ => Exit::Ok,
     }
 }
 
-/// Measures each cell, however the one before ended; only a record that can't be written ends them all.
+/// Measures each cell, however the one before ended; only a record that cannot be written ends the run.
 fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<Status> {
-    let mut cells = live::Cells {
+    let mut cells = live::CellProgress {
         count: matrix.cell_count,
         complete: matrix.complete_count,
-        ..live::Cells::default()
+        ..live::CellProgress::default()
     };
     for index in 0..matrix.tasks.len() {
         if conductor.is_stopped() {
@@ -462,22 +459,24 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
         }
         let time_left = matrix.time_left(index);
         let task = &matrix.tasks[index];
-        let outlook = Outlook {
+        let matrix_progress = MatrixProgress {
             number: task.number,
             count: matrix.cell_count,
             failed: cells.failed,
             time_left,
             since: SystemTime::now(),
         };
-        conductor.display.begin_cell(&task.reference, outlook);
+        conductor
+            .display
+            .begin_cell(&task.reference, matrix_progress);
         cells.left_s = time_left.as_secs_f64();
-        conductor.live.tell(|| Event::Cells(cells));
+        conductor.live.send(|| Event::Cells(cells));
         conductor
             .live
-            .tell(|| Event::Cell(task.reference.key.clone()));
-        warn_of_little_room(conductor, task);
+            .send(|| Event::Cell(task.reference.key.clone()));
+        warn_of_low_disk_space(conductor, task);
         let began = SystemTime::now();
-        // A library shares an address space with nothing else.
+        // A library runs in its own process.
         let plan = conductor.plan();
         let run = match plan.builds[plan.targets[task.cell.target].build].engine {
             Engine::RocksDb => isolated::run,
@@ -487,7 +486,7 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
             Status::Complete => {
                 let (cell, estimate) = (task.cell, task.estimate.time);
                 let took = began.elapsed().unwrap_or_default();
-                matrix.pace.saw(cell, took, estimate);
+                matrix.pace.observe(cell, took, estimate);
                 cells.complete += 1;
             }
             Status::Interrupted => return Ok(Status::Interrupted),
@@ -495,7 +494,7 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
         }
     }
     cells.left_s = 0.0;
-    conductor.live.tell(|| Event::Cells(cells));
+    conductor.live.send(|| Event::Cells(cells));
     Ok(if cells.failed > 0 {
         Status::Failed
     } else {
@@ -503,14 +502,14 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
     })
 }
 
-/// A full disk is the cell's own failure, and may leave room for the next.
-fn warn_of_little_room(conductor: &Conductor<'_>, task: &matrix::Task) {
+/// Warns if the disk may be too small. The run continues: a full disk fails only the cell.
+fn warn_of_low_disk_space(conductor: &Conductor<'_>, task: &matrix::Task) {
     let needed = task.estimate.disk_bytes;
     if let Some(free) = display::free_bytes(&conductor.data_root)
         && free < needed
     {
         conductor.display.warn(&format!(
-            "warning[host::little-disk]: this cell needs about {:.1} GB, and `{}` has {:.1} GB left",
+            "warning[host::little-disk]: this cell needs about {:.1} GB, but `{}` has only {:.1} GB free",
             needed as f64 / 1e9,
             conductor.data_root.display(),
             free as f64 / 1e9
@@ -518,7 +517,7 @@ fn warn_of_little_room(conductor: &Conductor<'_>, task: &matrix::Task) {
     }
 }
 
-/// The record of a run that has not begun.
+/// Returns the record of a run that has not begun.
 fn describe(
     file: &PlanFile,
     builds: Vec<record::Build>,

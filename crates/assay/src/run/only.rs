@@ -5,28 +5,28 @@ use record::CellRef;
 
 use crate::outcome::{UsageError, most_alike_first};
 
-/// A `*` stands for part of one name: `a.*/c8/*` has no variant.
+/// A `*` matches within one name only: `a.*/c8/*` has no variant.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: false,
 };
-/// Names that a filter that matches nothing is told.
+/// The number of similar names that an error lists.
 const NEAREST: usize = 5;
 
-/// The filters. Without one every cell matches.
-pub struct Only {
+/// The filters. Without any, every cell matches.
+pub struct CellFilters {
     filters: Vec<Filter>,
 }
 
 struct Filter {
     pattern: Pattern,
-    /// It is over the target's name alone.
-    is_of_target: bool,
+    /// It is compared with the target's name only.
+    matches_target_only: bool,
 }
 
-impl Only {
-    /// Filters of `cells`, each of which must match one at least.
+impl CellFilters {
+    /// Parses filters, each of which must match at least one of `cells`.
     pub fn new(filters: &[String], cells: &[CellRef]) -> Result<Self, UsageError> {
         let filters: Vec<Filter> = filters
             .iter()
@@ -41,7 +41,7 @@ impl Only {
         Ok(Self { filters })
     }
 
-    /// Whether some filter matches the cell.
+    /// Returns whether any filter matches the cell.
     pub fn matches(&self, cell: &CellRef) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| filter.matches(cell))
     }
@@ -52,12 +52,12 @@ impl Filter {
         let pattern = Pattern::new(text).map_err(|error| {
             UsageError::new(
                 format!("`--only {text}`: {} (at character {})", error.msg, error.pos + 1),
-                Some("`*` is any part of a name, `?` one character, `[ab]` one of some, `**` any directories".into()),
+                Some("`*` matches any part of a name, `?` one character, `[ab]` one of several, `**` any directories".into()),
             )
         })?;
         Ok(Self {
             pattern,
-            is_of_target: !text.contains('/'),
+            matches_target_only: !text.contains('/'),
         })
     }
 
@@ -65,9 +65,9 @@ impl Filter {
         self.pattern.matches_with(self.name(cell), OPTIONS)
     }
 
-    /// What of a cell the filter is held against.
+    /// Returns the name of a cell that the filter is compared with.
     fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
-        if self.is_of_target {
+        if self.matches_target_only {
             &cell.key.target
         } else {
             cell.name()
@@ -79,11 +79,11 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     let mut names: Vec<&str> = cells.iter().map(|cell| filter.name(cell)).collect();
     names.sort_unstable();
     names.dedup();
-    // The most alike first, by their names among equals.
+    // The most similar first, then by name.
     most_alike_first(&mut names, text, |name| name);
     let count = names.len();
     names.truncate(NEAREST);
-    let what = if filter.is_of_target {
+    let what = if filter.matches_target_only {
         "targets"
     } else {
         "cells"
@@ -95,7 +95,7 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     };
     UsageError::new(
         format!("`--only {text}` matches no cell"),
-        Some(format!("the nearest {what} are {}{more}", shown.join(", "))),
+        Some(format!("similar {what}: {}{more}", shown.join(", "))),
     )
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn selected(filters: &[&str]) -> Vec<String> {
         let cells = cells();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        let only = Only::new(&filters, &cells)
+        let only = CellFilters::new(&filters, &cells)
             .map_err(|error| error.to_string())
             .unwrap();
         let matching = cells.iter().filter(|cell| only.matches(cell));
@@ -146,15 +146,12 @@ mod tests {
     fn each_filter_must_match_something() {
         let refuse = |filter: &str| {
             let filters = ["pg17.*".to_owned(), filter.to_owned()];
-            let error = anyhow::Error::from(Only::new(&filters, &cells()).err().unwrap());
+            let error = anyhow::Error::from(CellFilters::new(&filters, &cells()).err().unwrap());
             (error.to_string(), crate::outcome::help_of(&error).unwrap())
         };
         let (message, help) = refuse("pg17.bse");
         assert_eq!(message, "`--only pg17.bse` matches no cell");
-        assert!(
-            help.starts_with("the nearest targets are `pg17.base`"),
-            "{help}"
-        );
+        assert!(help.starts_with("similar targets: `pg17.base`"), "{help}");
         let (_, help) = refuse("pg17.big/c9/r1");
         assert!(
             help.contains("`pg17.big/c8/r1`") && help.ends_with(" and 7 more"),

@@ -1,10 +1,10 @@
-//! How long the cells that are left will take, from those that were measured.
+//! Estimates how long the remaining cells will take, from those that were measured.
 
 use std::time::Duration;
 
 use plan::Cell;
 
-/// What the cells that were measured took.
+/// How long the measured cells took.
 #[derive(Default)]
 pub struct Pace {
     measured: Vec<Measured>,
@@ -17,8 +17,8 @@ struct Measured {
 }
 
 impl Pace {
-    /// A cell was measured, for which `estimate` had been expected.
-    pub fn saw(&mut self, cell: Cell, took: Duration, estimate: Duration) {
+    /// Adds a measured cell and its estimate.
+    pub fn observe(&mut self, cell: Cell, took: Duration, estimate: Duration) {
         self.measured.push(Measured {
             cell,
             took,
@@ -26,7 +26,7 @@ impl Pace {
         });
     }
 
-    /// How long a cell will take: as long as others of its variant and number of clients, of its own target if there
+    /// Returns how long a cell will take: as long as others of its variant and number of clients, of its own target if there
     /// are any; else its estimate, corrected by how far the estimates have been off.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
         let alike = |other: &&Measured| {
@@ -55,7 +55,7 @@ fn mean<'m>(measured: impl Iterator<Item = &'m Measured>) -> Option<Duration> {
     (count > 0).then(|| sum / count)
 }
 
-/// A time as people say it: `about 2 h 10 min`.
+/// Returns a rounded time as text: `about 2 h 10 min`.
 pub fn about(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil() as u64;
     let minutes = (seconds + 30) / 60;
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn the_cells_most_alike_tell() {
         let mut pace = Pace::default();
-        pace.saw(cell(0, 0, 1), seconds(10), seconds(5));
-        pace.saw(cell(1, 0, 1), seconds(30), seconds(5));
-        pace.saw(cell(1, 1, 1), seconds(80), seconds(20));
+        pace.observe(cell(0, 0, 1), seconds(10), seconds(5));
+        pace.observe(cell(1, 0, 1), seconds(30), seconds(5));
+        pace.observe(cell(1, 1, 1), seconds(80), seconds(20));
         assert_eq!(
             pace.expect(cell(0, 0, 1), seconds(5)),
             seconds(10),

@@ -1,4 +1,4 @@
-//! `--resume`: what has to hold before a run is gone on with.
+//! `--resume`: checks before a run is resumed.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
-use super::only::Only;
+use super::only::CellFilters;
 use crate::cli::PlanArgs;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
 
-/// A run that nobody else works at.
-pub struct Opened {
+/// A run that this process has locked.
+pub struct LockedRun {
     pub directory: RunDir,
     pub run: Run,
     pub lock: Lock,
 }
 
-/// Opens the directory of a run to go on with it.
-pub fn open(path: &Path) -> anyhow::Result<Opened> {
+/// Opens and locks the directory of a run to resume it.
+pub fn open(path: &Path) -> anyhow::Result<LockedRun> {
     let directory = RunDir::open(path).map_err(|error| match error {
         RecordError::Missing { .. } | RecordError::Format { .. } => {
             anyhow::Error::from(UsageError::new(error.to_string(), error.help()))
@@ -31,31 +31,31 @@ pub fn open(path: &Path) -> anyhow::Result<Opened> {
     let run = directory.read_run()?;
     if run.format != record::FORMAT {
         let message = format!(
-            "`{}` has format {}; a run can only be gone on with in its own format, and this assay writes {}",
+            "cannot resume `{}`: its record has format {}, and this assay writes format {}",
             path.display(),
             run.format,
             record::FORMAT
         );
-        let help = format!("resume it with assay {}, or begin a new run", run.assay);
+        let help = format!("resume it with assay {}, or start a new run", run.assay);
         return Err(UsageError::new(message, Some(help)).into());
     }
     let lock = lock::run_directory(path)?;
-    Ok(Opened {
-        // What the one that had the lock wrote last is what counts.
+    Ok(LockedRun {
+        // Read again: the previous owner of the lock may have written it.
         run: directory.read_run()?,
         directory,
         lock,
     })
 }
 
-/// Refuses a plan where the record has all of it.
-pub fn refuse_needless_plan(recorded: &record::Plan, args: &PlanArgs) -> Result<(), UsageError> {
+/// Refuses a plan on the command line if the record has the complete plan.
+pub fn refuse_redundant_plan(recorded: &record::Plan, args: &PlanArgs) -> Result<(), UsageError> {
     if recorded.password_removed || !is_given(args) {
         return Ok(());
     }
     Err(UsageError::new(
-        "a run is gone on with by the plan that it recorded: PLAN and `--set` can't be given with `--resume`",
-        Some("leave them out; another plan is another run".into()),
+        "`--resume` uses the recorded plan: it cannot be combined with PLAN or `--set`",
+        Some("remove them, or start a new run with another plan".into()),
     ))
 }
 
@@ -63,9 +63,9 @@ fn is_given(args: &PlanArgs) -> bool {
     args.plan.is_some() || !args.sets.is_empty()
 }
 
-/// The plan of the record. One with a password, which is not recorded, is given again in `args`.
+/// Returns the recorded plan. A plan with a password, which is not recorded, must be given again in `args`.
 pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile> {
-    refuse_needless_plan(recorded, args)?;
+    refuse_redundant_plan(recorded, args)?;
     if !recorded.password_removed {
         return same_plan(recorded, recorded.text.clone(), recorded.sets.clone());
     }
@@ -79,9 +79,9 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
         format!(", with `--set {}`", recorded.sets.join("` `--set "))
     };
     let help =
-        format!("give PLAN and `--set` as they were, with the password: PLAN was {path}{sets}");
+        format!("pass PLAN and `--set` as before, including the password: PLAN was {path}{sets}");
     if !is_given(args) {
-        let message = "the plan of this run has a password, which was not recorded";
+        let message = "the plan of this run has a password, which is not recorded";
         return Err(UsageError::new(message, Some(help)).into());
     }
     let text = match &args.plan {
@@ -90,19 +90,19 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     };
     let sets = args.sets.clone();
     if let Some(what) = difference(recorded, &text, &sets) {
-        let message = format!("the plan is not the one that the run began with: {what}");
+        let message = format!("the plan differs from the recorded one: {what}");
         return Err(UsageError::new(message, Some(help)).into());
     }
     let file = same_plan(recorded, text, sets)?;
     if !file.to_record().password_removed {
-        let message = "the plan has no password, and it had one when the run began";
+        let message = "the plan has no password, but the recorded one had one";
         return Err(UsageError::new(message, Some(help)).into());
     }
     Ok(file)
 }
 
-/// Adds cells of a run that match `filters` until there are `repeats` of each, in the plan's order. Of no cell that the
-/// run began without: which those are is part of the run.
+/// Adds repeats to the cells of a run that match `filters` until each has `repeats`, in the plan's order. Adds no cells
+/// that the run did not begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,
@@ -113,19 +113,19 @@ pub fn add_repeats(
     let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
     let mut all = matrix::references(plan);
     all.retain(|cell| cell.key.repeat <= repeats && is_of_run(cell));
-    let only = Only::new(filters, &all)?;
+    let only = CellFilters::new(filters, &all)?;
     all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
     cells.extend(all);
     Ok(())
 }
 
-/// Makes the plan know as many repeats as were added to its run.
-pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
+/// Raises the plan's repeats to those that were added to its run.
+pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
     let most = cells.iter().map(|cell| cell.key.repeat).max();
     plan.repeats = plan.repeats.max(most.unwrap_or(0));
 }
 
-/// Where a plan is not the recorded one, passwords apart.
+/// Returns how a plan differs from the recorded one, ignoring passwords.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
     let text = words::redact(text);
     if text != recorded.text {
@@ -133,12 +133,12 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
         let alike = lines.take_while(|(was, is)| was == is).count();
         let [was, is] = [&recorded.text, &text].map(|text| text.lines().nth(alike));
         if was == is {
-            return Some("it ends otherwise".into());
+            return Some("its end differs".into());
         }
         let shown =
             |line: Option<&str>| line.map_or("nothing".into(), |line| format!("`{}`", line.trim()));
         let (number, was, is) = (alike + 1, shown(was), shown(is));
-        return Some(format!("line {number} was {was}, and is {is}"));
+        return Some(format!("line {number} was {was} and is now {is}"));
     }
     let sets: Vec<String> = sets.iter().map(|set| words::redact(set)).collect();
     if sets == recorded.sets {
@@ -152,13 +152,13 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
         }
     };
     Some(format!(
-        "`--set` was {}, and is {}",
+        "`--set` was {} and is now {}",
         shown(&recorded.sets),
         shown(&sets)
     ))
 }
 
-/// Understands the plan and holds what it comes to against what it came to: another version of assay may have other
+/// Parses the plan and compares its resolved values with the recorded ones: another version of assay may have other
 /// defaults.
 fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow::Result<PlanFile> {
     let file = plan_file::recorded(recorded, text, sets)?;
@@ -171,34 +171,34 @@ fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow
     let differences = differences(&facts(recorded), &facts(&file.to_record()));
     if !differences.is_empty() {
         let message = format!(
-            "this assay understands the run's plan otherwise: {}",
+            "this version of assay resolves the run's plan differently: {}",
             told(&differences, "none")
         );
-        let help = "go on with it by the assay that began it, or begin a new run";
+        let help = "resume it with the assay that started it, or start a new run";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
     Ok(file)
 }
 
-/// Refuses builds that are not those of the run.
+/// Refuses builds that have changed since the run began.
 pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
     for build in found {
         let was = recorded.iter().find(|was| was.name == build.name);
         let differences = was.map_or_else(Vec::new, |was| build_differences(was, build));
         if !differences.is_empty() {
             let message = format!(
-                "build `{}` is not what it was when the run began: {}",
+                "build `{}` has changed since the run began: {}",
                 build.name,
                 told(&differences, "none")
             );
-            let help = "put it back as it was, or begin a new run";
+            let help = "restore it, or start a new run";
             return Err(UsageError::new(message, Some(help.into())));
         }
     }
     Ok(())
 }
 
-/// Returns what of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
+/// Returns how the machine has changed since the run began, as text; `last` is the invocation before `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
     let mut parts: Vec<String> = (!differences.is_empty())
@@ -209,7 +209,7 @@ pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Opti
     if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
         && before != now
     {
-        parts.push("it was started again in between".into());
+        parts.push("it was rebooted".into());
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(cells[..before.len()], before);
         // Whoever goes on later knows them by the cells alone.
         let mut later = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
-        cover_repeats(&mut later, &cells);
+        raise_repeats(&mut later, &cells);
         assert!(matrix::numbered(&later, &cells).is_ok());
         let new = cells[before.len()..].iter();
         Ok(new.map(|cell| cell.name().to_owned()).collect())
@@ -309,10 +309,7 @@ mod tests {
         let (_place, nothing) = given(None, &[]);
         assert_eq!(plan(&recorded, &nothing).unwrap().to_record(), recorded);
         for args in [given(Some(TEXT), &[]).1, given(None, &["repeats=2"]).1] {
-            assert!(
-                refusal(&recorded, &args)
-                    .contains("PLAN and `--set` can't be given with `--resume`")
-            );
+            assert!(refusal(&recorded, &args).contains("cannot be combined with PLAN or `--set`"));
         }
     }
 
@@ -324,24 +321,24 @@ mod tests {
             let (_place, args) = given(text, sets);
             refusal(&recorded, &args)
         };
-        assert!(refused(None, &[]).contains("has a password, which was not recorded"));
+        assert!(refused(None, &[]).contains("has a password, which is not recorded"));
         let other = TEXT.replace("db/x", "db/y");
         let text = refused(Some(&other), &["repeats=2"]);
-        assert!(text.contains("line 3 was `url = \"postgres://joe:***@db/x\"`, and is `url = \"postgres://joe:***@db/y\"`"), "{text}");
+        assert!(text.contains("line 3 was `url = \"postgres://joe:***@db/x\"` and is now `url = \"postgres://joe:***@db/y\"`"), "{text}");
         let longer = format!("{TEXT}[config.postgres.a]\n");
         assert!(
             refused(Some(&longer), &["repeats=2"])
-                .contains("line 4 was nothing, and is `[config.postgres.a]`")
+                .contains("line 4 was nothing and is now `[config.postgres.a]`")
         );
         let text = refused(Some(TEXT), &[]);
         assert!(
-            text.contains("`--set` was `repeats=2`, and is none"),
+            text.contains("`--set` was `repeats=2` and is now none"),
             "{text}"
         );
         assert!(!text.contains("secret"), "{text}");
         let as_recorded = refused(Some(&recorded.text), &["repeats=2"]);
         assert!(
-            as_recorded.contains("it had one when the run began"),
+            as_recorded.contains("the recorded one had one"),
             "{as_recorded}"
         );
 

@@ -8,31 +8,31 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
-use load::{Clock as _, Ended, Limits};
+use load::{Clock as _, Limits, StepEnd};
 use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler, Targets};
 use record::{
     CellDir, Connection, Counter, Failure, HostColumn, Ops, Settle, Status, Step, StepKind,
     StepWriter, StorageSize, Warning,
 };
-use workload::{Accounts, Task};
+use workload::{Summaries, Task};
 
 use super::conductor::{Conductor, unix_now_ns};
-use super::subject::{StepEngine, Totals, WorkloadRunner, find_server_threads};
+use super::runners::{StepEngine, Totals, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
-use sampling::remark_held_up;
+use sampling::note_held_up;
 use sink::{StepSink, seen_states};
 
-/// Connections that still wait for a reply so long after they are to end are cut off.
+/// Connections that still wait for a reply this long after the end of the step are cut off.
 const GRACE: Duration = Duration::from_secs(300);
-/// A connection that lost more time waiting for assay itself makes the step invalid.
+/// A step is invalid if a connection waited longer than this for assay itself.
 const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
-/// A share of a connection's time spent on its client's CPU from which the client may be what limits it.
+/// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
-/// What the steps of a cell share.
-pub struct Bench<'a> {
+/// Runs the steps of a cell.
+pub struct StepRunner<'a> {
     conductor: &'a Conductor<'a>,
     engine: &'a dyn StepEngine,
     runner: &'a mut dyn WorkloadRunner,
@@ -43,26 +43,26 @@ pub struct Bench<'a> {
     observer: Box<dyn Observer>,
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
-    remarks: Remarks,
+    notes: CellNotes,
 }
 
-/// What is to be known of every step of a cell.
+/// Warnings and reasons that apply to every step of a cell.
 #[derive(Clone, Default)]
-pub struct Remarks {
-    /// What a reader of the results should know.
+pub struct CellNotes {
+    /// Warnings about the results.
     pub warnings: Vec<Warning>,
     /// Why no step can be valid.
     pub shortfalls: Vec<String>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> StepRunner<'a> {
     pub fn new(
         conductor: &'a Conductor<'a>,
         engine: &'a dyn StepEngine,
         runner: &'a mut dyn WorkloadRunner,
         policy: &'a StepPolicy,
         clients: u32,
-        remarks: Remarks,
+        notes: CellNotes,
     ) -> anyhow::Result<Self> {
         let observer = engine
             .observer(runner.tables())
@@ -76,11 +76,11 @@ impl<'a> Bench<'a> {
             sampler: None,
             observer,
             second_observer: None,
-            remarks,
+            notes,
         })
     }
 
-    /// Runs one step, number `number` of the plan from 0, and records it, however it ends.
+    /// Runs step `number` of the plan, from 0, and records it, however it ends.
     pub fn run(
         &mut self,
         cell: &CellDir,
@@ -94,7 +94,7 @@ impl<'a> Bench<'a> {
                 cumulative: column.kind == CounterKind::Cumulative,
             })
             .collect();
-        self.conductor.live.tell(|| Event::Step {
+        self.conductor.live.send(|| Event::Step {
             name: planned.name.into(),
             measures: planned.measures,
         });
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
             started_unix_ns: unix_now_ns(),
             ..Step::default()
         };
-        let result = self.each_part(number, planned, &mut record, &mut writer);
+        let result = self.run_phases(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
             let stopped = self.conductor.is_stopped();
             record.status = if stopped {
@@ -128,16 +128,16 @@ impl<'a> Bench<'a> {
         if record.status == Status::Interrupted {
             record.reasons.push("it was interrupted".into());
         }
-        record.warnings.extend_from_slice(&self.remarks.warnings);
-        record.reasons.extend_from_slice(&self.remarks.shortfalls);
+        record.warnings.extend_from_slice(&self.notes.warnings);
+        record.reasons.extend_from_slice(&self.notes.shortfalls);
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
-        self.conductor.live.tell(|| Event::ended(&record));
+        self.conductor.live.send(|| Event::ended(&record));
         self.conductor.display.begin_step(&record, 0).end(&record);
         Ok(record)
     }
 
-    fn each_part(
+    fn run_phases(
         &mut self,
         number: usize,
         planned: &StepRun<'_>,
@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs what is not measured; `false` where that did not come to its end, which is the step's then.
+    /// Runs the warm-up; returns `false` if it did not complete, which ends the step.
     fn warm_up(
         &mut self,
         number: usize,
@@ -187,9 +187,9 @@ impl<'a> Bench<'a> {
             &mut (),
         );
         record.warm_up_ops = recorded(&outcome.totals);
-        let accounts = accounts(&mut outcome)?;
-        self.runner.apply(number, &accounts, &outcome.totals);
-        Ok(is_complete(record, &outcome.ended))
+        let summaries = summaries(&mut outcome)?;
+        self.runner.apply(number, &summaries, &outcome.totals);
+        Ok(is_complete(record, &outcome.end))
     }
 
     fn limits(&self, time: Option<Duration>) -> Limits {
@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
         let stop = &self.conductor.stop;
         let settled = self.engine.settle(tables, settle, limits, stop)?;
         for what in settled.unfinished {
-            let text = format!("the engine was not at rest when settling ended: {what}");
+            let text = format!("the engine was still busy when settling ended: {what}");
             record.warnings.push(Warning::new("settle::not-over", text));
         }
         record.settle = Some(Settle {
@@ -258,36 +258,36 @@ impl<'a> Bench<'a> {
         };
         let conductor = self.conductor;
         let (clock, stop) = (&conductor.clock, &conductor.stop);
-        let rows = self.runner.goal(number);
-        conductor.live.tell(|| Event::load(&tasks, record, rows));
-        let shown = conductor.display.begin_step(record, rows);
+        let rows = self.runner.planned_rows(number);
+        conductor.live.send(|| Event::load(&tasks, record, rows));
+        let display = conductor.display.begin_step(record, rows);
         let feed = StepFeed::new(&conductor.live);
-        let mut sink = StepSink::new(writer, shown, feed, clock, (sampler, observer));
+        let mut sink = StepSink::new(writer, display, feed, clock, (sampler, observer));
         let mut outcome = load::run(tasks, limits, clock, stop, &mut sink);
         let (sampled, error) = sink.end(record);
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;
-        remark_held_up(record);
+        note_held_up(record);
         record.ops = recorded(&outcome.totals);
         let states = sampled.states.iter().flat_map(|states| states.counts());
         let mut states = states.map(seen_states);
-        for worked in &outcome.worked {
-            record.cpu.client_user_ns += worked.connection.cpu_user_ns;
-            record.cpu.client_system_ns += worked.connection.cpu_system_ns;
+        for connection in &outcome.connections {
+            record.cpu.client_user_ns += connection.record.cpu_user_ns;
+            record.cpu.client_system_ns += connection.record.cpu_system_ns;
             record.connections.push(Connection {
                 states: states.next().unwrap_or_default(),
-                ..worked.connection.clone()
+                ..connection.record.clone()
             });
         }
-        self.remark(record, &outcome);
+        self.add_remarks(record, &outcome);
         if let Some(reason) = error {
-            outcome.ended = Ended::Failed(vec![reason]);
+            outcome.end = StepEnd::Failed(vec![reason]);
         }
-        if !is_complete(record, &outcome.ended) {
+        if !is_complete(record, &outcome.end) {
             return Ok(());
         }
-        let accounts = accounts(&mut outcome)?;
-        let checks = self.runner.apply(number, &accounts, &outcome.totals);
+        let summaries = summaries(&mut outcome)?;
+        let checks = self.runner.apply(number, &summaries, &outcome.totals);
         if self.checks_data() {
             record.checks = checks;
         }
@@ -298,23 +298,23 @@ impl<'a> Bench<'a> {
         self.check(record)
     }
 
-    /// Says what in the step's own doing spoils it.
-    fn remark(&self, record: &mut Step, outcome: &load::Outcome) {
+    /// Adds warnings and reasons from the step's own behavior.
+    fn add_remarks(&self, record: &mut Step, outcome: &load::StepOutcome) {
         for (all, when) in [(&record.ops, ""), (&record.warm_up_ops, " of the warm-up")] {
             for (kind, ops) in all.iter().filter(|(_, ops)| ops.unexpected_rows > 0) {
                 record.reasons.push(format!(
-                    "{} operations of kind `{kind}`{when} had another number of rows than the data says",
+                    "{} operations of kind `{kind}`{when} had an unexpected number of rows",
                     ops.unexpected_rows
                 ));
             }
         }
         if outcome.handover_wait_ns_max > HANDOVER_WAIT_NS_MAX {
             record.reasons.push(format!(
-                "assay itself held a connection up for {} ms; it had too little CPU",
+                "assay itself delayed a connection by {} ms: it had too little CPU",
                 outcome.handover_wait_ns_max / 1_000_000
             ));
         }
-        // One that had next to nothing to do was no limit, however busy it was with that.
+        // A client with almost nothing to do is not a bottleneck.
         let least_ns = record.elapsed_ns / 2;
         let busiest = record
             .connections
@@ -327,7 +327,7 @@ impl<'a> Bench<'a> {
             .fold(0.0, f64::max);
         if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
             let text = format!(
-                "a connection's client used {:.0}% of its time on its own CPU: the client may be what limits it",
+                "a client spent {:.0}% of its connection's time on the CPU: the client may be the bottleneck",
                 busiest * 100.0
             );
             record.warnings.push(Warning::new("client::busy", text));
@@ -338,7 +338,7 @@ impl<'a> Bench<'a> {
         self.policy.checks != Checks::Off && self.engine.engine().capabilities().stores_data
     }
 
-    /// Compares what the engine holds with what the workload knows it did.
+    /// Compares what the engine holds with what the workload did.
     fn check(&self, record: &mut Step) -> anyhow::Result<()> {
         let began = self.conductor.clock.now();
         if self.checks_data() {
@@ -349,7 +349,7 @@ impl<'a> Bench<'a> {
         }
         for check in record.checks.iter().filter(|check| !check.holds) {
             record.reasons.push(format!(
-                "the data is not what was written: {} is {}, expected {}",
+                "wrong data: {} is {}, expected {}",
                 check.what, check.found, check.expected
             ));
         }
@@ -372,7 +372,7 @@ impl<'a> Bench<'a> {
         });
         let notes = sampler.notes().iter();
         let notes = notes.map(|note| Warning::new("host::disk", note));
-        self.remarks.warnings.extend(notes);
+        self.notes.warnings.extend(notes);
         // The first sample opens the files of the server's processes: that is not the step's time.
         let _ = sampler.sample();
         sampler
@@ -392,11 +392,11 @@ impl<'a> Bench<'a> {
 }
 
 /// Records how the load ended; returns whether it did all of its work.
-fn is_complete(record: &mut Step, ended: &Ended) -> bool {
-    record.status = match ended {
-        Ended::Complete => Status::Complete,
-        Ended::Interrupted => Status::Interrupted,
-        Ended::Failed(causes) => {
+fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
+    record.status = match end {
+        StepEnd::Complete => Status::Complete,
+        StepEnd::Interrupted => Status::Interrupted,
+        StepEnd::Failed(causes) => {
             record.failure = Some(Failure {
                 causes: causes.clone(),
                 ..Failure::default()
@@ -407,15 +407,15 @@ fn is_complete(record: &mut Step, ended: &Ended) -> bool {
     record.status == Status::Complete
 }
 
-/// Asks each connection what it did.
-fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
-    let account = |worked: &mut load::Worked| {
-        let account = worked.program.account(worked.connection.rows)?;
-        Ok((worked.connection.client, account))
+/// Collects the summary of each connection.
+fn summaries(outcome: &mut load::StepOutcome) -> anyhow::Result<Summaries> {
+    let summary = |connection: &mut load::ConnectionOutcome| {
+        let summary = connection.program.summary(connection.record.rows)?;
+        Ok((connection.record.client, summary))
     };
-    let accounts: Result<Accounts, engine::Error> =
-        outcome.worked.iter_mut().map(account).collect();
-    accounts.context("the keys that were given can't be asked for")
+    let summaries: Result<Summaries, engine::Error> =
+        outcome.connections.iter_mut().map(summary).collect();
+    summaries.context("cannot read the keys that the server assigned")
 }
 
 fn recorded(totals: &Totals) -> BTreeMap<String, Ops> {

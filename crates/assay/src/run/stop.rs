@@ -1,4 +1,4 @@
-//! Ends a run in good order when its operator asks for it.
+//! Ends a run in an orderly way when the operator interrupts it.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
@@ -11,12 +11,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// What comes so soon after a first signal is the same request: `timeout` sends one to its program and one to the group
+/// Signals this soon after the first are the same request: `timeout` sends one to its program and one to the group
 /// that this is in.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set. A later SIGINT or SIGTERM ends assay at once, and so does SIGQUIT; guards
-/// end its servers then. SIGHUP does not: a terminal that closes sends one by its shell and one by the kernel.
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A later SIGINT or SIGTERM ends assay at once, as does SIGQUIT; guards
+/// then end its servers. A second SIGHUP does not: a closing terminal sends one by its shell and one by the kernel.
 pub fn watch() -> anyhow::Result<Arc<AtomicBool>> {
     let (stop, impatient) = (Arc::default(), Arc::default());
     watch_with(&stop, &impatient).context("signals can't be watched")?;
@@ -41,7 +41,7 @@ fn watch_with(stop: &Arc<AtomicBool>, impatient: &Arc<AtomicBool>) -> std::io::R
                 impatient.store(true, Ordering::Relaxed);
             }
         })?;
-    // Else the kernel would write all of its memory, an embedded engine's cache with it, to a file.
+    // Otherwise the kernel would dump all memory, including an embedded engine's cache, to a file.
     let always = Arc::new(AtomicBool::new(true));
     flag::register_conditional_shutdown(SIGQUIT, 131, always)?;
     Ok(())

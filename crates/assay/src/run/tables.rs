@@ -1,10 +1,10 @@
-//! Makes the tables of a cell, and drops them where others use the server too.
+//! Creates the tables of a cell, and drops them in a foreign server.
 
 use anyhow::Context;
 use engine::{Session, SqlEngine, Table};
 use record::RunDir;
 
-/// Makes tables, and tells `made` of each as soon as it is there.
+/// Creates tables, and calls `made` for each as soon as it exists.
 pub fn make<E: SqlEngine>(
     engine: &E,
     session: &mut E::Session,
@@ -18,14 +18,14 @@ pub fn make<E: SqlEngine>(
                 let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
                 return Err(match is_there {
                     true => failed.context(format!(
-                        "a table of that name exists, which this run did not make and leaves as it is; if a killed run left it, \
+                        "the table exists, and this run did not create it; if a killed run left it behind, \
                          resume that run with `assay run --resume` to drop it, or use `drop table {}`",
                         table.name
                     )),
                     false => failed,
                 });
             }
-            // The first makes the table: what fails or is killed in those that follow must not leave it.
+            // The first statement creates the table: it must be dropped even if the following ones fail.
             if number == 0 {
                 made(table)?;
             }
@@ -34,9 +34,9 @@ pub fn make<E: SqlEngine>(
     Ok(())
 }
 
-/// Drops the tables that cells of this run made in the server of `build` and could not drop: a server or assay was
-/// killed.
-pub fn drop_what_was_left(
+/// Drops the tables that cells of this run created in the server of `build` and could not drop because a server or assay
+/// was killed.
+pub fn drop_leftover_tables(
     run: &RunDir,
     build: &str,
     session: &mut impl Session,
@@ -51,7 +51,7 @@ pub fn drop_what_was_left(
     Ok(())
 }
 
-/// Drops tables, and takes those that are gone out of the list.
+/// Drops tables, and removes them from the list.
 pub fn drop_all(session: &mut impl Session, tables: &mut Vec<String>) -> anyhow::Result<()> {
     while let Some(table) = tables.last() {
         let sql = format!("drop table if exists {table}");

@@ -199,7 +199,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     compared(&place, &[&run, "--gate"]).expect_code(3);
     // What is there is enough; what is recorded is untouched and known without the option.
     let again = place.assay(&args).expect_code(0);
-    again.expect_in_stderr(&["nothing is left to be measured"]);
+    again.expect_in_stderr(&["are complete: nothing to measure"]);
     let again = place.assay(&["run", "--resume", &run]).expect_code(0);
     again.expect_in_stderr(&["all 10 cells"]);
     let other = place.assay(&["run", "--repeats", "5"]).expect_code(2);

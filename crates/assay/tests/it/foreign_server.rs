@@ -200,9 +200,7 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
     place
         .run(&server.plan("right"), &[])
         .expect_code(1)
-        .expect_in_stderr(&[
-            "a table of that name exists, which this run did not make and leaves as it is",
-        ]);
+        .expect_in_stderr(&["the table exists, and this run did not create it"]);
     assert_eq!(server.tables(), ["pi1"]);
     assert_eq!(
         session.query("select precious from pi1").unwrap(),
@@ -482,13 +480,13 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
 
     let missing = place.assay(&["run", "--resume", run]).expect_code(2);
     missing.expect_in_stderr(&[
-        "the plan of this run has a password, which was not recorded",
+        "the plan of this run has a password, which is not recorded",
         "PLAN was plan.toml",
     ]);
     place.write("other.toml", &plan.replace("2000", "2001"));
     let other = place.assay(&["run", "--resume", run, "other.toml"]);
     let other = other.expect_code(2).expect_in_stderr(&[
-        "the plan is not the one that the run began with: line 3 was `initial-rows = 2000`, and is `initial-rows = 2001`",
+        "the plan differs from the recorded one: line 3 was `initial-rows = 2000` and is now `initial-rows = 2001`",
     ]);
     assert!(!other.stderr.contains("right"), "{other}");
     assert_eq!(server.tables(), ["pi1"]);

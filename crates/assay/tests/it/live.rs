@@ -146,13 +146,13 @@ fn an_address_that_cannot_be_listened_at_ends_it_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (address, what) in [
-        (taken.as_str(), "cannot listen at `127.0.0.1:"),
+        (taken.as_str(), "cannot listen on `127.0.0.1:"),
         ("0.0.0.0:0", "other machines can reach `0.0.0.0:0`"),
         ("[::]:0", "other machines can reach `[::]:0`"),
-        ("9187", "`9187` is no address to listen at"),
+        ("9187", "invalid address `9187` for `--listen`"),
         (
             "127.0.0.1:99999",
-            "`127.0.0.1:99999` is no address to listen at",
+            "invalid address `127.0.0.1:99999` for `--listen`",
         ),
     ] {
         let ended = place.run(NULL, &["--listen", address]).expect_code(2);

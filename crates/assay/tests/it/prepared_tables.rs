@@ -44,7 +44,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     assert_eq!(shown.rows().len(), 6);
     let ended = ended.expect_in_stderr(&[
         "warning[sysbench::tables]: `sbtest1` has ",
-        " rows when the cell begins, and the plan says `rows = 3000`",
+        " rows at the start of the cell instead of the plan's `rows = 3000`",
     ]);
     assert_eq!(
         ended.stderr.matches("warning[sysbench::tables]").count(),

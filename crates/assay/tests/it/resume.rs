@@ -347,7 +347,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
         place.assay(&all).expect_code(2).expect_in_stderr(texts);
         assert!(!run.join("cells/lite.next").exists());
     };
-    let needless = ["PLAN and `--set` can't be given with `--resume`", "help: "];
+    let needless = ["cannot be combined with PLAN or `--set`", "help: "];
     refused(&[path, "plan.toml"], &needless);
     refused(&[path, "--set", "repeats=2"], &needless);
     refused(&[path, "--results", "elsewhere"], &["cannot be used with"]);
@@ -365,7 +365,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
     let changes: [(Change, &[&str]); 4] = [
         (
             |run| run["format"]["minor"] = 1.into(),
-            &["has format 1.1; a run can only be gone on with in its own format"],
+            &["its record has format 1.1, and this assay writes format"],
         ),
         (
             |run| run["format"]["major"] = 99.into(),
@@ -373,7 +373,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
         ),
         (
             |run| run["builds"][0]["version"] = "3.1".into(),
-            &["build `lite` is not what it was when the run began: `version` 3.1 -> 3."],
+            &["build `lite` has changed since the run began: `version` 3.1 -> 3."],
         ),
         (
             |run| {
@@ -381,7 +381,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
                 let repeats = values.iter_mut().find(|value| value["key"] == "repeats");
                 repeats.unwrap()["value"] = "9".into();
             },
-            &["this assay understands the run's plan otherwise: `repeats` 9 -> 1"],
+            &["this version of assay resolves the run's plan differently: `repeats` 9 -> 1"],
         ),
     ];
     for (change, texts) in changes {
@@ -401,7 +401,7 @@ fn a_run_that_somebody_works_at_is_refused() {
     place
         .assay(&["run", "--resume", run.to_str().unwrap()])
         .expect_code(2)
-        .expect_in_stderr(&["is in use by an assay that runs", &running.id().to_string()]);
+        .expect_in_stderr(&["is in use by another assay", &running.id().to_string()]);
     running.must_run("it was interrupted");
     running.signal(Signal::INT);
     running.wait().expect_code(130);
@@ -422,9 +422,9 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
         .assay(&["run", "--resume", run.to_str().unwrap()])
         .expect_code(0)
         .expect_in_stderr(&[
-            "warning[resume::other-machine]: the machine of invocation 2 is not what it was when the run began: \
+            "warning[resume::other-machine]: the machine has changed between the start of the run and invocation 2: \
              `kernel_release` 2.0 -> ",
-            "it was started again in between",
+            "it was rebooted",
             "warning[resume::other-assay]",
             "0.0.7",
         ]);
@@ -458,10 +458,7 @@ fn a_complete_run_says_so() {
     let again = place
         .assay(&["run", "--resume", path])
         .expect_code(0)
-        .expect_in_stderr(&[
-            "all 2 cells of ",
-            "are complete: nothing is left to be measured",
-        ]);
+        .expect_in_stderr(&["all 2 cells of ", "are complete: nothing to measure"]);
     assert_eq!(again.stdout, format!("{path}\n"));
     assert_eq!(json(&run.join("run.json")), before);
     // So is one that was killed before it could say that it is.
@@ -515,7 +512,7 @@ fn only_the_cells_that_match_are_measured() {
     assert_eq!(status, "incomplete", "{ended}");
     ended.expect_in_stderr(&["of 3 cells 1 missing: "]);
     let (ended, _) = resume("*/c2/*");
-    ended.expect_in_stderr(&["the cells that match are complete; 1 others are not"]);
+    ended.expect_in_stderr(&["all matching cells are complete; 1 other cells are not"]);
     assert_eq!(invocations(&run).len(), 2);
     let (_, status) = resume("lite.next");
     assert_eq!(status, "complete");
@@ -616,6 +613,6 @@ fn a_terminal_shows_where_the_run_is_in_its_matrix() {
     for cell in ["  cell 1 of 2, about ", "  cell 2 of 2, about "] {
         assert!(text.contains(cell), "no `{cell}` in {text}");
     }
-    assert!(text.contains("B of disk left"), "{text}");
+    assert!(text.contains("B of disk free"), "{text}");
     place.assert_nothing_is_left();
 }

@@ -337,7 +337,7 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     place.wait_for_step(&mut running, "02-overwrite");
     send(process_of_cell(&place), Signal::ABORT);
     running.wait().expect_code(1).expect_in_stderr(&[
-        "error: the process of cell `cells/b0.small/long/c2/r1` ended without a record of its end",
+        "error: the process of cell `cells/b0.small/long/c2/r1` ended unexpectedly",
         "SIGABRT",
         "the last lines of its log",
     ]);

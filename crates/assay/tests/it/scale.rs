@@ -64,7 +64,7 @@ fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     std::io::Read::read_to_string(&mut piped, &mut stderr).unwrap();
     assert_eq!(assay.wait().unwrap().code(), Some(1), "{stderr}");
     assert!(
-        stderr.contains("the system has no thread for connection "),
+        stderr.contains("cannot create the thread of connection "),
         "{stderr}"
     );
 }

@@ -150,7 +150,7 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
     running.signal(Signal::CONT);
     let ended = running.wait().expect_code(4);
     assert!(
-        ended.stdout.contains("assay itself was held up for "),
+        ended.stdout.contains("assay itself was stalled for "),
         "{ended}"
     );
 

@@ -1,35 +1,35 @@
-//! What queries and deletes are about: the same, whatever the engine is and however it is spoken to.
+//! The keys that queries and deletes choose: the same on every engine, with or without SQL.
 
 use std::sync::Arc;
 
 use super::rows::scale;
 use super::schema::{POINT_KEYS, RANGE_LIMIT, RangeQuery};
-use super::shared::Shared;
+use super::shared::SharedKeys;
 use crate::Random;
 
-/// The deleter learns the smallest key anew after so many deletes.
-const MIN_EVERY: u64 = 1000;
-/// The point reader learns the largest key anew after so many queries.
-const MAX_EVERY: u64 = 100;
+/// The deleter asks for the smallest key again after this many deletes.
+const MIN_KEY_INTERVAL: u64 = 1000;
+/// The point reader asks for the largest key again after this many queries.
+const MAX_KEY_INTERVAL: u64 = 100;
 
-/// Where the oldest rows of a table begin.
-pub(super) struct Oldest {
+/// The position of a table's oldest rows.
+pub(super) struct OldestRows {
     /// No key is smaller.
     pub(super) key_min: i64,
     /// Deletes until the smallest key is asked for again.
     min_due: u64,
-    /// The operation asks for the smallest key.
-    pub(super) is_asking: bool,
-    /// Where the point readers of the same table read the smallest key.
-    shared: Arc<Shared>,
+    /// The current operation asks for the smallest key.
+    pub(super) is_key_query: bool,
+    /// Tells the point readers of the same table the smallest key.
+    shared: Arc<SharedKeys>,
 }
 
-impl Oldest {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl OldestRows {
+    pub(super) fn new(shared: &Arc<SharedKeys>) -> Self {
         Self {
             key_min: 0,
             min_due: 0,
-            is_asking: false,
+            is_key_query: false,
             shared: Arc::clone(shared),
         }
     }
@@ -37,9 +37,9 @@ impl Oldest {
     /// Begins an operation: a delete, or asking for the smallest key.
     #[inline]
     pub(super) fn begin(&mut self) {
-        self.is_asking = self.min_due == 0;
-        self.min_due = if self.is_asking {
-            MIN_EVERY
+        self.is_key_query = self.min_due == 0;
+        self.min_due = if self.is_key_query {
+            MIN_KEY_INTERVAL
         } else {
             self.min_due - 1
         };
@@ -51,7 +51,7 @@ impl Oldest {
         self.shared.raise_key_min(key_min);
     }
 
-    /// The oldest rows were deleted, so many. Keys may have gaps, so this is a bound; it need not be more.
+    /// Notes that the `rows` oldest rows were deleted. Keys may have gaps, so the smallest key is a lower bound.
     #[inline]
     pub(super) fn deleted(&mut self, rows: u64) {
         self.key_min += rows as i64;
@@ -59,21 +59,21 @@ impl Oldest {
     }
 }
 
-/// Range queries: which index, and from where.
+/// The choices of range queries: the index and the first key.
 pub(super) struct RangeChoices {
     random: Random,
-    /// Of each query the values that a scan may begin with, and the one from which on so few rows may follow that the
-    /// limit may not be reached.
+    /// For each query, the number of values that a scan may begin with, and the value from which fewer rows than the
+    /// limit may follow.
     domains: Vec<(u32, u32)>,
-    /// Fewer rows than the limit are right, since the scan began near the index's end.
-    may_fall_short: bool,
+    /// The scan begins near the end of the index, so fewer rows than the limit are correct.
+    may_be_short: bool,
 }
 
 impl RangeChoices {
-    /// Choices for a table of so many rows.
+    /// Returns the choices for a table of `rows` rows.
     pub(super) fn new(random: Random, queries: &[RangeQuery], rows: u64) -> Self {
         let domain = |query: &RangeQuery| {
-            // With 100 rows to be expected behind a key, fewer than ten are out of the question (Poisson: 1e-30).
+            // Where 100 rows are expected after a key, fewer than ten are practically impossible (Poisson: 1e-30).
             let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
             let short_from = u64::from(query.domain).saturating_sub(margin) as u32;
             (query.domain, short_from)
@@ -81,53 +81,53 @@ impl RangeChoices {
         Self {
             random,
             domains: queries.iter().map(domain).collect(),
-            may_fall_short: false,
+            may_be_short: false,
         }
     }
 
-    /// The next query's number, and its parameter.
+    /// Returns the next query's number and its parameter.
     #[inline]
     pub(super) fn next_query(&mut self) -> (usize, i32) {
         let bits = self.random.next_u64();
         let query = scale(bits as u32, self.domains.len() as u32) as usize;
         let (domain, short_from) = self.domains[query];
         let first = scale((bits >> 32) as u32, domain);
-        self.may_fall_short = first >= short_from;
+        self.may_be_short = first >= short_from;
         (query, first as i32)
     }
 
     #[inline]
     pub(super) fn expected_rows(&self) -> (u64, u64) {
-        let least = if self.may_fall_short { 0 } else { RANGE_LIMIT };
+        let least = if self.may_be_short { 0 } else { RANGE_LIMIT };
         (least.into(), RANGE_LIMIT.into())
     }
 }
 
-/// Point queries: random keys between the smallest and the largest.
+/// The choices of point queries: random keys between the smallest and the largest.
 pub(super) struct PointChoices {
     random: Random,
-    shared: Arc<Shared>,
+    shared: Arc<SharedKeys>,
     key_min: i64,
     key_max: i64,
     /// Queries until the keys are asked for again.
     max_due: u64,
-    /// The operation asks for the largest key.
-    pub(super) is_asking: bool,
+    /// The current operation asks for the largest key.
+    pub(super) is_key_query: bool,
 }
 
 impl PointChoices {
-    pub(super) fn new(random: Random, shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(random: Random, shared: &Arc<SharedKeys>) -> Self {
         Self {
             random,
             shared: Arc::clone(shared),
             key_min: 0,
             key_max: 0,
             max_due: 0,
-            is_asking: false,
+            is_key_query: false,
         }
     }
 
-    /// Takes in the smallest key before the step.
+    /// Sets the smallest key before the step.
     pub(super) fn start(&mut self, key_min: i64) {
         self.shared.raise_key_min(key_min);
         (self.key_min, self.key_max) = (key_min, key_min);
@@ -136,15 +136,15 @@ impl PointChoices {
     /// Begins an operation: a query, or asking for the largest key.
     #[inline]
     pub(super) fn begin(&mut self) {
-        self.is_asking = self.max_due == 0;
-        self.max_due = if self.is_asking {
-            MAX_EVERY
+        self.is_key_query = self.max_due == 0;
+        self.max_due = if self.is_key_query {
+            MAX_KEY_INTERVAL
         } else {
             self.max_due - 1
         };
     }
 
-    /// The keys of the next query: distinct, one from each tenth of the span, which needs no search for doubles.
+    /// Returns the keys of the next query: one from each tenth of the range, and therefore distinct.
     #[inline]
     pub(super) fn keys(&mut self) -> impl Iterator<Item = i64> {
         let span = (self.key_max - self.key_min + 1).max(1) as u64;
@@ -156,7 +156,7 @@ impl PointChoices {
         })
     }
 
-    /// Takes in the largest key, and what the deleters know of the smallest.
+    /// Sets the largest key, and takes the smallest from the deleters.
     #[inline]
     pub(super) fn learn(&mut self, key_max: Option<i64>) {
         self.key_max = key_max.unwrap_or(self.key_max);
@@ -172,7 +172,7 @@ mod tests {
     fn a_reader_knows_what_all_deleters_of_its_table_deleted() {
         let shared = Arc::default();
         let mut reader = PointChoices::new(Random::stream(1, &[]), &shared);
-        let mut deleters = [(); 3].map(|()| Oldest::new(&shared));
+        let mut deleters = [(); 3].map(|()| OldestRows::new(&shared));
         reader.start(1);
         for deleter in &mut deleters {
             deleter.learn(1);

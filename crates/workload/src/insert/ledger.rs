@@ -1,20 +1,20 @@
-//! What the workload knows of each table, and how that compares with what the engine says.
+//! What the workload knows about each table, and its comparison with what the engine reports.
 
 use std::collections::VecDeque;
 
 use engine::{Table, TableFacts};
 
 use crate::Check;
-use crate::check::of_index;
+use crate::check::index_check;
 
-/// Keys that are known to be in a table, all of them: runs without gaps, ascending.
+/// All keys of a table, as ascending runs without gaps.
 #[derive(Clone, Debug, Default)]
-struct Keys {
+struct KeyRuns {
     /// First key and length of each run.
     runs: VecDeque<(i64, u64)>,
 }
 
-impl Keys {
+impl KeyRuns {
     fn push(&mut self, first: i64, length: u64) {
         match self.runs.back_mut() {
             Some((start, count)) if *start + *count as i64 == first => *count += length,
@@ -37,30 +37,30 @@ impl Keys {
     }
 }
 
-/// What is known of one table.
+/// What the workload knows about one table.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     /// Rows in it.
     pub(super) rows: u64,
-    /// The number of the next row to make: numbers are never used twice.
+    /// The number of the next row; numbers are never reused.
     pub(super) next_row: u64,
-    /// The next key to give to a row, where the workload does that and no server.
+    /// The next key to assign, if the client assigns keys and not the server.
     pub(super) next_key: i64,
     /// Its indexes exist.
     pub(super) indexed: bool,
-    /// All its keys; `None` once they can't be known: several connections inserted at once, or an insert failed.
-    keys: Option<Keys>,
+    /// All its keys; `None` if they are unknown because several connections inserted at once, or an insert failed.
+    keys: Option<KeyRuns>,
     /// No key is smaller.
     key_min_bound: Option<i64>,
     /// The largest key.
     key_max: Option<i64>,
-    /// The least share of keys between the smallest and the largest that existed during the last step, from 0 to 1;
-    /// `None` where the keys aren't known.
+    /// The smallest share of existing keys between the smallest and the largest during the last step, from 0 to 1;
+    /// `None` if the keys are unknown.
     pub(super) density_least: Option<f64>,
 }
 
-/// Keys that a server may set aside for a connection and leave unused: the cache of PostgreSQL's sequence.
-const KEYS_SET_ASIDE: i64 = 1000;
+/// Keys that a server may reserve for a connection and leave unused: the cache of a PostgreSQL sequence.
+const SEQUENCE_CACHE: i64 = 1000;
 
 /// What one connection inserted into a table during a step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,23 +69,23 @@ pub(super) struct Inserted {
     pub(super) rows: u64,
     /// The largest of their keys.
     pub(super) last_key: Option<i64>,
-    /// The number of the row after the last one that it made, if it made any.
+    /// The number after the last row that it inserted, if any.
     pub(super) end_row: Option<u64>,
-    /// The key after the last one that was given, where no server gives them.
+    /// The key after the last assigned one, if the client assigns keys.
     pub(super) next_key: Option<i64>,
 }
 
 /// What one connection deleted from a table during a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Deleted {
-    /// Rows, each the oldest that there was and nobody else was deleting.
+    /// Rows; each was the oldest that nobody else was deleting.
     pub(super) rows: u64,
     /// No key is smaller.
     pub(super) key_min: i64,
-    /// That holds only for rows that were there before the step: others insert too, and a server may give one of them
-    /// smaller keys than those that it gave before.
-    pub(super) is_of_old: bool,
-    /// But for these, from here on, which it failed to delete.
+    /// `key_min` holds only for rows that existed before the step: other connections insert too, and a server may give
+    /// them smaller keys than it assigned before.
+    pub(super) covers_old_rows_only: bool,
+    /// The first key that it failed to delete.
     pub(super) left: Option<i64>,
 }
 
@@ -96,17 +96,17 @@ impl Ledger {
             next_row: 0,
             next_key: 1,
             indexed: false,
-            keys: Some(Keys::default()),
+            keys: Some(KeyRuns::default()),
             key_min_bound: None,
             key_max: None,
             density_least: None,
         }
     }
 
-    /// Takes in what each connection inserted and deleted in a step. Without gaps: no insert failed or was tried again.
+    /// Applies what each connection inserted and deleted in a step. `is_gapless`: no insert failed or was retried.
     pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: &[Deleted], is_gapless: bool) {
-        // What is set aside for its connections is a gap as soon as the first of them inserts.
-        let before = self.density(KEYS_SET_ASIDE * inserted.len() as i64);
+        // Keys reserved for other connections are a gap as soon as the first one inserts.
+        let before = self.density(SEQUENCE_CACHE * inserted.len() as i64);
         self.key_min_bound = self.key_min_bound.max(Some(self.bound_after(deleted)));
         let deleted = deleted.iter().map(|deleted| deleted.rows).sum();
         for inserted in inserted {
@@ -134,21 +134,23 @@ impl Ledger {
         };
     }
 
-    /// No key is smaller after a step that deleted this.
+    /// Returns a lower bound of the keys after these deletes.
     fn bound_after(&self, deleted: &[Deleted]) -> i64 {
-        // The oldest rows go first, and those that come meanwhile have larger keys than all that were there.
+        // The oldest rows are deleted first, and new rows have larger keys than all existing ones.
         let gone: u64 = deleted.iter().map(|deleted| deleted.rows).sum();
         let counted = self.first().saturating_add(gone.min(self.rows) as i64);
-        // Several deleters of one table each know a bound: each holds, and the largest too.
-        let known = deleted.iter().map(|deleted| match deleted.is_of_old {
-            true => deleted.key_min.min(self.end_key()),
-            false => deleted.key_min,
-        });
+        // Each deleter of a table knows a valid bound; the largest is the best.
+        let known = deleted
+            .iter()
+            .map(|deleted| match deleted.covers_old_rows_only {
+                true => deleted.key_min.min(self.end_key()),
+                false => deleted.key_min,
+            });
         let left = deleted.iter().filter_map(|deleted| deleted.left);
         left.fold(known.fold(counted, i64::max), i64::min)
     }
 
-    /// Compares with what the engine counted.
+    /// Compares the table with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
         let mut checks = vec![Check::equal(
             format!("rows of {}", table.name),
@@ -157,12 +159,12 @@ impl Ledger {
         )];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(of_index(table, index, self.rows, rows));
+            checks.push(index_check(table, index, self.rows, rows));
         }
         checks
     }
 
-    /// Compares the smallest and the largest key alone.
+    /// Compares only the smallest and the largest key.
     pub(super) fn check_keys(
         &self,
         table: &Table,
@@ -204,19 +206,19 @@ impl Ledger {
         }
     }
 
-    /// The key after the largest one.
+    /// Returns the key after the largest one.
     fn end_key(&self) -> i64 {
         self.key_max.map_or(1, |last| last.saturating_add(1))
     }
 
-    /// No key of a row that is there is smaller; what is inserted next may come anywhere above.
+    /// Returns a lower bound of the existing keys.
     fn first(&self) -> i64 {
         let runs = self.keys.as_ref().map(|keys| &keys.runs);
         let known = runs.and_then(|runs| runs.front().map(|&(first, _)| first));
         known.or(self.key_min_bound).unwrap_or(1)
     }
 
-    /// The share of keys that exist, if so many more are set aside.
+    /// Returns the share of keys that exist, if `set_aside` more are reserved.
     fn density(&self, set_aside: i64) -> Option<f64> {
         let span = self.key_max?.checked_sub(self.first())? + 1;
         (span > 0).then(|| self.rows as f64 / (span + set_aside).max(1) as f64)

@@ -4,8 +4,8 @@
 //! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
 //! `l.i2`), then queries as fast as they go with writes at a rate (`qr100`, `qp100`, ...).
 //!
-//! What each connection does is the same on an engine that speaks SQL ([`sql`]) and on one of keys and values
-//! ([`keyed`]); these differ in the operations that it is made of.
+//! What each connection does is the same on SQL engines ([`sql`]) and key-value engines
+//! ([`keyed`]); only the operations differ.
 
 pub mod keyed;
 pub mod sql;
@@ -23,23 +23,23 @@ use std::sync::Arc;
 use engine::{Error, Partitions, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
-use crate::program::Accounts;
-use crate::{Check, Kind, Program, Random, Schedule, Task};
-use choices::{Oldest, PointChoices, RangeChoices};
+use crate::program::Summaries;
+use crate::{Check, OpKind, Program, Random, Schedule, Task};
+use choices::{OldestRows, PointChoices, RangeChoices};
 use ledger::{Deleted, Inserted, Ledger};
-use pace::{Pace, Turns};
+use pace::{CommitQuota, Pace};
 use programs::{
     BULK_LOAD_END, CREATE_INDEX, Connection, Deleter, INSERT, Inserter, PointReader, RangeReader,
 };
-use rows::{Feed, RowSource};
+use rows::{RowBatches, RowSource};
 use schema::{POINT_KEYS, range_queries};
-use shared::Shared;
+use shared::SharedKeys;
 
-/// Purposes of random streams, the last part of their paths; 0 and 1 are the rows'.
+/// Purposes of random streams, the last part of their paths; rows use 0 and 1.
 const RANGES: u64 = 2;
 const POINTS: u64 = 3;
 
-/// An engine, for the benchmark.
+/// An engine that runs the Insert Benchmark.
 pub trait Database {
     /// Opens the connections of a step and prepares them.
     ///
@@ -47,21 +47,21 @@ pub trait Database {
     /// The engine's own.
     fn tasks(&self, insert: &Insert, step: &InsertStep) -> Result<Vec<Task>, Error>;
 
-    /// Compares a table with what the workload knows of it, as far as the plan says.
+    /// Compares a table with what the workload knows about it, as far as the plan requires.
     ///
     /// # Errors
     /// The engine's own.
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error>;
 
-    /// Says what of the plan a step should do and this engine can't.
+    /// Returns which parts of the step's plan this engine does not support.
     fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;
 }
 
-/// What a connection is opened for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Insert,
-    /// It inserts, and then creates the indexes if that is its client's to do.
+    /// It inserts, and then creates the indexes if `creates`.
     Index {
         creates: bool,
     },
@@ -71,34 +71,38 @@ enum Purpose {
 }
 
 /// Opens connections to tables.
-trait Open {
+trait Connector {
     type Connection: Connection;
 
-    fn open(&self, part: &Part<'_>, purpose: Purpose) -> Result<Self::Connection, Error>;
+    fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error>;
 
     /// Returns the smallest key of a connection's table.
-    fn key_min(&self, part: &Part<'_>, on: &mut Self::Connection) -> Result<Option<i64>, Error>;
+    fn key_min(
+        &self,
+        part: &ClientStep<'_>,
+        on: &mut Self::Connection,
+    ) -> Result<Option<i64>, Error>;
 
-    /// Returns what holds long transactions; `None` where there are none.
-    fn holder(&self, part: &Part<'_>) -> Result<Option<Box<dyn Program>>, Error>;
+    /// Returns the program that holds long transactions open; `None` if the engine has none.
+    fn long_transaction(&self, part: &ClientStep<'_>) -> Result<Option<Box<dyn Program>>, Error>;
 
-    /// Returns whether the server gives new rows their keys, and not the client.
+    /// Returns whether the server assigns keys, and not the client.
     fn server_assigns_keys(&self) -> bool;
 }
 
 /// One client in one step.
-struct Part<'a> {
+struct ClientStep<'a> {
     insert: &'a Insert,
     step: &'a InsertStep,
     client: u32,
-    /// Its table's number.
+    /// The number of its table.
     table: usize,
     /// What it shares with the other connections to that table.
-    shared: Arc<Shared>,
+    shared: Arc<SharedKeys>,
 }
 
-impl Part<'_> {
-    /// Returns which of how many connections inserts into its table.
+impl ClientStep<'_> {
+    /// Returns its position among the connections that insert into its table, and their number.
     fn position(&self) -> (u64, u64) {
         match self.insert.is_shared() {
             true => (self.client.into(), self.insert.clients.into()),
@@ -106,8 +110,8 @@ impl Part<'_> {
         }
     }
 
-    fn feed(&self) -> Feed {
-        Feed::new(
+    fn batches(&self) -> RowBatches {
+        RowBatches::new(
             self.insert.row_source(self.table),
             self.step.rows_per_commit,
             self.insert.ledgers[self.table].next_row,
@@ -115,7 +119,7 @@ impl Part<'_> {
         )
     }
 
-    /// Its share of the commits that insert so many rows into its table.
+    /// Returns its share of the commits that insert `rows` rows into its table.
     fn commits(&self, rows: u64) -> Option<u64> {
         let (position, of) = self.position();
         let all = rows.div_ceil(self.step.rows_per_commit.into());
@@ -127,32 +131,32 @@ impl Part<'_> {
         Random::stream(self.insert.seed, &path)
     }
 
-    fn inserter<C: Connection>(&self, connection: C, turns: Turns) -> Box<dyn Program> {
-        let kinds: &[Kind] = match self.step.kind {
+    fn inserter<C: Connection>(&self, connection: C, quota: CommitQuota) -> Box<dyn Program> {
+        let kinds: &[OpKind] = match self.step.kind {
             InsertStepKind::Index { .. } => &[INSERT, CREATE_INDEX],
-            _ if connection.endings() > 0 => &[INSERT, BULK_LOAD_END],
+            _ if connection.final_ops() > 0 => &[INSERT, BULK_LOAD_END],
             _ => &[INSERT],
         };
         Box::new(Inserter {
             connection,
             kinds,
-            feed: self.feed(),
-            turns,
-            endings: 0,
+            batches: self.batches(),
+            quota,
+            final_ops: 0,
         })
     }
 
-    fn deleter<O: Open>(&self, on: &O, turns: Turns) -> Result<Box<dyn Program>, Error> {
+    fn deleter<O: Connector>(&self, on: &O, quota: CommitQuota) -> Result<Box<dyn Program>, Error> {
         Ok(Box::new(Deleter {
             connection: on.open(self, Purpose::Delete)?,
-            turns,
-            oldest: Oldest::new(&self.shared),
-            is_of_old: on.server_assigns_keys() && self.insert.is_shared(),
+            quota,
+            oldest: OldestRows::new(&self.shared),
+            covers_old_rows_only: on.server_assigns_keys() && self.insert.is_shared(),
             has_failed: false,
         }))
     }
 
-    fn reader<O: Open>(&self, on: &O, query: Query) -> Result<Box<dyn Program>, Error> {
+    fn reader<O: Connector>(&self, on: &O, query: Query) -> Result<Box<dyn Program>, Error> {
         Ok(match query {
             Query::Range => {
                 let plan = &self.insert.plan;
@@ -176,7 +180,7 @@ impl Part<'_> {
     }
 }
 
-/// One cell's benchmark: its tables and what is known of them.
+/// One cell's benchmark: its tables and what is known about them.
 pub struct Insert {
     plan: plan::Insert,
     clients: u32,
@@ -187,7 +191,7 @@ pub struct Insert {
 }
 
 impl Insert {
-    /// A benchmark whose tables don't exist yet.
+    /// Returns a benchmark whose tables don't exist yet.
     pub fn new(plan: &plan::Insert, clients: u32, seed: u64) -> Self {
         let count = match plan.tables {
             Tables::Shared => 1,
@@ -209,27 +213,27 @@ impl Insert {
         }
     }
 
-    /// The plan that it follows.
+    /// Returns its plan.
     pub fn plan(&self) -> &plan::Insert {
         &self.plan
     }
 
-    /// Clients.
+    /// Returns the number of clients.
     pub fn clients(&self) -> u32 {
         self.clients
     }
 
-    /// Its tables.
+    /// Returns its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// Rows that should be in all tables now.
+    /// Returns the rows that all tables should have now.
     pub fn rows(&self) -> u64 {
         self.ledgers.iter().map(|ledger| ledger.rows).sum()
     }
 
-    /// What the values of a row take in bytes, on average.
+    /// Returns the mean size of a row's values in bytes.
     pub fn row_bytes_mean(&self) -> f64 {
         rows::bytes_mean(self.plan.data_length)
     }
@@ -238,7 +242,7 @@ impl Insert {
         self.plan.tables == Tables::Shared
     }
 
-    /// The number of the table that a client works on.
+    /// Returns the number of the table that a client works on.
     fn table_of(&self, client: u32) -> usize {
         match self.is_shared() {
             true => 0,
@@ -251,13 +255,13 @@ impl Insert {
         RowSource::new(self.seed, table as u32, shortest, longest)
     }
 
-    fn tasks_on<O: Open>(&self, step: &InsertStep, on: &O) -> Result<Vec<Task>, Error> {
-        let shared = |ledger: &Ledger| Arc::new(Shared::new(ledger.next_key, ledger.key_min()));
-        let shared: Vec<Arc<Shared>> = self.ledgers.iter().map(shared).collect();
+    fn tasks_on<O: Connector>(&self, step: &InsertStep, on: &O) -> Result<Vec<Task>, Error> {
+        let shared = |ledger: &Ledger| Arc::new(SharedKeys::new(ledger.next_key, ledger.key_min()));
+        let shared: Vec<Arc<SharedKeys>> = self.ledgers.iter().map(shared).collect();
         let mut tasks = Vec::new();
         for client in 0..self.clients {
             let table = self.table_of(client);
-            let part = Part {
+            let part = ClientStep {
                 insert: self,
                 step,
                 client,
@@ -271,21 +275,21 @@ impl Insert {
                 tasks.push(Task::new(client, role, schedule, program)?);
                 Ok(())
             };
-            // Of each client, how fast it inserts and deletes, and how often.
+            // For each client, the rate and the number of its inserts and deletes.
             let (rate, [inserts, deletes]) = match step.kind {
                 InsertStepKind::Settle => continue,
                 InsertStepKind::Load { rows } | InsertStepKind::Index { rows } => {
                     let (role, purpose) = match step.kind.is_load() {
                         true => ("insert", Purpose::Insert),
-                        // Clients that share a table share its indexes: the first creates them.
+                        // For clients that share a table, the first creates its indexes.
                         false => {
                             let creates = client as usize == table;
                             ("index", Purpose::Index { creates })
                         }
                     };
-                    let turns = Turns::new(part.commits(rows), None);
+                    let quota = CommitQuota::new(part.commits(rows), None);
                     let connection = on.open(&part, purpose)?;
-                    add(role, None, part.inserter(connection, turns))?;
+                    add(role, None, part.inserter(connection, quota))?;
                     continue;
                 }
                 InsertStepKind::Write { until } => {
@@ -297,7 +301,7 @@ impl Insert {
                         true => Pace::pair().map(Some),
                         false => [None, None],
                     };
-                    (None, paces.map(|pace| Turns::new(commits, pace)))
+                    (None, paces.map(|pace| CommitQuota::new(commits, pace)))
                 }
                 InsertStepKind::Query { query, rate, .. } => {
                     add("query", None, part.reader(on, query)?)?;
@@ -307,7 +311,7 @@ impl Insert {
                     let commits_per_s = rate / f64::from(step.rows_per_commit);
                     (
                         Some(commits_per_s),
-                        [(); 2].map(|()| Turns::new(None, None)),
+                        [(); 2].map(|()| CommitQuota::new(None, None)),
                     )
                 }
             };
@@ -317,10 +321,10 @@ impl Insert {
                 add("delete", rate, part.deleter(on, deletes)?)?;
             }
             if let Some(hold) = self.plan.long_transaction
-                && let Some(holder) = on.holder(&part)?
+                && let Some(long_transaction) = on.long_transaction(&part)?
             {
                 let every = Some(1.0 / hold.as_secs_f64());
-                add("long-transaction", every, holder)?;
+                add("long-transaction", every, long_transaction)?;
                 if let Some(task) = tasks.last_mut() {
                     task.background = true;
                 }
@@ -329,14 +333,14 @@ impl Insert {
         Ok(tasks)
     }
 
-    /// Takes in what the connections of a step did, whether or not it was completed. Without a flaw: no insert failed or
-    /// was tried again.
-    pub fn apply(&mut self, step: &InsertStep, accounts: &Accounts, is_flawless: bool) {
+    /// Applies what the connections of a step did, complete or not. `is_flawless`: no insert failed or
+    /// was retried.
+    pub fn apply(&mut self, step: &InsertStep, summaries: &Summaries, is_flawless: bool) {
         let mut did = vec![(Vec::new(), Vec::new()); self.tables.len()];
-        for (client, account) in accounts {
+        for (client, summary) in summaries {
             let (inserted, deleted) = &mut did[self.table_of(*client)];
-            inserted.extend(account.downcast_ref::<Inserted>());
-            deleted.extend(account.downcast_ref::<Deleted>());
+            inserted.extend(summary.downcast_ref::<Inserted>());
+            deleted.extend(summary.downcast_ref::<Deleted>());
         }
         for (ledger, (inserted, deleted)) in self.ledgers.iter_mut().zip(did) {
             ledger.apply(&inserted, &deleted, is_flawless);
@@ -344,9 +348,9 @@ impl Insert {
         }
     }
 
-    /// Compares the rows that point queries found with the share of keys that exist; nothing for other steps.
+    /// Compares the rows that point queries found with the share of existing keys; `None` for other steps.
     ///
-    /// Keys that were deleted after the reader had last asked for the smallest one are missed: a tenth is allowed.
+    /// A tenth may be missing: keys that were deleted after the reader last asked for the smallest one.
     pub fn check_point_queries(&self, step: &InsertStep, queries: u64, rows: u64) -> Option<Check> {
         let is_point = |query| query == Query::Point && queries > 0;
         if !matches!(step.kind, InsertStepKind::Query { query, .. } if is_point(query)) {
@@ -406,7 +410,7 @@ mod tests {
             Box::new(Deleted {
                 rows,
                 key_min,
-                is_of_old: true,
+                covers_old_rows_only: true,
                 left: None,
             })
         };

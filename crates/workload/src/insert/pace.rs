@@ -1,26 +1,26 @@
-//! Keeps a client's inserts and deletes abreast in steps without a rate.
+//! Keeps a client's inserts and deletes in step if they have no rate.
 //!
-//! Without it the faster of the two connections would run away: a deleter could empty the table. Neither gets further
-//! ahead of the other than eight commits, which is the length of the queues of the classic client. Each side writes
+//! Otherwise the faster of the two connections would run away: a deleter could empty the table. Neither gets more than
+//! eight commits ahead of the other, which is the length of the queues of the original client. Each side writes
 //! its own progress once a commit; the other reads it once a commit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::shared::CacheLine;
+use super::shared::CachePadded;
 use crate::Next;
 
-const AHEAD_MOST: u64 = 8;
-/// One who had to wait goes on only when the other is this close: one wait serves several commits.
+const AHEAD_MAX: u64 = 8;
+/// A side that had to wait continues only when the other is this close: one wait serves several commits.
 const AHEAD_RESUME: u64 = 4;
 
 #[derive(Debug, Default)]
 struct Progress {
     /// Commits of both sides.
-    commits: [CacheLine<AtomicU64>; 2],
-    /// Which side waits: each has its own flag, since one may begin to wait while the other is still waking up.
-    waiting: [CacheLine<AtomicBool>; 2],
+    commits: [CachePadded<AtomicU64>; 2],
+    /// Which side waits. Each has its own flag, since one may start to wait while the other is still waking up.
+    waiting: [CachePadded<AtomicBool>; 2],
     lock: Mutex<()>,
     changed: Condvar,
 }
@@ -41,7 +41,7 @@ impl Progress {
 pub(super) struct Pace {
     shared: Arc<Progress>,
     side: usize,
-    /// It had to wait and has not been let go on yet.
+    /// It had to wait and must not continue yet.
     held: bool,
 }
 
@@ -56,8 +56,8 @@ impl Pace {
         })
     }
 
-    /// Says that this side has done `commits` so far; whether it may do the next one now.
-    pub(super) fn may_go_on(&mut self, commits: u64) -> bool {
+    /// Reports that this side has done `commits` so far; returns whether it may do the next one now.
+    pub(super) fn may_continue(&mut self, commits: u64) -> bool {
         let shared = &*self.shared;
         shared.commits[self.side].0.store(commits, SeqCst);
         let theirs = shared.commits[1 - self.side].0.load(SeqCst);
@@ -66,7 +66,7 @@ impl Pace {
         {
             shared.wake();
         }
-        self.held = self.is_ahead(if self.held { AHEAD_RESUME } else { AHEAD_MOST });
+        self.held = self.is_ahead(if self.held { AHEAD_RESUME } else { AHEAD_MAX });
         !self.held
     }
 
@@ -76,13 +76,13 @@ impl Pace {
         ours >= theirs.saturating_add(limit)
     }
 
-    /// This side has no more to do and holds nobody back.
+    /// Reports that this side is done and holds the other back no longer.
     pub(super) fn end(&self) {
         self.shared.commits[self.side].0.store(u64::MAX, SeqCst);
         self.shared.wake();
     }
 
-    /// Waits until the other side has caught up, or so long.
+    /// Waits until the other side has caught up, or for `at_most`.
     pub(super) fn wait(&self, at_most: Duration) {
         let shared = &*self.shared;
         let guard = shared.lock();
@@ -96,16 +96,16 @@ impl Pace {
     }
 }
 
-/// The commits that one connection has to do.
+/// The number of commits of one connection, in step with another if there is a pace.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct CommitQuota {
     /// `None`: until the step ends.
     commits: Option<u64>,
     begun: u64,
     pace: Option<Pace>,
 }
 
-impl Turns {
+impl CommitQuota {
     pub(super) fn new(commits: Option<u64>, pace: Option<Pace>) -> Self {
         Self {
             commits,
@@ -114,27 +114,27 @@ impl Turns {
         }
     }
 
-    /// Whether the next commit may begin.
+    /// Returns whether the next commit may begin.
     #[inline]
-    pub(super) fn look(&mut self) -> Next {
+    pub(super) fn poll(&mut self) -> Next {
         let done = self.commits == Some(self.begun);
         if let Some(pace) = &mut self.pace {
             if done {
                 pace.end();
-            } else if !pace.may_go_on(self.begun) {
+            } else if !pace.may_continue(self.begun) {
                 return Next::Later;
             }
         }
         if done { Next::Done } else { Next::Ready(0) }
     }
 
-    /// The next commit begins.
+    /// Counts the beginning of the next commit.
     #[inline]
     pub(super) fn begin(&mut self) {
         self.begun += 1;
     }
 
-    /// Returns when it is worth [looking](Self::look) again, or after so long.
+    /// Returns when it is worth [polling](Self::poll) again, or after `at_most`.
     pub(super) fn wait(&self, at_most: Duration) {
         if let Some(pace) = &self.pace {
             pace.wait(at_most);
@@ -155,11 +155,11 @@ mod tests {
                 let counts = &counts;
                 scope.spawn(move || {
                     for commits in 0..COMMITS {
-                        while !pace.may_go_on(commits) {
+                        while !pace.may_continue(commits) {
                             pace.wait(Duration::from_secs(10));
                         }
                         let other = counts[1 - side].load(SeqCst);
-                        assert!(commits <= other + AHEAD_MOST, "{commits} against {other}");
+                        assert!(commits <= other + AHEAD_MAX, "{commits} against {other}");
                         counts[side].fetch_add(1, SeqCst);
                     }
                     pace.end();
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn one_who_ended_holds_nobody_back() {
         let [mut left, right] = Pace::pair();
-        assert!(!left.may_go_on(100));
+        assert!(!left.may_continue(100));
         right.end();
-        assert!(left.may_go_on(100));
+        assert!(left.may_continue(100));
     }
 }

@@ -1,39 +1,39 @@
-//! What each connection of the Insert Benchmark does, whatever engine it is to.
+//! What each connection of the Insert Benchmark does, on any engine.
 
 use std::any::Any;
 use std::time::Duration;
 
 use engine::{Error, Interrupt};
 
-use super::choices::{Oldest, PointChoices, RangeChoices};
+use super::choices::{OldestRows, PointChoices, RangeChoices};
 use super::ledger::{Deleted, Inserted};
-use super::pace::Turns;
-use super::rows::Feed;
+use super::pace::CommitQuota;
+use super::rows::RowBatches;
 use super::schema::POINT_KEYS;
-use crate::{Executed, Kind, Next, Program};
+use crate::{Executed, Next, OpKind, Program};
 
 /// A statement or batch that inserts rows and commits.
-pub(super) const INSERT: Kind = Kind("insert");
-/// What ends a bulk load.
-pub(super) const BULK_LOAD_END: Kind = Kind("bulk_load_end");
-/// What creates an index, or several.
-pub(super) const CREATE_INDEX: Kind = Kind("create_index");
+pub(super) const INSERT: OpKind = OpKind("insert");
+/// The end of a bulk load.
+pub(super) const BULK_LOAD_END: OpKind = OpKind("bulk_load_end");
+/// The creation of one or more indexes.
+pub(super) const CREATE_INDEX: OpKind = OpKind("create_index");
 /// A statement or batch that deletes the oldest rows and commits.
-const DELETE: Kind = Kind("delete");
-/// The deleter asks for the smallest key.
-const GET_MIN: Kind = Kind("get_min");
+const DELETE: OpKind = OpKind("delete");
+/// The deleter's query for the smallest key.
+const GET_MIN: OpKind = OpKind("get_min");
 /// A range or point query.
-const QUERY: Kind = Kind("query");
-/// The point reader asks for the largest key.
-const GET_MAX: Kind = Kind("get_max");
+const QUERY: OpKind = OpKind("query");
+/// The point reader's query for the largest key.
+const GET_MAX: OpKind = OpKind("get_max");
 
-/// A connection to one table: the benchmark's operations on it. What was prepared last is what runs, and what runs again
-/// when it failed.
+/// A connection to one table: the benchmark's operations on it. The last prepared operation is executed, and retried
+/// if it fails.
 pub(super) trait Connection: Send + 'static {
-    /// Called first by the thread that calls the others.
+    /// Called first, by the thread that calls the others.
     fn begin(&mut self) {}
 
-    /// Returns what ends the operation that it waits for; `None` where that is never long.
+    /// Returns what interrupts its current operation; `None` if its operations are always short.
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error>;
 
     /// Returns the server's thread.
@@ -42,38 +42,38 @@ pub(super) trait Connection: Send + 'static {
     }
 
     /// Prepares the next commit of rows.
-    fn prepare_insert(&mut self, feed: &mut Feed);
+    fn prepare_insert(&mut self, batches: &mut RowBatches);
 
     /// Inserts them; returns how many.
     fn insert(&mut self) -> Result<u64, Error>;
 
-    /// Returns the largest key of the rows that it inserted, so many in all, and the key after the last one that was given
-    /// where no server gives them.
+    /// Returns the largest key of the `rows` rows that it inserted, and the key after the last assigned one
+    /// if the client assigns keys.
     fn last_keys(&mut self, rows: u64) -> Result<(Option<i64>, Option<i64>), Error>;
 
-    /// Operations that it does once all rows are inserted.
-    fn endings(&self) -> usize {
+    /// Returns the number of operations that it does after all rows are inserted.
+    fn final_ops(&self) -> usize {
         0
     }
 
-    /// Does one of them, by number.
+    /// Runs one of these operations, by number.
     fn end(&mut self, number: usize) -> Result<(), Error>;
 
     /// Prepares the delete of a commit of the oldest rows.
-    fn prepare_delete(&mut self, oldest: &Oldest);
+    fn prepare_delete(&mut self, oldest: &OldestRows);
 
     /// Deletes them; returns how many.
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error>;
+    fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error>;
 
-    /// Returns the fewest and the most rows that are right for the last delete.
+    /// Returns the minimum and the maximum number of rows that the last delete should delete.
     fn expected_deletes(&self) -> (u64, u64);
 
-    /// Returns the first key that a delete which failed has left.
-    fn first_left(&self, oldest: &Oldest) -> i64 {
+    /// Returns the first key that a failed delete did not delete.
+    fn first_undeleted_key(&self, oldest: &OldestRows) -> i64 {
         oldest.key_min
     }
 
-    /// Returns the smallest key, or what is known of it.
+    /// Returns the smallest key, or `known` if the table is empty.
     fn key_min(&mut self, known: i64) -> Result<i64, Error>;
 
     /// Prepares the range query of that number from a first key on.
@@ -92,18 +92,18 @@ pub(super) trait Connection: Send + 'static {
     fn key_max(&mut self) -> Result<Option<i64>, Error>;
 }
 
-/// Inserts rows of one table, a commit at a time; then ends a bulk load, or creates the indexes.
+/// Inserts rows of one table, one commit at a time; then ends a bulk load, or creates the indexes.
 pub(super) struct Inserter<C> {
     pub(super) connection: C,
-    pub(super) kinds: &'static [Kind],
-    pub(super) feed: Feed,
-    pub(super) turns: Turns,
-    /// Endings begun: none while rows are inserted.
-    pub(super) endings: usize,
+    pub(super) kinds: &'static [OpKind],
+    pub(super) batches: RowBatches,
+    pub(super) quota: CommitQuota,
+    /// Final operations begun: 0 while rows are inserted.
+    pub(super) final_ops: usize,
 }
 
 impl<C: Connection> Program for Inserter<C> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         self.kinds
     }
 
@@ -112,27 +112,27 @@ impl<C: Connection> Program for Inserter<C> {
     }
 
     fn prepare(&mut self) -> Next {
-        match self.turns.look() {
+        match self.quota.poll() {
             Next::Ready(_) => {}
-            Next::Done if self.endings < self.connection.endings() => {
-                self.endings += 1;
+            Next::Done if self.final_ops < self.connection.final_ops() => {
+                self.final_ops += 1;
                 return Next::Ready(1);
             }
             not_now => return not_now,
         }
-        self.connection.prepare_insert(&mut self.feed);
-        self.turns.begin();
+        self.connection.prepare_insert(&mut self.batches);
+        self.quota.begin();
         Next::Ready(0)
     }
 
     fn wait(&self, at_most: Duration) {
-        self.turns.wait(at_most);
+        self.quota.wait(at_most);
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
-        match self.endings.checked_sub(1) {
+        match self.final_ops.checked_sub(1) {
             None => {
-                let expected = self.feed.rows_per_commit.into();
+                let expected = self.batches.rows_per_commit.into();
                 let rows = self.connection.insert()?;
                 Ok(Executed::new(rows, (expected, expected)))
             }
@@ -151,30 +151,30 @@ impl<C: Connection> Program for Inserter<C> {
         self.connection.server_thread()
     }
 
-    fn account(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
         let (last_key, next_key) = self.connection.last_keys(rows)?;
         Ok(Box::new(Inserted {
             rows,
             last_key,
-            end_row: self.feed.end_row,
+            end_row: self.batches.end_row,
             next_key,
         }))
     }
 }
 
-/// Deletes the oldest rows of one table, as many a commit as its client's inserter inserts.
+/// Deletes the oldest rows of one table, as many per commit as its client's inserter inserts.
 pub(super) struct Deleter<C> {
     pub(super) connection: C,
-    pub(super) turns: Turns,
-    pub(super) oldest: Oldest,
+    pub(super) quota: CommitQuota,
+    pub(super) oldest: OldestRows,
     /// See [`Deleted::is_of_old`].
-    pub(super) is_of_old: bool,
-    /// The last delete failed: its rows are there.
+    pub(super) covers_old_rows_only: bool,
+    /// The last delete failed: its rows still exist.
     pub(super) has_failed: bool,
 }
 
 impl<C: Connection> Program for Deleter<C> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         &[DELETE, GET_MIN]
     }
 
@@ -183,25 +183,25 @@ impl<C: Connection> Program for Deleter<C> {
     }
 
     fn prepare(&mut self) -> Next {
-        match self.turns.look() {
+        match self.quota.poll() {
             Next::Ready(_) => {}
             not_now => return not_now,
         }
         self.oldest.begin();
-        if self.oldest.is_asking {
+        if self.oldest.is_key_query {
             return Next::Ready(1);
         }
-        self.turns.begin();
+        self.quota.begin();
         self.connection.prepare_delete(&self.oldest);
         Next::Ready(0)
     }
 
     fn wait(&self, at_most: Duration) {
-        self.turns.wait(at_most);
+        self.quota.wait(at_most);
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
-        if self.oldest.is_asking {
+        if self.oldest.is_key_query {
             let key_min = self.connection.key_min(self.oldest.key_min)?;
             self.oldest.learn(key_min);
             return Ok(Executed::without_rows());
@@ -219,12 +219,12 @@ impl<C: Connection> Program for Deleter<C> {
         self.connection.server_thread()
     }
 
-    fn account(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
-        let left = || self.connection.first_left(&self.oldest);
+    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+        let left = || self.connection.first_undeleted_key(&self.oldest);
         Ok(Box::new(Deleted {
             rows,
             key_min: self.oldest.key_min,
-            is_of_old: self.is_of_old,
+            covers_old_rows_only: self.covers_old_rows_only,
             left: self.has_failed.then(left),
         }))
     }
@@ -237,7 +237,7 @@ pub(super) struct RangeReader<C> {
 }
 
 impl<C: Connection> Program for RangeReader<C> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         &[QUERY]
     }
 
@@ -272,7 +272,7 @@ pub(super) struct PointReader<C> {
 }
 
 impl<C: Connection> Program for PointReader<C> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         &[QUERY, GET_MAX]
     }
 
@@ -282,7 +282,7 @@ impl<C: Connection> Program for PointReader<C> {
 
     fn prepare(&mut self) -> Next {
         self.choices.begin();
-        if self.choices.is_asking {
+        if self.choices.is_key_query {
             return Next::Ready(1);
         }
         self.connection.prepare_points(self.choices.keys());
@@ -290,12 +290,12 @@ impl<C: Connection> Program for PointReader<C> {
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
-        if self.choices.is_asking {
+        if self.choices.is_key_query {
             self.choices.learn(self.connection.key_max()?);
             return Ok(Executed::without_rows());
         }
         let rows = self.connection.read_points()?;
-        // A key may have been deleted since, or never have been: the share of keys found is checked as a whole.
+        // A key may have been deleted or never existed: the share of keys found is checked over the whole step.
         Ok(Executed::new(rows, (0, POINT_KEYS.into())))
     }
 

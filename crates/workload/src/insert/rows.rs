@@ -1,5 +1,5 @@
-//! The rows: a function of seed, table and row number, so that they are the same whatever the number of clients and
-//! whoever inserts them.
+//! The rows: a function of seed, table and row number, so that they do not depend on the number of clients or on
+//! who inserts them.
 
 use std::ops::Range;
 
@@ -23,13 +23,13 @@ pub(super) const ROW_PARAMS: [ParamType; 6] = [
 const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
 const ROW_STEP_US: i64 = 1000;
 
-/// Random text to cut from: its length and that of the longest slice decide how often one comes again.
+/// Length of the random text that `data` is cut from: it decides how often a slice repeats.
 const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
 
-/// What the values of a row take in bytes, on average: the key and the date 8 each, four integers 4 each, and each
-/// character of `data` one. `lengths` are the shortest and the longest `data`; all between are as likely.
+/// Returns the mean size of a row's values in bytes: 8 each for the key and the date, 4 for each of four integers, and 1 for
+/// each character of `data`. `lengths` are the shortest and the longest `data`, uniformly distributed.
 pub(super) fn bytes_mean(lengths: (u32, u32)) -> f64 {
     const FIXED: f64 = 8.0 + 8.0 + 4.0 * 4.0;
     FIXED + (f64::from(lengths.0) + f64::from(lengths.1)) / 2.0
@@ -47,7 +47,7 @@ pub(super) struct RowSource {
 }
 
 impl RowSource {
-    /// The rows of table number `table`; the column `data` has from `length_min` to `length_max` characters, of which
+    /// Returns the rows of table number `table`. The column `data` has from `length_min` to `length_max` characters;
     /// the first half is random and the rest constant, so that it compresses to about half.
     pub(super) fn new(seed: u64, table: u32, length_min: u32, length_max: u32) -> Self {
         let mut random = Random::stream(seed, &[u64::from(table), 1]);
@@ -65,7 +65,7 @@ impl RowSource {
         }
     }
 
-    /// Row `index`: its columns, and its text.
+    /// Returns the columns and the text of row `index`.
     #[inline]
     pub(super) fn row(&mut self, index: u64) -> (Columns, &str) {
         let mut random = self.values.at(index);
@@ -87,7 +87,7 @@ impl RowSource {
         (columns, &self.data)
     }
 
-    /// Gives row `index` to a started insert.
+    /// Adds the parameters of row `index` to a started insert.
     #[inline]
     pub(super) fn push<S: Session>(&mut self, index: u64, session: &mut S) {
         let (columns, data) = self.row(index);
@@ -100,7 +100,7 @@ impl RowSource {
     }
 }
 
-/// The columns of a row but its key and its text.
+/// The columns of a row except its key and its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) date_us: i64,
@@ -111,7 +111,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The number of the row that has this date; `None` where none has.
+    /// Returns the number of the row with this date; `None` if there is none.
     pub(super) fn row_number(&self) -> Option<u64> {
         let since = self.date_us.checked_sub(FIRST_DATE_US)?;
         (since % ROW_STEP_US == 0)
@@ -121,20 +121,20 @@ impl Columns {
     }
 }
 
-/// The rows that one connection inserts, a commit at a time.
-pub(super) struct Feed {
+/// The rows that one connection inserts, one commit at a time.
+pub(super) struct RowBatches {
     pub(super) source: RowSource,
     pub(super) rows_per_commit: u32,
     /// The first row of the next commit.
     next_row: u64,
-    /// From one commit's first row to the next one's: other clients insert those between into the same table.
+    /// Rows from one commit to the next: other clients insert those in between into the same table.
     stride: u64,
-    /// After the last row that was given; `None` before the first.
+    /// The row after the last batch; `None` before the first.
     pub(super) end_row: Option<u64>,
 }
 
-impl Feed {
-    /// The commits in turn of `of` connections to one table, of which this is number `position`.
+impl RowBatches {
+    /// Returns the batches of connection number `position` of `of` that take turns in one table.
     pub(super) fn new(
         source: RowSource,
         rows_per_commit: u32,
@@ -151,9 +151,9 @@ impl Feed {
         }
     }
 
-    /// The numbers of the next commit's rows.
+    /// Returns the row numbers of the next commit.
     #[inline]
-    pub(super) fn next_commit(&mut self) -> Range<u64> {
+    pub(super) fn next_batch(&mut self) -> Range<u64> {
         let rows = self.next_row..self.next_row + u64::from(self.rows_per_commit);
         self.end_row = Some(rows.end);
         self.next_row += self.stride;

@@ -1,9 +1,9 @@
-//! The tables of the Insert Benchmark: versioned data, since their indexes were changed in December 2023.
+//! The tables of the Insert Benchmark, in two versions: their indexes changed in December 2023.
 
 use engine::{Column, ColumnType, Comparison, Index, Partitions, Table};
 use plan::{INDEX_NAMES, IndexSet};
 
-/// Distinct values of the columns that are drawn: each is uniform from 0 to one below.
+/// Distinct cash registers. Columns are drawn uniformly from 0 to one below such a number.
 pub(super) const CASH_REGISTERS: u32 = 1000;
 /// Distinct customers.
 pub(super) const CUSTOMERS: u32 = 100_000;
@@ -14,7 +14,7 @@ pub(super) const PRICES: u32 = 500;
 
 /// One of the three range queries: it scans an index from a random first key.
 pub(super) struct RangeQuery {
-    /// The first key is drawn from 0 to one below.
+    /// The first key is drawn from 0 to one below this.
     pub(super) domain: u32,
     pub(super) comparison: Comparison,
 }
@@ -23,7 +23,7 @@ pub(super) struct RangeQuery {
 pub(super) const RANGE_LIMIT: u32 = 10;
 /// Keys that a point query asks for.
 pub(super) const POINT_KEYS: u32 = 10;
-/// Columns that a point query reads beside the key.
+/// Columns that a point query reads besides the key.
 pub(super) const POINT_COLUMNS: [&str; 2] = ["productid", "data"];
 
 /// A column that an index may hold.
@@ -48,7 +48,7 @@ impl IndexColumn {
     }
 }
 
-/// Returns the columns of the three indexes that there may be; the first of each is what its range query compares.
+/// Returns the columns of the three possible indexes; range queries compare the first column of each.
 pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
     use IndexColumn::{CashRegister, Customer, Date, Price, Product};
     let pdc = &[Price, Date, Customer];
@@ -75,7 +75,7 @@ fn indexes_of(set: IndexSet, count: usize) -> Vec<Index> {
         .collect()
 }
 
-/// Returns the range query of each, in the order of the indexes that they scan.
+/// Returns the range queries in the order of the indexes that they scan.
 pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
     let market_domain = match set {
         IndexSet::Current => PRODUCTS,
@@ -89,7 +89,7 @@ pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
     ]
 }
 
-/// Table number `number`, from 0: `pi1` is the first. It has the first `count` of the indexes.
+/// Returns table number `number`, from 0: `pi1` is the first. It has the first `count` indexes.
 pub(super) fn table(
     number: u32,
     (indexes, count): (IndexSet, usize),

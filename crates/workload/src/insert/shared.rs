@@ -5,26 +5,26 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// A value on a cache line of its own.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-pub(super) struct CacheLine<T>(pub(super) T);
+pub(super) struct CachePadded<T>(pub(super) T);
 
-/// The keys of one table, as far as its connections tell each other.
+/// What the connections to one table tell each other about its keys.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// The smallest key, as the deleters together know it: written once per delete, read once in 100 point queries. Where
-    /// several delete it may be a few commits above the smallest key.
-    key_min: CacheLine<AtomicI64>,
-    /// The next key to give to a row, where the client does that and no server.
-    next_key: CacheLine<AtomicI64>,
-    /// The smallest key that no deleter has claimed, where several share the keys out.
-    unclaimed: CacheLine<AtomicI64>,
+pub(super) struct SharedKeys {
+    /// The smallest key, as far as the deleters know: written once per delete, read once in 100 point queries. With
+    /// several deleters it may be a few commits above the smallest key.
+    key_min: CachePadded<AtomicI64>,
+    /// The next key to assign, if the client assigns keys and not the server.
+    next_key: CachePadded<AtomicI64>,
+    /// The smallest key that no deleter has claimed, if there are several deleters.
+    unclaimed: CachePadded<AtomicI64>,
 }
 
-impl Shared {
+impl SharedKeys {
     pub(super) fn new(next_key: i64, unclaimed: i64) -> Self {
         Self {
-            key_min: CacheLine::default(),
-            next_key: CacheLine(next_key.into()),
-            unclaimed: CacheLine(unclaimed.into()),
+            key_min: CachePadded::default(),
+            next_key: CachePadded(next_key.into()),
+            unclaimed: CachePadded(unclaimed.into()),
         }
     }
 
@@ -33,30 +33,30 @@ impl Shared {
         self.key_min.0.load(Relaxed)
     }
 
-    /// No key is smaller than this.
+    /// Raises the smallest key to at least `key_min`.
     #[inline]
     pub(super) fn raise_key_min(&self, key_min: i64) {
         self.key_min.0.fetch_max(key_min, Relaxed);
     }
 
-    /// So many of the oldest rows were deleted.
+    /// Notes that the `rows` oldest rows were deleted.
     #[inline]
     pub(super) fn deleted(&self, rows: u64) {
         self.key_min.0.fetch_add(rows as i64, Relaxed);
     }
 
-    /// Returns the first of so many new keys.
+    /// Reserves `count` new keys; returns the first.
     #[inline]
     pub(super) fn take_keys(&self, count: u32) -> i64 {
         self.next_key.0.fetch_add(count.into(), Relaxed)
     }
 
-    /// Returns the key after the last one that was taken.
+    /// Returns the key after the last reserved one.
     pub(super) fn next_key(&self) -> i64 {
         self.next_key.0.load(Relaxed)
     }
 
-    /// Returns the first of so many keys that are the caller's to delete.
+    /// Claims `count` keys to delete; returns the first.
     #[inline]
     pub(super) fn claim_keys(&self, count: u64) -> i64 {
         self.unclaimed.0.fetch_add(count as i64, Relaxed)

@@ -1,21 +1,21 @@
-//! The Insert Benchmark on an engine that speaks SQL: prepared statements.
+//! The Insert Benchmark on SQL engines, with prepared statements.
 
 use engine::{
     BulkLoad, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine, Statement, Table,
 };
 use plan::Checks;
 
-use super::choices::Oldest;
+use super::choices::OldestRows;
 use super::programs::Connection;
-use super::rows::{Feed, ROW_PARAMS};
+use super::rows::{ROW_PARAMS, RowBatches};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
-use super::{Database, Insert, Open, Part, Purpose};
-use crate::{Check, Executed, Kind, Next, Program, Task};
+use super::{ClientStep, Connector, Database, Insert, Purpose};
+use crate::{Check, Executed, Next, OpKind, Program, Task};
 
 /// The end of one long transaction and the beginning of the next.
-const LONG_TRANSACTION: Kind = Kind("long_transaction");
+const LONG_TRANSACTION: OpKind = OpKind("long_transaction");
 
-/// An engine that speaks SQL, for the benchmark.
+/// A SQL engine for the benchmark.
 pub struct Sql<'a, E>(pub &'a E);
 
 impl<E: SqlEngine> Database for Sql<'_, E> {
@@ -38,27 +38,28 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
 
     fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {
         let is_asked = step.kind.is_load() && insert.plan.bulk_load;
-        let why = "`bulk-load`: this engine has no such way, or clients share a table";
+        let why =
+            "`bulk-load` is ignored: this engine does not support it, or clients share a table";
         (is_asked && bulk_load(insert, self.0.dialect()).is_none()).then(|| why.to_owned())
     }
 }
 
-/// Returns how `l.i0` loads faster than by inserts alone, if it is to and can: not into a table that clients share.
+/// Returns the bulk load of `l.i0` if the plan asks for one, the engine has one, and clients do not share a table.
 fn bulk_load(insert: &Insert, dialect: &dyn Dialect) -> Option<BulkLoad> {
     let may = insert.plan.bulk_load && !insert.is_shared();
     dialect.bulk_load().filter(|_| may)
 }
 
-impl<E: SqlEngine> Open for Sql<'_, E> {
+impl<E: SqlEngine> Connector for Sql<'_, E> {
     type Connection = SqlConnection<E::Session>;
 
-    fn open(&self, part: &Part<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
+    fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
         let insert = part.insert;
         let table = &insert.tables[part.table];
         let rows = part.step.rows_per_commit;
         let dialect = self.0.dialect();
         let mut session = self.0.connect()?;
-        let (statements, params, edge) = match purpose {
+        let (statements, params, boundary_key) = match purpose {
             Purpose::Insert | Purpose::Index { .. } => {
                 let params = ROW_PARAMS.repeat(rows as usize);
                 (vec![dialect.insert(table, rows)], params, None)
@@ -90,37 +91,43 @@ impl<E: SqlEngine> Open for Sql<'_, E> {
             .iter()
             .map(|sql| session.prepare(sql, &params))
             .collect::<Result<_, _>>()?;
-        let edge = edge.map(|sql| session.prepare(&sql, &[])).transpose()?;
-        let mut endings = Vec::new();
+        let boundary_key = boundary_key
+            .map(|sql| session.prepare(&sql, &[]))
+            .transpose()?;
+        let mut final_ops = Vec::new();
         if let Some(bulk) = bulk_load(insert, dialect)
             && part.step.kind.is_load()
         {
             for sql in bulk.begin {
                 session.query(sql)?;
             }
-            endings.extend(bulk.end.iter().map(|&sql| sql.to_owned()));
+            final_ops.extend(bulk.end.iter().map(|&sql| sql.to_owned()));
         }
         if let Purpose::Index { creates: true } = purpose {
-            endings = dialect.create_indexes(table, insert.plan.index_statements);
+            final_ops = dialect.create_indexes(table, insert.plan.index_statements);
         }
         Ok(SqlConnection {
             session,
             table: table.clone(),
             statements,
-            edge,
-            endings,
+            boundary_key,
+            final_ops,
             rows_per_commit: rows,
         })
     }
 
-    fn key_min(&self, part: &Part<'_>, on: &mut Self::Connection) -> Result<Option<i64>, Error> {
+    fn key_min(
+        &self,
+        part: &ClientStep<'_>,
+        on: &mut Self::Connection,
+    ) -> Result<Option<i64>, Error> {
         let table = &part.insert.tables[part.table];
         on.session.query_i64(&self.0.dialect().min_key(table))
     }
 
-    fn holder(&self, part: &Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
+    fn long_transaction(&self, part: &ClientStep<'_>) -> Result<Option<Box<dyn Program>>, Error> {
         let dialect = self.0.dialect();
-        Ok(Some(Box::new(Holder {
+        Ok(Some(Box::new(LongTransaction {
             session: self.0.connect()?,
             begin: dialect.begin(),
             commit: dialect.commit(),
@@ -134,24 +141,24 @@ impl<E: SqlEngine> Open for Sql<'_, E> {
     }
 }
 
-/// A session with the statements of its part prepared.
+/// A session with the prepared statements of its part of the step.
 pub(super) struct SqlConnection<S> {
     session: S,
     table: Table,
     /// The insert, the delete, the point query or the three range queries.
     statements: Vec<Statement>,
     /// Asks for the smallest or the largest key.
-    edge: Option<Statement>,
-    endings: Vec<String>,
+    boundary_key: Option<Statement>,
+    final_ops: Vec<String>,
     rows_per_commit: u32,
 }
 
 impl<S: Session> SqlConnection<S> {
-    fn ask(&mut self) -> Result<Option<i64>, Error> {
-        let Some(edge) = self.edge else {
+    fn query_boundary_key(&mut self) -> Result<Option<i64>, Error> {
+        let Some(boundary_key) = self.boundary_key else {
             return Ok(None);
         };
-        self.session.start(edge);
+        self.session.start(boundary_key);
         Ok(self.session.execute()?.value)
     }
 }
@@ -165,10 +172,10 @@ impl<S: Session> Connection for SqlConnection<S> {
         self.session.server_thread()
     }
 
-    fn prepare_insert(&mut self, feed: &mut Feed) {
+    fn prepare_insert(&mut self, batches: &mut RowBatches) {
         self.session.start(self.statements[0]);
-        for row in feed.next_commit() {
-            feed.source.push(row, &mut self.session);
+        for row in batches.next_batch() {
+            batches.source.push(row, &mut self.session);
         }
     }
 
@@ -184,20 +191,20 @@ impl<S: Session> Connection for SqlConnection<S> {
         Ok((last_key, None))
     }
 
-    fn endings(&self) -> usize {
-        self.endings.len()
+    fn final_ops(&self) -> usize {
+        self.final_ops.len()
     }
 
     fn end(&mut self, number: usize) -> Result<(), Error> {
-        self.session.query(&self.endings[number]).map(|_| ())
+        self.session.query(&self.final_ops[number]).map(|_| ())
     }
 
-    fn prepare_delete(&mut self, oldest: &Oldest) {
+    fn prepare_delete(&mut self, oldest: &OldestRows) {
         self.session.start(self.statements[0]);
         self.session.int8(oldest.key_min);
     }
 
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error> {
+    fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error> {
         let rows = self.session.execute()?.rows;
         oldest.deleted(rows);
         Ok(rows)
@@ -208,7 +215,7 @@ impl<S: Session> Connection for SqlConnection<S> {
     }
 
     fn key_min(&mut self, known: i64) -> Result<i64, Error> {
-        Ok(self.ask()?.unwrap_or(known))
+        Ok(self.query_boundary_key()?.unwrap_or(known))
     }
 
     fn prepare_range(&mut self, query: usize, first: i32) {
@@ -232,12 +239,12 @@ impl<S: Session> Connection for SqlConnection<S> {
     }
 
     fn key_max(&mut self) -> Result<Option<i64>, Error> {
-        self.ask()
+        self.query_boundary_key()
     }
 }
 
-/// Holds a transaction that has read one row, and begins a new one when the schedule says so.
-struct Holder<S> {
+/// Holds open a transaction that has read one row, and replaces it when the schedule says so.
+struct LongTransaction<S> {
     session: S,
     begin: &'static str,
     commit: &'static str,
@@ -245,8 +252,8 @@ struct Holder<S> {
     is_open: bool,
 }
 
-impl<S: Session> Program for Holder<S> {
-    fn kinds(&self) -> &'static [Kind] {
+impl<S: Session> Program for LongTransaction<S> {
+    fn kinds(&self) -> &'static [OpKind] {
         &[LONG_TRANSACTION]
     }
 

@@ -1,4 +1,4 @@
-//! Keys and values: functions of the seed, so that whatever is read can be compared with what was written.
+//! Keys and values: functions of the seed, so that everything that is read can be compared with what was written.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::Random;
 pub(super) const NUMBER_BYTES: usize = 8;
 /// As `db_bench` pads.
 const PADDING: u8 = b'0';
-/// What the part of a value that compresses to nothing consists of.
+/// The byte that fills the compressible part of a value.
 const FILLER: u8 = b'a';
-/// A value begins with its version and as many bytes that depend on it.
-pub(super) const VALUE_LEAST: usize = 2 * WORD;
+/// The smallest value: its version, and as many bytes that depend on it.
+pub(super) const VALUE_BYTES_MIN: usize = 2 * WORD;
 const WORD: usize = 8;
 
 /// Purposes of random streams, the last part of their paths.
@@ -19,21 +19,21 @@ const VALUES: u64 = 0;
 const WRITES: u64 = 1;
 const POOL: u64 = 4;
 
-/// A value's random bytes are pieces of one pool, each mixed with a number of its own: a few nanoseconds each, where to
-/// draw every word would take longer than all else outside of the engine. The pool stays in the processor's nearest
-/// cache. Two pieces have nothing in common that a compressor could find.
+/// Size of a piece of random bytes. A value's random bytes are pieces of one pool, each XORed with its own number. That
+/// takes a few nanoseconds; drawing every word would take longer than all else outside of the engine. The pool stays in
+/// the L1 cache. Two pieces have nothing in common that a compressor could find.
 const PIECE: usize = 128 * WORD;
-/// Places in the pool at which a piece may begin: as many as these bits tell apart.
+/// Bits of the position in the pool at which a piece begins.
 const PLACE_BITS: u32 = 10;
 
-/// Which write a value is of.
+/// Identifies the write that a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     /// The step's position in the plan.
     pub(super) step: u32,
-    /// Which of its writers.
+    /// The writer's number in the step.
     pub(super) writer: u32,
-    /// Which of that one's writes; a load's is the key's number.
+    /// The number of the write, for a load that of the key.
     pub(super) sequence: u64,
 }
 
@@ -58,70 +58,73 @@ impl Version {
     }
 }
 
-/// What is wrong with something that was read.
+/// What is wrong with a key or value that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not there.
+    /// It is missing.
     Missing,
-    /// It has another length.
+    /// It has the wrong length.
     Length(u64),
-    /// It is not what belongs to the version that it names.
+    /// Its bytes do not match its version.
     Damaged,
     /// Nobody wrote that version of it.
     NeverWritten(Version),
-    /// Something newer was written before.
+    /// A newer version had been written before.
     Lost(Version),
-    /// A scan gave another key.
+    /// A scan returned another key.
     OutOfPlace,
 }
 
-/// Something wrong that was read.
+/// A key, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mistake {
+pub(super) struct KeyFault {
     /// The key's number.
     pub(super) number: u64,
     /// What is wrong.
     pub(super) fault: Fault,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for KeyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number;
         match self.fault {
-            Fault::Missing => write!(f, "key {number} is not there"),
+            Fault::Missing => write!(f, "key {number} is missing"),
             Fault::Length(bytes) => write!(f, "the value of key {number} has {bytes} bytes"),
-            Fault::Damaged => write!(f, "the value of key {number} is damaged, or another key's"),
+            Fault::Damaged => write!(
+                f,
+                "the value of key {number} is damaged or belongs to another key"
+            ),
             Fault::NeverWritten(version) => write!(
                 f,
-                "key {number} has a value that nobody wrote: number {} of writer {} of step {}",
+                "key {number} has a value that was never written: write {} of writer {} in step {}",
                 version.sequence, version.writer, version.step
             ),
             Fault::Lost(version) => write!(
                 f,
-                "key {number} has an old value: number {} of writer {} of step {}",
+                "key {number} has an outdated value: write {} of writer {} in step {}",
                 version.sequence, version.writer, version.step
             ),
-            Fault::OutOfPlace => write!(f, "a scan has another key in place of {number}"),
+            Fault::OutOfPlace => write!(f, "a scan returned another key instead of {number}"),
         }
     }
 }
 
-/// Makes keys and values, and knows them again.
+/// Makes and verifies keys and values.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
     seed: u64,
     pub(super) keys: u64,
     pub(super) key_size: usize,
     pub(super) value_size: usize,
-    /// The bytes at a value's head that don't compress.
+    /// The bytes at the start of a value that don't compress.
     random_bytes: usize,
     values: Random,
-    /// Words of which random bytes are made.
+    /// Random words that values are made of.
     pool: Box<[u64]>,
 }
 
 impl Data {
-    /// `compression_ratio` is the share of a value that remains when it is compressed well.
+    /// Returns the data of `keys` keys. `compression_ratio` is the share of a value that remains after good compression.
     pub(super) fn new(
         seed: u64,
         keys: u64,
@@ -129,7 +132,7 @@ impl Data {
         value_size: usize,
         compression_ratio: f64,
     ) -> Self {
-        let (key_size, value_size) = (key_size.max(NUMBER_BYTES), value_size.max(VALUE_LEAST));
+        let (key_size, value_size) = (key_size.max(NUMBER_BYTES), value_size.max(VALUE_BYTES_MIN));
         let random_bytes = (value_size as f64 * compression_ratio).round() as usize;
         let mut words = Random::stream(seed, &[POOL]);
         let pool = (0..(1 << PLACE_BITS) + PIECE / WORD).map(|_| words.next_u64());
@@ -139,34 +142,34 @@ impl Data {
             keys,
             key_size,
             value_size,
-            random_bytes: random_bytes.clamp(VALUE_LEAST, value_size),
+            random_bytes: random_bytes.clamp(VALUE_BYTES_MIN, value_size),
             values: Random::stream(seed, &[VALUES]),
         }
     }
 
-    /// Room for a key.
+    /// Returns a buffer for a key.
     pub(super) fn key_buffer(&self) -> Vec<u8> {
         vec![PADDING; self.key_size]
     }
 
-    /// Room for a value.
+    /// Returns a buffer for a value.
     pub(super) fn value_buffer(&self) -> Vec<u8> {
         vec![FILLER; self.value_size]
     }
 
-    /// Makes the key of that number, in a buffer for one: big-endian, so that keys are in the order of their numbers.
+    /// Writes the key of a number into a buffer: big-endian, so that keys sort by their numbers.
     #[inline]
     pub(super) fn set_key(&self, number: u64, buffer: &mut [u8]) {
         buffer[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
     }
 
-    /// Whether this is the key of that number.
+    /// Returns whether `key` is the key of that number.
     #[inline]
     pub(super) fn is_key(&self, number: u64, key: &[u8]) -> bool {
         key.len() == self.key_size && key[..NUMBER_BYTES] == number.to_be_bytes()
     }
 
-    /// Makes a value, in a buffer for one.
+    /// Writes a value into a buffer.
     #[inline]
     pub(super) fn set_value(&self, number: u64, version: Version, buffer: &mut [u8]) {
         let (mask, mut body) = self.streams(number, version.pack());
@@ -185,7 +188,7 @@ impl Data {
         }
     }
 
-    /// The words of the next piece of a value, and what each is mixed with.
+    /// Returns the mask of the next piece of a value, and the words that it is XORed with.
     #[inline]
     fn piece(&self, body: &mut Random) -> (u64, &[u64; PIECE / WORD]) {
         let mask = body.next_u64();
@@ -197,7 +200,7 @@ impl Data {
         )
     }
 
-    /// Which version of a key's value this is, if it is one.
+    /// Returns which version of the key's value this is.
     pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<Version, Fault> {
         if value.len() != self.value_size {
             return Err(Fault::Length(value.len() as u64));
@@ -224,7 +227,7 @@ impl Data {
         }
     }
 
-    /// What hides a key's versions, so that they don't compress either; the stream that it is the first of.
+    /// Returns the mask that makes a key's versions incompressible, and the random stream after it.
     #[inline]
     fn mask(&self, number: u64) -> (Random, u64) {
         let mut random = self.values.at(number);
@@ -238,33 +241,33 @@ impl Data {
         (mask, random.at(version))
     }
 
-    /// The keys that a writer overwrites, in its order.
-    pub(super) fn choices(&self, step: u32, writer: u32) -> Choices {
+    /// Returns the keys that a writer overwrites, in its order.
+    pub(super) fn choices(&self, step: u32, writer: u32) -> KeyChoices {
         let path = [u64::from(step), u64::from(writer), WRITES];
-        Choices {
+        KeyChoices {
             random: Random::stream(self.seed, &path),
             keys: self.keys,
         }
     }
 }
 
-/// The keys that a writer overwrites: any of them is had without those before it, so that a reader can tell whether
+/// The keys that a writer overwrites. Each can be computed without those before it, so that a reader can tell whether
 /// a value is one that was written.
 #[derive(Clone, Debug)]
-pub(super) struct Choices {
+pub(super) struct KeyChoices {
     random: Random,
     keys: u64,
 }
 
-impl Choices {
-    /// The number of the key of that write.
+impl KeyChoices {
+    /// Returns the number of the key of that write.
     #[inline]
     pub(super) fn get(&self, sequence: u64) -> u64 {
         self.random.at(sequence).below(self.keys)
     }
 }
 
-/// The number that a key begins with.
+/// Returns the number that a key begins with.
 #[inline]
 pub(super) fn number_of(key: &[u8]) -> Option<u64> {
     let number = key.first_chunk::<NUMBER_BYTES>()?;

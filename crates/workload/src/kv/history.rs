@@ -1,21 +1,21 @@
-//! What was written in earlier steps: which values a reader may legally see.
+//! The writes of earlier steps: which values a reader may see.
 
 use super::data::{Data, Fault, Version};
 use crate::Random;
 
 /// The writes of one writer in one step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Writes begun: whatever is seen is one of them.
+pub(super) struct WriterHistory {
+    /// Writes begun.
     pub(super) begun: u64,
-    /// Writes that are in the database for sure: the first so many.
-    pub(super) sure: u64,
+    /// How many of the first writes are certainly in the database.
+    pub(super) confirmed: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Past {
+struct StepWrites {
     step: u32,
-    writers: Vec<Written>,
+    writers: Vec<WriterHistory>,
 }
 
 /// All writes before the current step.
@@ -23,19 +23,19 @@ struct Past {
 pub(super) struct History {
     load_step: Option<u32>,
     /// In the order of the steps.
-    steps: Vec<Past>,
+    steps: Vec<StepWrites>,
 }
 
 impl History {
-    pub(super) fn loaded(&mut self, step: u32) {
+    pub(super) fn record_load(&mut self, step: u32) {
         self.load_step = Some(step);
     }
 
-    pub(super) fn wrote(&mut self, step: u32, writers: Vec<Written>) {
-        self.steps.push(Past { step, writers });
+    pub(super) fn record_writes(&mut self, step: u32, writers: Vec<WriterHistory>) {
+        self.steps.push(StepWrites { step, writers });
     }
 
-    /// Whether that version of a key was written; `writing` is the current step if it has a writer, whose writes are
+    /// Checks that a version of a key was written. `writing` is the current step if it has a writer, whose writes are
     /// not counted yet.
     pub(super) fn check(
         &self,
@@ -55,8 +55,9 @@ impl History {
         } else if writing == Some(step) {
             writer == 0 && is_chosen()
         } else {
-            let past = self.steps.iter().find(|past| past.step == step);
-            past.and_then(|past| past.writers.get(writer as usize))
+            let writes = self.steps.iter().find(|writes| writes.step == step);
+            writes
+                .and_then(|writes| writes.writers.get(writer as usize))
                 .is_some_and(|written| sequence < written.begun)
                 && is_chosen()
         };
@@ -67,38 +68,42 @@ impl History {
         }
     }
 
-    /// Some write that is in the database for sure, or under something newer; `None` where nothing was overwritten.
-    pub(super) fn any(&self, random: &mut Random) -> Option<Version> {
-        let all = self.steps.iter().flat_map(|past| {
-            let writers = past.writers.iter().enumerate();
-            writers.map(|(writer, written)| (past.step, writer, written.sure))
+    /// Returns a random write that is certainly in the database, or was overwritten; `None` if there was none.
+    pub(super) fn random_write(&self, random: &mut Random) -> Option<Version> {
+        let all = self.steps.iter().flat_map(|writes| {
+            let writers = writes.writers.iter().enumerate();
+            writers.map(|(writer, written)| (writes.step, writer, written.confirmed))
         });
-        let total: u64 = all.clone().map(|(_, _, sure)| sure).sum();
+        let total: u64 = all.clone().map(|(_, _, confirmed)| confirmed).sum();
         if total == 0 {
             return None;
         }
         let mut sequence = random.below(total);
-        for (step, writer, sure) in all {
-            if sequence < sure {
+        for (step, writer, confirmed) in all {
+            if sequence < confirmed {
                 return Some(Version {
                     step,
                     writer: writer as u32,
                     sequence,
                 });
             }
-            sequence -= sure;
+            sequence -= confirmed;
         }
         None
     }
 
-    /// Whether `found` may be seen where `written` was written before. Writers of one step are not in order.
-    pub(super) fn is_newer_or_same(&self, found: Version, written: Version) -> bool {
-        let at = |version: Version| self.steps.iter().position(|past| past.step == version.step);
+    /// Returns whether `found` may be seen after `written` was written. Writers of one step are not ordered.
+    pub(super) fn is_same_or_newer(&self, found: Version, written: Version) -> bool {
+        let at = |version: Version| {
+            self.steps
+                .iter()
+                .position(|writes| writes.step == version.step)
+        };
         match (at(found), at(written)) {
             (Some(found_at), Some(written_at)) if found_at == written_at => {
                 found.writer != written.writer || found.sequence >= written.sequence
             }
-            // The load is not among them, and older than all.
+            // The load is not among the steps, and older than all of them.
             (found_at, written_at) => found_at > written_at,
         }
     }

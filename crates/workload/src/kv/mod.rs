@@ -1,7 +1,7 @@
 //! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and overwritten at random,
 //! also while a writer writes at a rate.
 //!
-//! All keys exist from the load on, and none is deleted, so that every read has one right answer but for the version
+//! All keys exist after the load, and none is deleted, so that every read has one right answer except for the version
 //! of the value; a value names its version, and the seed says which key that version was written to.
 
 mod data;
@@ -18,21 +18,21 @@ use std::time::Duration;
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
 use plan::{KvStep, KvStepKind};
 
-use crate::check::Compared;
-use crate::{Accounts, Check, Random, Schedule, Task};
-use data::{Data, Fault, Mistake, NUMBER_BYTES};
-use history::{History, Written};
-use programs::{Reader, Writer, Wrote};
-use verifier::{ReadVerifier, Verified};
+use crate::check::ValueCheck;
+use crate::{Check, Random, Schedule, Summaries, Task};
+use data::{Data, Fault, KeyFault, NUMBER_BYTES};
+use history::{History, WriterHistory};
+use programs::{Reader, Writer, WriterSummary};
+use verifier::{ReadSummary, ReadVerifier};
 
-/// The writer beside readers writes so often; `db_bench` does it ten times a second.
+/// How often the writer in a step with readers writes a burst; `db_bench` writes ten times a second.
 const BURST: Duration = Duration::from_millis(10);
 
-/// Purposes of random streams, the last part of their paths; 0 and 1 are the data's.
+/// Purposes of random streams, the last part of their paths; the data uses 0, 1 and 4.
 const READS: u64 = 2;
 const SAMPLES: u64 = 3;
 
-/// One cell's sequence: its keys and what is known of them.
+/// One cell's sequence: its keys and what is known about them.
 pub struct Kv {
     plan: plan::Kv,
     clients: u32,
@@ -40,12 +40,12 @@ pub struct Kv {
     seed: u64,
     data: Arc<Data>,
     history: Arc<History>,
-    /// Keys that are there.
+    /// Keys that exist.
     keys: u64,
 }
 
 impl Kv {
-    /// A sequence of which nothing is loaded yet.
+    /// Returns a sequence before its load.
     pub fn new(plan: &plan::Kv, clients: u32, seed: u64) -> Self {
         let data = Data::new(
             seed,
@@ -64,17 +64,17 @@ impl Kv {
         }
     }
 
-    /// The plan that it follows.
+    /// Returns its plan.
     pub fn plan(&self) -> &plan::Kv {
         &self.plan
     }
 
-    /// Bytes of a key and its value.
+    /// Returns the size of a key and its value in bytes.
     pub fn entry_bytes(&self) -> u64 {
         (self.data.key_size + self.data.value_size) as u64
     }
 
-    /// Keys that should be there now.
+    /// Returns the keys that should exist now.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -119,7 +119,7 @@ impl Kv {
                 ..
             } => {
                 let mut tasks = read(how, Some(step.number))?;
-                // The one writer beside the readers has the rate to itself.
+                // The only writer has the whole rate.
                 let rate = write_bytes_per_s as f64 / self.entry_bytes() as f64;
                 tasks.push(overwrite(0, None, Schedule::bursts(rate, BURST))?);
                 Ok(tasks)
@@ -136,33 +136,33 @@ impl Kv {
         }
     }
 
-    /// Takes in what the connections of a step did, whether or not it was completed, and says what is to be thought of
-    /// what they read; nothing where they did not read. Without a flaw: no write failed.
-    pub fn apply(&mut self, step: &KvStep, accounts: &Accounts, is_flawless: bool) -> Vec<Check> {
+    /// Applies what the connections of a step did, complete or not, and returns the checks of
+    /// what they read, if they read. `is_flawless`: no write failed.
+    pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
         let (mut writers, mut reads) = (Vec::new(), Vec::new());
-        for (_, account) in accounts {
-            reads.extend(account.downcast_ref::<Verified>());
-            match account.downcast_ref::<Wrote>() {
+        for (_, summary) in summaries {
+            reads.extend(summary.downcast_ref::<ReadSummary>());
+            match summary.downcast_ref::<WriterSummary>() {
                 Some(wrote) if wrote.is_load => {
                     self.keys = wrote.written;
-                    Arc::make_mut(&mut self.history).loaded(step.number);
+                    Arc::make_mut(&mut self.history).record_load(step.number);
                 }
-                Some(wrote) => writers.push(Written {
+                Some(wrote) => writers.push(WriterHistory {
                     begun: wrote.begun,
-                    // After a failure it is not known which of them are there.
-                    sure: if is_flawless { wrote.written } else { 0 },
+                    // After a failure it is unknown which writes are in the database.
+                    confirmed: if is_flawless { wrote.written } else { 0 },
                 }),
                 None => {}
             }
         }
         let checks = check_reads(&reads, &writers);
         if !writers.is_empty() {
-            Arc::make_mut(&mut self.history).wrote(step.number, writers);
+            Arc::make_mut(&mut self.history).record_writes(step.number, writers);
         }
         checks
     }
 
-    /// Compares what is in the database, by a scan of all of it, with what should be.
+    /// Compares the result of a full scan with what should be in the database.
     pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
         let mut checks = vec![
             Check::equal("keys", self.keys, facts.keys),
@@ -176,7 +176,7 @@ impl Kv {
         checks
     }
 
-    /// Compares the smallest and the largest key alone.
+    /// Compares only the smallest and the largest key.
     ///
     /// # Errors
     /// The engine's own.
@@ -224,8 +224,8 @@ impl Kv {
         ends.into_iter().map(check).collect()
     }
 
-    /// Reads so many keys that were written, by the steps before, and compares each with the newest that may be there:
-    /// a write that was lost shows. `attempt` makes the keys differ from those of other calls.
+    /// Reads `samples` keys and compares each with its newest write: a lost write shows. `attempt` makes the keys
+    /// differ from those of other calls.
     ///
     /// # Errors
     /// The engine's own.
@@ -237,11 +237,11 @@ impl Kv {
     ) -> Result<Check, Error> {
         let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
         let mut key = self.data.key_buffer();
-        let mut compared = Compared::default();
+        let mut compared = ValueCheck::default();
         let samples = if self.keys == 0 { 0 } else { samples };
         for sample in 0..samples {
             let written = match sample % 2 {
-                0 => self.history.any(&mut random),
+                0 => self.history.random_write(&mut random),
                 _ => None,
             };
             let number = match written {
@@ -258,30 +258,30 @@ impl Kv {
                 .and_then(|found| {
                     self.history.check(&self.data, number, found, None)?;
                     match written {
-                        Some(written) if !self.history.is_newer_or_same(found, written) => {
+                        Some(written) if !self.history.is_same_or_newer(found, written) => {
                             Err(Fault::Lost(found))
                         }
                         _ => Ok(()),
                     }
                 });
-            let mistake = judged.err().map(|fault| Mistake { number, fault });
-            compared.add(mistake.map(|it| it.to_string()));
+            let fault = judged.err().map(|fault| KeyFault { number, fault });
+            compared.add(fault.map(|it| it.to_string()));
         }
         session.release();
         Ok(compared.check("values written"))
     }
 }
 
-/// What readers have to say, and whether they saw more of the current writer than it wrote.
-fn check_reads(reads: &[&Verified], writers: &[Written]) -> Vec<Check> {
+/// Returns the checks of what readers saw, including whether they saw more of the current writer than it wrote.
+fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> {
     if reads.is_empty() {
         return Vec::new();
     }
     let first = reads.iter().find_map(|read| read.first);
-    let compared = Compared {
+    let compared = ValueCheck {
         count: reads.iter().map(|read| read.count).sum(),
         wrong: reads.iter().map(|read| read.wrong).sum(),
-        first: first.map(|mistake| mistake.to_string()),
+        first: first.map(|fault| fault.to_string()),
     };
     let mut checks = vec![compared.check("values read")];
     if let [writer] = writers {
@@ -296,7 +296,7 @@ fn check_reads(reads: &[&Verified], writers: &[Written]) -> Vec<Check> {
     checks
 }
 
-/// A key as text: its number where it has one, else its bytes.
+/// Returns a key as text: its number if it has one, else its bytes.
 fn shown(key: Option<&[u8]>) -> String {
     match key {
         None => "none".into(),

@@ -6,31 +6,31 @@ use std::sync::Arc;
 use engine::{Direction, Error, KeyValueSession, Scan, View};
 use plan::KvRead;
 
-use super::data::{self, Choices, Data, Fault, Version};
+use super::data::{self, Data, Fault, KeyChoices, Version};
 use super::verifier::ReadVerifier;
-use crate::{Executed, Kind, Next, Program, Random};
+use crate::{Executed, Next, OpKind, Program, Random};
 
 /// One entry is written.
-const PUT: Kind = Kind("put");
+const PUT: OpKind = OpKind("put");
 /// The value of one key is read.
-const GET: Kind = Kind("get");
+const GET: OpKind = OpKind("get");
 /// The values of several keys are read at once.
-const MULTIGET: Kind = Kind("multiget");
+const MULTIGET: OpKind = OpKind("multiget");
 /// A seek, and the entries that follow.
-const SCAN: Kind = Kind("scan");
+const SCAN: OpKind = OpKind("scan");
 
 /// Writes keys: all in their order, or random ones.
 pub(super) struct Writer<S> {
     session: S,
     data: Arc<Data>,
-    /// The entry that is about to be written.
+    /// The entry to write next.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// Which keys it overwrites; `None`: it loads all of them.
-    choices: Option<Choices>,
-    /// The version that it writes next.
+    /// The keys to overwrite; `None` if it loads all keys.
+    choices: Option<KeyChoices>,
+    /// The version to write next.
     version: Version,
-    /// Writes to do; `None`: until the step ends.
+    /// The number of writes; `None`: until the step ends.
     quota: Option<u64>,
     /// Writes that succeeded.
     written: u64,
@@ -38,7 +38,7 @@ pub(super) struct Writer<S> {
 
 /// What a writer did.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wrote {
+pub(super) struct WriterSummary {
     pub(super) is_load: bool,
     /// Writes begun.
     pub(super) begun: u64,
@@ -47,7 +47,7 @@ pub(super) struct Wrote {
 }
 
 impl<S> Writer<S> {
-    /// One that loads all keys in a step.
+    /// Returns a writer that loads all keys.
     pub(super) fn loader(session: S, data: &Arc<Data>, step: u32) -> Self {
         Self {
             key: data.key_buffer(),
@@ -65,7 +65,7 @@ impl<S> Writer<S> {
         }
     }
 
-    /// The writer of that number among those that overwrite random keys in a step.
+    /// Returns writer number `writer` of those that overwrite random keys in a step.
     pub(super) fn new(
         session: S,
         data: &Arc<Data>,
@@ -82,7 +82,7 @@ impl<S> Writer<S> {
 }
 
 impl<S: KeyValueSession> Program for Writer<S> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         &[PUT]
     }
 
@@ -111,8 +111,8 @@ impl<S: KeyValueSession> Program for Writer<S> {
         Ok(Executed::new(1, (1, 1)))
     }
 
-    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(Wrote {
+    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(WriterSummary {
             is_load: self.choices.is_none(),
             begun: self.version.sequence,
             written: self.written,
@@ -120,20 +120,20 @@ impl<S: KeyValueSession> Program for Writer<S> {
     }
 }
 
-/// Reads random keys, or from a random key on.
+/// Reads random keys, or scans from a random key.
 pub(super) struct Reader<S> {
     session: S,
     read: KvRead,
     random: Random,
     verifier: ReadVerifier,
-    /// The keys of an operation, one after the other: one, but for a read of several.
+    /// The keys of an operation, concatenated.
     keys: Vec<u8>,
     numbers: Vec<u64>,
-    /// Entries of a scan at most.
+    /// The maximum number of entries of a scan.
     scan_length: u64,
-    /// Rows that there are for the operation to read.
+    /// Rows that the operation should read.
     expected: u64,
-    /// Which of them is sampled.
+    /// The row that is sampled.
     sampled: Option<u64>,
 }
 
@@ -166,7 +166,10 @@ impl<S: KeyValueSession> Reader<S> {
     fn get(&mut self) -> Result<u64, Error> {
         let value = self.session.get(&self.keys)?;
         let is_sampled = self.sampled.is_some();
-        Ok(self.verifier.see(self.numbers[0], value, is_sampled).into())
+        Ok(self
+            .verifier
+            .check_value(self.numbers[0], value, is_sampled)
+            .into())
     }
 
     #[inline]
@@ -177,7 +180,7 @@ impl<S: KeyValueSession> Reader<S> {
         for (index, &number) in self.numbers.iter().enumerate() {
             let value = self.session.found(index);
             let is_sampled = self.sampled == Some(index as u64);
-            rows += u64::from(self.verifier.see(number, value, is_sampled));
+            rows += u64::from(self.verifier.check_value(number, value, is_sampled));
         }
         Ok(rows)
     }
@@ -189,7 +192,7 @@ impl<S: KeyValueSession> Reader<S> {
             direction,
             limit: self.scan_length,
             view: View::Now,
-            // Each entry has to be the next number's, which says more.
+            // Each entry is compared with the next number, which is stricter.
             verifies_order: false,
         };
         let (mut index, mut rows) = (0, 0);
@@ -206,22 +209,22 @@ impl<S: KeyValueSession> Reader<S> {
             if is_next && (key.len(), value.len()) == sizes && index != sampled {
                 rows += 1;
             } else if verifier.data.is_key(number, key) {
-                rows += u64::from(verifier.see(number, Some(value), index == sampled));
+                rows += u64::from(verifier.check_value(number, Some(value), index == sampled));
             } else {
-                verifier.note(number, Fault::OutOfPlace);
+                verifier.record_fault(number, Fault::OutOfPlace);
             }
             index += 1;
             number = number.wrapping_add(step);
         })?;
         if scanned.entries < self.expected {
-            self.verifier.note(number, Fault::Missing);
+            self.verifier.record_fault(number, Fault::Missing);
         }
         Ok(rows)
     }
 }
 
 impl<S: KeyValueSession> Program for Reader<S> {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [OpKind] {
         match self.read {
             KvRead::Get => &[GET],
             KvRead::MultiGet => &[MULTIGET],
@@ -263,7 +266,7 @@ impl<S: KeyValueSession> Program for Reader<S> {
         Ok(Executed::new(rows, (self.expected, self.expected)))
     }
 
-    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(self.verifier.verified()))
+    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(self.verifier.summarize()))
     }
 }

@@ -85,9 +85,9 @@ impl Bench {
                 break;
             }
         }
-        let account = |work: &mut Task| (work.client, work.program.account(0).unwrap());
-        let accounts = works.iter_mut().map(account).collect();
-        let checks = self.kv.apply(&step, &accounts, true);
+        let summary = |work: &mut Task| (work.client, work.program.summary(0).unwrap());
+        let summaries = works.iter_mut().map(summary).collect();
+        let checks = self.kv.apply(&step, &summaries, true);
         Came {
             checks,
             works,
@@ -277,7 +277,7 @@ fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
         .data
         .set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
     let done = bench.step(read(KvRead::Get), 2000);
-    let nobody = "key 1 has a value that nobody wrote: number 5 of writer 0 of step 7";
+    let nobody = "key 1 has a value that was never written: write 5 of writer 0 in step 7";
     assert!(
         done.checks[0].found.contains(nobody),
         "{}",
@@ -295,7 +295,7 @@ fn a_lost_write_is_noticed() {
     *bench.memory.map() = before;
     let check = bench.check_values();
     assert!(
-        !check.holds && check.found.contains("old value"),
+        !check.holds && check.found.contains("outdated value"),
         "{}",
         check.found
     );
@@ -304,7 +304,7 @@ fn a_lost_write_is_noticed() {
     bench.step(KvStepKind::OverwriteSome { writes: 3000 }, u64::MAX);
     assert!(bench.check_values().holds);
     *bench.memory.map() = between;
-    assert!(bench.check_values().found.contains("old value"));
+    assert!(bench.check_values().found.contains("outdated value"));
 }
 
 #[test]

@@ -1,18 +1,18 @@
-//! A reader's check of what it reads. A sampled value is copied within the operation and compared with what the seed
+//! Checks what a reader reads. A sampled value is copied within the operation and compared with what the seed
 //! says before the next one, so that the comparison is not in the time that is measured.
 
 use std::sync::Arc;
 
-use super::data::{Data, Fault, Mistake};
+use super::data::{Data, Fault, KeyFault};
 use super::history::History;
 
-/// Notes what a reader reads.
+/// Verifies what a reader reads, and counts what is wrong.
 pub(super) struct ReadVerifier {
     pub(super) data: Arc<Data>,
     history: Arc<History>,
     /// The current step, if it has a writer.
     writing: Option<u32>,
-    /// Operations are sampled for which 64 random bits are below.
+    /// Operations are sampled whose 64 random bits are below this.
     below: u64,
     /// The sampled value of the last operation, and its key's number.
     value: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct ReadVerifier {
     /// Values that were compared.
     verified: u64,
     wrong: u64,
-    first: Option<Mistake>,
+    first: Option<KeyFault>,
     /// The current writer's write after the newest that was seen.
     seen_end: u64,
 }
@@ -47,16 +47,21 @@ impl ReadVerifier {
         }
     }
 
-    /// Begins an operation, which these random bits decide to sample or not; compares what the last one sampled.
+    /// Compares the last operation's sample, and returns whether these random bits select the next one.
     #[inline]
     pub(super) fn begin(&mut self, bits: u64) -> bool {
         self.compare();
         bits < self.below
     }
 
-    /// Takes a value in; whether it is there and has its length.
+    /// Checks that a value exists and has the right length; keeps a sampled one for [`compare`](Self::compare).
     #[inline]
-    pub(super) fn see(&mut self, number: u64, value: Option<&[u8]>, is_sampled: bool) -> bool {
+    pub(super) fn check_value(
+        &mut self,
+        number: u64,
+        value: Option<&[u8]>,
+        is_sampled: bool,
+    ) -> bool {
         match value {
             Some(value) if value.len() == self.data.value_size => {
                 if is_sampled {
@@ -66,8 +71,8 @@ impl ReadVerifier {
                 }
                 true
             }
-            Some(value) => self.note(number, Fault::Length(value.len() as u64)),
-            None => self.note(number, Fault::Missing),
+            Some(value) => self.record_fault(number, Fault::Length(value.len() as u64)),
+            None => self.record_fault(number, Fault::Missing),
         }
     }
 
@@ -77,7 +82,7 @@ impl ReadVerifier {
         if let Some(number) = self.number.take()
             && let Err(fault) = self.check(number)
         {
-            self.note(number, fault);
+            self.record_fault(number, fault);
         }
     }
 
@@ -92,16 +97,16 @@ impl ReadVerifier {
     }
 
     #[cold]
-    pub(super) fn note(&mut self, number: u64, fault: Fault) -> bool {
+    pub(super) fn record_fault(&mut self, number: u64, fault: Fault) -> bool {
         self.wrong += 1;
-        self.first.get_or_insert(Mistake { number, fault });
+        self.first.get_or_insert(KeyFault { number, fault });
         false
     }
 
-    /// Returns what was verified, the last operation's value among it.
-    pub(super) fn verified(&mut self) -> Verified {
+    /// Returns what was verified, including the last operation's value.
+    pub(super) fn summarize(&mut self) -> ReadSummary {
         self.compare();
-        Verified {
+        ReadSummary {
             count: self.verified,
             wrong: self.wrong,
             first: self.first,
@@ -110,14 +115,14 @@ impl ReadVerifier {
     }
 }
 
-/// What a reader has to say of the values that it read.
+/// What a reader verified.
 #[derive(Clone, Copy)]
-pub(super) struct Verified {
+pub(super) struct ReadSummary {
     /// Values that were compared.
     pub(super) count: u64,
-    /// Of them and of those that were only looked for, the wrong ones.
+    /// Values that were wrong or missing, whether they were sampled or not.
     pub(super) wrong: u64,
-    pub(super) first: Option<Mistake>,
+    pub(super) first: Option<KeyFault>,
     /// The current writer's write after the newest that was seen.
     pub(super) seen_end: u64,
 }

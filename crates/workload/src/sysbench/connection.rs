@@ -1,4 +1,4 @@
-//! What each kind of connection of the sysbench workload does.
+//! The connections of the sysbench workload.
 
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -7,67 +7,67 @@ use engine::{Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
 
-use super::data::Rows;
-use super::event::{Drawn, Event, Streams};
-use crate::{Executed, Kind, Next, Program};
+use super::data::LoadedRows;
+use super::event::{Event, EventValues, Streams};
+use crate::{Executed, Next, OpKind, Program};
 
-/// What was done to the number of rows, by the number of the table: what a program gives account of.
-pub(super) type ByTable = Vec<(u32, Changes)>;
+/// Changes of the number of rows, by table number: the summary of a program.
+pub(super) type TableChanges = Vec<(u32, RowChanges)>;
 
-/// What was done to the number of a table's rows.
+/// Changes of the number of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Rows inserted, but for those that the same transaction had deleted.
+pub struct RowChanges {
+    /// Rows inserted, without those that the same transaction deleted.
     pub inserted: u64,
-    /// Rows deleted, but for those that the same transaction inserted again.
+    /// Rows deleted, without those that the same transaction inserted again.
     pub deleted: u64,
-    /// There may have been more or fewer: a connection was lost before the server answered, or a statement does what
-    /// can't be counted.
-    pub is_unsure: bool,
+    /// The real numbers may differ: a connection was lost before the server answered, or a statement has an effect that
+    /// cannot be counted.
+    pub is_uncertain: bool,
 }
 
-impl Changes {
-    /// Takes in what else was done.
+impl RowChanges {
+    /// Adds further changes.
     pub(super) fn add(&mut self, more: Self) {
         self.inserted += more.inserted;
         self.deleted += more.deleted;
-        self.is_unsure |= more.is_unsure;
+        self.is_uncertain |= more.is_uncertain;
     }
 }
 
-/// Whether the server may have done what it was asked although it didn't answer.
-fn leaves_doubt(class: ErrorClass) -> bool {
+/// Returns whether the server may have executed a statement although it did not answer.
+fn outcome_is_unknown(class: ErrorClass) -> bool {
     matches!(
         class,
         ErrorClass::Interrupted | ErrorClass::ConnectionLost | ErrorClass::Protocol
     )
 }
 
-/// Rows of one table that a connection loads by one statement each time.
-pub(super) struct Batches {
+/// Rows of one table that a connection loads in batches of one statement.
+pub(super) struct LoadBatches {
     pub(super) statement: Statement,
-    /// Rows of each.
+    /// Rows per batch.
     pub(super) rows: u32,
-    /// The keys of all; their number is a multiple of `rows`.
+    /// The remaining keys; their number is a multiple of `rows`.
     pub(super) keys: RangeInclusive<u64>,
-    pub(super) source: Rows,
-    /// The table's place in [`Loader::changes`].
+    pub(super) source: LoadedRows,
+    /// The table's index in [`Loader::changes`].
     pub(super) table: usize,
 }
 
-/// Loads rows with the keys that it gives them.
+/// Loads rows with given keys.
 pub struct Loader<S> {
     pub(super) session: S,
-    /// What is still to be loaded, the last first.
-    pub(super) batches: Vec<Batches>,
-    pub(super) changes: ByTable,
-    /// Rows of the current statement, and their table's place.
+    /// What is still to load, in reverse order.
+    pub(super) batches: Vec<LoadBatches>,
+    pub(super) changes: TableChanges,
+    /// Rows of the current statement, and the index of their table in `changes`.
     pub(super) current: (u32, usize),
 }
 
 impl<S: Session> Program for Loader<S> {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind("insert")]
+    fn kinds(&self) -> &'static [OpKind] {
+        &[OpKind("insert")]
     }
 
     fn prepare(&mut self) -> Next {
@@ -98,7 +98,7 @@ impl<S: Session> Program for Loader<S> {
         let (_, changes) = &mut self.changes[self.current.1];
         match &result {
             Ok(outcome) => changes.inserted += outcome.rows,
-            Err(error) => changes.is_unsure |= leaves_doubt(error.class),
+            Err(error) => changes.is_uncertain |= outcome_is_unknown(error.class),
         }
         let expected = self.current.0.into();
         Ok(Executed::new(result?.rows, (expected, expected)))
@@ -112,7 +112,7 @@ impl<S: Session> Program for Loader<S> {
         self.session.server_thread()
     }
 
-    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
         Ok(Box::new(self.changes.clone()))
     }
 }
@@ -125,8 +125,8 @@ pub struct Indexer<S> {
 }
 
 impl<S: Session> Program for Indexer<S> {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind("create_index")]
+    fn kinds(&self) -> &'static [OpKind] {
+        &[OpKind("create_index")]
     }
 
     fn prepare(&mut self) -> Next {
@@ -152,14 +152,14 @@ impl<S: Session> Program for Indexer<S> {
 }
 
 /// A statement that begins or ends a transaction.
-pub(super) enum Control {
+pub(super) enum TransactionStatement {
     Prepared(Statement),
-    /// The server doesn't prepare this one, or is not to.
+    /// The server does not prepare this statement, or should not.
     Text(&'static str),
 }
 
-impl Control {
-    /// Prepared where the server does that, unless it is to be sent as text.
+impl TransactionStatement {
+    /// Prepares the statement if the server can, unless it should be sent as text.
     pub(super) fn new<S: Session>(
         session: &mut S,
         sql: &'static str,
@@ -187,38 +187,38 @@ impl Control {
     }
 }
 
-/// How a connection begins and ends transactions.
+/// The statements that begin and end transactions.
 pub(super) struct Transactions {
-    pub(super) begin: Control,
-    /// For those events of a test that writes which only read.
-    pub(super) begin_reading: Option<Control>,
-    pub(super) commit: Control,
-    pub(super) rollback: Control,
+    pub(super) begin: TransactionStatement,
+    /// For read-only events of a test that also writes.
+    pub(super) begin_reading: Option<TransactionStatement>,
+    pub(super) commit: TransactionStatement,
+    pub(super) rollback: TransactionStatement,
 }
 
-/// How far an event is.
+/// The progress of an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// The statement that is executed next, and how often it was already.
+    /// The next statement, and how often it was executed already.
     statement: usize,
     execution: u32,
-    /// It is in the session, with its parameters.
+    /// The session has the statement and its parameters.
     is_started: bool,
     /// Its transaction is open.
     is_open: bool,
     /// Rows of all statements so far.
     rows: u64,
-    /// A statement had other rows than are right.
+    /// A statement returned or changed a wrong number of rows.
     is_wrong: bool,
-    /// What its transaction did.
-    pending: Changes,
+    /// The changes of its transaction.
+    pending: RowChanges,
 }
 
-/// What a runner needs of a table that it works on.
-pub(super) struct OfTable {
+/// A table that a runner works on.
+pub(super) struct RunnerTable {
     pub(super) number: u32,
     pub(super) name: String,
-    /// The event's statements; `None` for those that are sent as text.
+    /// The event's prepared statements; `None` for those that are sent as text.
     pub(super) statements: Vec<Option<Statement>>,
 }
 
@@ -226,35 +226,35 @@ pub(super) struct OfTable {
 pub struct Runner<S> {
     pub(super) session: S,
     event: Event,
-    /// Its transactions insert again what they delete.
-    puts_back: bool,
-    drawn: Drawn,
+    /// Its transactions reinsert what they delete.
+    reinserts_deleted: bool,
+    values: EventValues,
     streams: Streams,
-    /// The tables that it works on, in the order of `changes`.
-    tables: Vec<OfTable>,
+    /// The tables, in the order of `changes`.
+    tables: Vec<RunnerTable>,
     /// The text of a statement that is not prepared.
     text: String,
     transactions: Option<Transactions>,
-    pub(super) changes: ByTable,
-    /// The place of the event's table in `changes`.
+    pub(super) changes: TableChanges,
+    /// The index of the event's table in `changes`.
     table: usize,
     progress: Progress,
 }
 
 impl<S: Session> Runner<S> {
-    /// One that works on `tables`. With `transactions` each event is one.
+    /// Returns a runner on `tables`. With `transactions`, each event is one.
     pub(super) fn new(
         session: S,
         event: Event,
         streams: Streams,
-        tables: Vec<OfTable>,
+        tables: Vec<RunnerTable>,
         transactions: Option<Transactions>,
     ) -> Self {
-        let no_changes = |table: &OfTable| (table.number, Changes::default());
+        let no_changes = |table: &RunnerTable| (table.number, RowChanges::default());
         Self {
             session,
-            drawn: event.room(),
-            puts_back: event.puts_back(),
+            values: event.template(),
+            reinserts_deleted: event.reinserts_deleted(),
             event,
             streams,
             transactions,
@@ -266,16 +266,16 @@ impl<S: Session> Runner<S> {
         }
     }
 
-    /// Before the first statement of the event that was drawn.
+    /// Returns the progress before the first statement of the drawn event.
     #[inline]
-    fn beginning(&self) -> Progress {
+    fn first_progress(&self) -> Progress {
         Progress {
-            statement: self.event.next(0, &self.drawn),
+            statement: self.event.next(0, &self.values),
             ..Progress::default()
         }
     }
 
-    /// Gives the next statement to the session.
+    /// Starts the next statement.
     #[inline]
     fn start_next(&mut self) {
         let Progress {
@@ -283,17 +283,17 @@ impl<S: Session> Runner<S> {
             execution,
             ..
         } = self.progress;
-        let (event, drawn) = (&self.event, &self.drawn);
+        let (event, values) = (&self.event, &self.values);
         let table = &self.tables[self.table];
         match table.statements.get(statement) {
             None => return,
             Some(Some(prepared)) => {
                 self.session.start(*prepared);
-                event.push(statement, execution, drawn, &mut self.session);
+                event.push(statement, execution, values, &mut self.session);
             }
             Some(None) => {
                 self.text.clear();
-                event.write(statement, &table.name, execution, drawn, &mut self.text);
+                event.write(statement, &table.name, execution, values, &mut self.text);
                 self.session.start_text(&self.text);
             }
         }
@@ -306,7 +306,7 @@ impl<S: Session> Runner<S> {
             && !self.progress.is_open
         {
             let begin = match &transactions.begin_reading {
-                Some(reading) if !self.event.choice_writes(&self.drawn) => reading,
+                Some(reading) if !self.event.choice_writes(&self.values) => reading,
                 _ => &transactions.begin,
             };
             begin.run(&mut self.session)?;
@@ -330,37 +330,37 @@ impl<S: Session> Runner<S> {
         })
     }
 
-    /// Counts the rows of the statement that succeeded, and goes on to the next.
+    /// Counts the rows of a successful statement, and advances to the next.
     #[inline]
     fn count(&mut self, rows: u64) {
         let progress = &mut self.progress;
         let place = progress.statement;
         let statement = &self.event.test.statements[place];
         progress.rows += rows;
-        let (event, drawn) = (&self.event, &self.drawn);
-        progress.is_wrong |= !event.is_right(place, rows, progress.execution, drawn);
+        let (event, values) = (&self.event, &self.values);
+        progress.is_wrong |= !event.is_right(place, rows, progress.execution, values);
         match statement.effect {
             Effect::Reads | Effect::Changes => {}
             Effect::Inserts => progress.pending.inserted += rows,
             Effect::Deletes => progress.pending.deleted += rows,
-            Effect::Unknown => progress.pending.is_unsure = true,
+            Effect::Unknown => progress.pending.is_uncertain = true,
         }
         progress.is_started = false;
         progress.execution += 1;
         if progress.execution == statement.repeat {
             progress.execution = 0;
-            progress.statement = self.event.next(place + 1, &self.drawn);
+            progress.statement = self.event.next(place + 1, &self.values);
         }
         if self.transactions.is_none() {
             self.settle_changes();
         }
     }
 
-    /// What is pending is done.
+    /// Moves the pending changes to the table's.
     #[inline]
     fn settle_changes(&mut self) {
         let mut pending = std::mem::take(&mut self.progress.pending);
-        if self.puts_back {
+        if self.reinserts_deleted {
             let put_back = pending.inserted.min(pending.deleted);
             pending.inserted -= put_back;
             pending.deleted -= put_back;
@@ -368,22 +368,22 @@ impl<S: Session> Runner<S> {
         self.changes[self.table].1.add(pending);
     }
 
-    /// Brings the connection to where the event can be tried again: from its beginning in a transaction, else from the
+    /// Prepares a retry of the event: from its beginning if it is a transaction, else from the
     /// statement that failed.
     #[cold]
-    fn give_up(&mut self, class: ErrorClass) {
-        let is_write = !self.event.has_no_effect();
-        if leaves_doubt(class) && is_write {
-            self.changes[self.table].1.is_unsure = true;
+    fn roll_back(&mut self, class: ErrorClass) {
+        let is_write = !self.event.keeps_row_count();
+        if outcome_is_unknown(class) && is_write {
+            self.changes[self.table].1.is_uncertain = true;
         }
         let Some(transactions) = &self.transactions else {
             return;
         };
         if self.progress.is_open && !class.ends_session() {
-            // The server may have rolled back by itself, and some then refuse to.
+            // The server may have rolled back already, and then some refuse to.
             let _ = transactions.rollback.run(&mut self.session);
         }
-        self.progress = self.beginning();
+        self.progress = self.first_progress();
     }
 
     #[cfg(test)]
@@ -393,14 +393,14 @@ impl<S: Session> Runner<S> {
 }
 
 impl<S: Session> Program for Runner<S> {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind("event")]
+    fn kinds(&self) -> &'static [OpKind] {
+        &[OpKind("event")]
     }
 
     fn prepare(&mut self) -> Next {
         self.table = self.streams.choices.below(self.changes.len() as u64) as usize;
-        self.event.draw(&mut self.streams, &mut self.drawn);
-        self.progress = self.beginning();
+        self.event.draw(&mut self.streams, &mut self.values);
+        self.progress = self.first_progress();
         if self.transactions.is_none() {
             self.start_next();
         }
@@ -410,14 +410,14 @@ impl<S: Session> Program for Runner<S> {
     fn execute(&mut self) -> Result<Executed, Error> {
         let result = self.run();
         if let Err(error) = &result {
-            self.give_up(error.class);
+            self.roll_back(error.class);
         }
         result
     }
 
     fn may_retry(&self, class: ErrorClass) -> bool {
-        // Another connection put the same row back between its own delete and insert. Done again, it deletes that one.
-        class.is_transient() || class == ErrorClass::DuplicateKey && self.puts_back
+        // Another connection reinserted the same row between this delete and insert. A retry deletes that one.
+        class.is_transient() || class == ErrorClass::DuplicateKey && self.reinserts_deleted
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -428,7 +428,7 @@ impl<S: Session> Program for Runner<S> {
         self.session.server_thread()
     }
 
-    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
         Ok(Box::new(self.changes.clone()))
     }
 }

@@ -1,12 +1,12 @@
-//! The rows of sysbench's tables: each is had by its number, from the seed alone.
+//! The rows of sysbench's tables: a function of the seed and the row's number.
 
 use super::text::{self, C_LENGTH, PAD_LENGTH};
 use crate::Random;
 
-/// Purpose of the stream of a table's rows; other streams have other last parts.
+/// The purpose of the random stream of a table's rows, the last part of its path.
 const ROWS: u64 = 0;
 
-/// The values of one row but its key.
+/// The values of one row, without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) k: i32,
@@ -28,13 +28,13 @@ impl Row {
 
 /// The rows of one table as they are loaded.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(super) struct LoadedRows {
     stream: Random,
     rows: u64,
 }
 
-impl Rows {
-    /// Those of table number `table`, of which each has so many.
+impl LoadedRows {
+    /// Returns the rows of table number `table`, which has `rows` rows.
     pub(super) fn new(seed: u64, table: u32, rows: u64) -> Self {
         Self {
             stream: Random::stream(seed, &[u64::from(table), ROWS]),
@@ -42,7 +42,7 @@ impl Rows {
         }
     }
 
-    /// The row with the key `id`, counted from 1.
+    /// Returns the row with the key `id`, from 1.
     #[inline]
     pub(super) fn row(&self, id: u64) -> Row {
         let mut random = self.stream.at(id);
@@ -58,7 +58,7 @@ impl Rows {
     }
 }
 
-/// Bytes of a row's values: two integers and the texts without the blanks that they are padded with.
+/// Size of a row's values in bytes: two integers and the texts, without padding.
 pub(super) const ROW_BYTES: u64 = (4 + 4 + C_LENGTH + PAD_LENGTH) as u64;
 
 #[cfg(test)]
@@ -67,19 +67,19 @@ mod tests {
 
     #[test]
     fn a_row_is_the_same_whatever_came_before_it() {
-        let rows = Rows::new(42, 1, 1000);
+        let rows = LoadedRows::new(42, 1, 1000);
         let forward: Vec<Row> = (1..=100).map(|id| rows.row(id)).collect();
-        let rows = Rows::new(42, 1, 1000);
+        let rows = LoadedRows::new(42, 1, 1000);
         let mut backward: Vec<Row> = (1..=100).rev().map(|id| rows.row(id)).collect();
         backward.reverse();
         assert_eq!(forward, backward);
-        assert_ne!(forward[0], Rows::new(42, 2, 1000).row(1));
-        assert_ne!(forward[0], Rows::new(43, 1, 1000).row(1));
+        assert_ne!(forward[0], LoadedRows::new(42, 2, 1000).row(1));
+        assert_ne!(forward[0], LoadedRows::new(43, 1, 1000).row(1));
     }
 
     #[test]
     fn k_is_uniform_over_the_numbers_of_rows() {
-        let rows = Rows::new(1, 0, 10);
+        let rows = LoadedRows::new(1, 0, 10);
         let mut counts = [0_u32; 10];
         for id in 1..=100_000 {
             counts[(rows.row(id).k - 1) as usize] += 1;
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_row_has_as_many_bytes_as_its_values() {
-        let row = Rows::new(1, 0, 10).row(1);
+        let row = LoadedRows::new(1, 0, 10).row(1);
         assert_eq!(ROW_BYTES, 8 + (row.c().len() + row.pad().len()) as u64);
     }
 }

@@ -1,6 +1,6 @@
 //! Random numbers between two bounds: uniform, or Zipfian.
 //!
-//! Zipfian numbers are had by rejection-inversion (W. Hörmann, G. Derflinger: Rejection-inversion to generate variates
+//! Zipfian numbers are drawn by rejection-inversion (W. Hörmann, G. Derflinger: Rejection-inversion to generate variates
 //! from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs no table and takes about one try whatever
 //! the range.
 
@@ -8,7 +8,7 @@ use plan::Distribution;
 
 use crate::Random;
 
-/// Draws numbers from `low` on, of which there are so many.
+/// Draws numbers from a range that starts at `low`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sampler {
     Uniform { low: i64, span: u64 },
@@ -16,7 +16,7 @@ pub(super) enum Sampler {
 }
 
 impl Sampler {
-    /// Draws from `low..=high`; where that is empty, `low`.
+    /// Returns a sampler of `low..=high`, or of `low` alone if that is empty.
     #[inline]
     pub(super) fn new(distribution: Distribution, low: i64, high: i64) -> Self {
         // Numbers in `low..=high`, at least 1.
@@ -39,18 +39,18 @@ impl Sampler {
     }
 }
 
-/// The law of Zipf over `1..=count`.
+/// The Zipf distribution over `1..=count`.
 ///
-/// `h(x) = 1 / x^exponent` is summed up by `area(x)`, its integral from 1. A point is drawn uniformly from that area up
-/// to `count + 0.5`, of which the part of 1 is cut down to a bar of the height `h(1)`; the number that its place rounds
-/// to is taken if the point lies within the bar of that number.
+/// `area(x)` is the integral of `h(x) = 1 / x^exponent` from 1. A point is drawn uniformly from that area up
+/// to `count + 0.5`, in which the part of 1 is a bar of height `h(1)`. The number that its position rounds
+/// to is accepted if the point lies within the bar of that number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zipf {
     count: f64,
     exponent: f64,
     area_first: f64,
     area_last: f64,
-    /// A place so little below its number is taken without a closer look.
+    /// A position this close below its number is accepted without further tests.
     shortcut: f64,
 }
 
@@ -87,7 +87,7 @@ impl Zipf {
         factor * log
     }
 
-    /// The inverse of [`Zipf::area`].
+    /// Returns the inverse of [`Zipf::area`].
     #[inline]
     fn place(&self, area: f64) -> f64 {
         let scaled = (area * (1.0 - self.exponent)).max(-1.0);
@@ -136,9 +136,9 @@ mod tests {
             let chi_square: f64 = counts
                 .iter()
                 .enumerate()
-                .map(|(index, &drawn)| {
+                .map(|(index, &values)| {
                     let expected = f64::from(DRAWS) * weight(index + 1) / total;
-                    (f64::from(drawn) - expected).powi(2) / expected
+                    (f64::from(values) - expected).powi(2) / expected
                 })
                 .sum();
             let freedom = count as f64 - 1.0;
@@ -153,14 +153,14 @@ mod tests {
     fn zipfian_numbers_stay_in_a_large_range() {
         let zipf = Zipf::new(10_000_000_000, 0.8);
         let mut random = Random::stream(3, &[]);
-        let drawn: Vec<u64> = (0..10_000).map(|_| zipf.draw(&mut random)).collect();
+        let values: Vec<u64> = (0..10_000).map(|_| zipf.draw(&mut random)).collect();
         assert!(
-            drawn
+            values
                 .iter()
                 .all(|number| (1..=10_000_000_000).contains(number))
         );
         // Half of the weight is below the 32nd part, which is 2^-5: the area is that of x^0.2.
-        let below = drawn
+        let below = values
             .iter()
             .filter(|&&number| number < 10_000_000_000 / 32)
             .count();
@@ -175,9 +175,9 @@ mod tests {
             Distribution::Zipfian { exponent: 1.2 },
         ] {
             let sampler = Sampler::new(distribution, -2, 2);
-            let drawn: std::collections::BTreeSet<i64> =
+            let values: std::collections::BTreeSet<i64> =
                 (0..1000).map(|_| sampler.draw(&mut random)).collect();
-            assert_eq!(drawn.into_iter().collect::<Vec<_>>(), [-2, -1, 0, 1, 2]);
+            assert_eq!(values.into_iter().collect::<Vec<_>>(), [-2, -1, 0, 1, 2]);
             for high in [7, 3] {
                 assert_eq!(Sampler::new(distribution, 7, high).draw(&mut random), 7);
             }

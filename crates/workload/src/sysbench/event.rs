@@ -1,7 +1,7 @@
-//! A test made ready to run: where the values of an event lie, how they are drawn, and in which order they are sent.
+//! A test prepared to run: the layout of an event's values, how they are drawn, and the order in which they are sent.
 //!
-//! All integers of one event lie in one vector, and all texts in another, which are as large as they have to be from the
-//! beginning. Those of the event come first, then those of each execution of each statement.
+//! All integers of one event are in one vector, and all texts in another; both have their final size from the
+//! start. The event's values come first, then those of each execution of each statement.
 
 use engine::{Dialect, ParamType, Session};
 use plan::sysbench::{Block, Draw, Effect, Expression, Piece, Slot, Test, TestStatement};
@@ -15,68 +15,68 @@ use crate::Random;
 pub(super) struct Streams {
     /// Draws tables, statements and numbers.
     pub(super) choices: Random,
-    /// Draws texts, which decide nothing.
+    /// Draws texts, on which nothing depends.
     pub(super) texts: Random,
 }
 
 /// The values of one event.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct EventValues {
     integers: Vec<i64>,
-    /// A `pad` takes the beginning of one.
+    /// A `pad` uses the beginning of one.
     texts: Vec<[u8; C_LENGTH]>,
-    /// The place of the statement with a weight that it runs, if there are any.
+    /// The index of the weighted statement that it runs, if there are any.
     chosen: usize,
 }
 
-/// Where the values of a block begin.
+/// The offset of a block's values.
 #[derive(Clone, Copy, Debug, Default)]
-struct Base {
+struct ValueOffset {
     integers: usize,
     texts: usize,
 }
 
-/// What a test is made ready for.
+/// What a test is prepared for.
 #[derive(Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct EventOptions<'a> {
     /// How keys are drawn.
     pub(super) keys: Sampler,
     /// The number of the connection's client.
     pub(super) thread: u32,
     pub(super) dialect: &'a dyn Dialect,
-    /// Rows that were loaded may be missing by now.
+    /// Loaded rows may be missing.
     pub(super) may_miss: bool,
-    /// Other connections do the same at the same time.
+    /// Other connections run the same test.
     pub(super) is_shared: bool,
 }
 
-/// A test made ready for one connection.
+/// A test prepared for one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) test: Test,
     keys: Sampler,
-    /// Of the parameters of the event.
+    /// Samplers of the event's parameters.
     samplers: Vec<Option<Sampler>>,
-    statements: Vec<Ready>,
+    statements: Vec<StatementLayout>,
     /// The sum of all weights.
     weights: u64,
-    /// Fewer rows than usual are right, but for those that it inserts.
-    forgives: bool,
-    room: Drawn,
+    /// Fewer rows than usual are correct, except for inserts.
+    allows_missing_rows: bool,
+    template: EventValues,
 }
 
-/// What is known of a statement before the step.
+/// What is known about a statement before the step.
 #[derive(Clone, Debug)]
-struct Ready {
-    /// Where the values of its first execution begin.
-    base: Base,
-    /// Of its own parameters those that draw between known ends.
+struct StatementLayout {
+    /// The offset of the values of its first execution.
+    base: ValueOffset,
+    /// Samplers of its own parameters with fixed bounds.
     samplers: Vec<Option<Sampler>>,
-    /// The text that an engine without data is sent, whatever is asked.
+    /// The text that is sent instead to an engine that stores no data.
     fixed: Option<String>,
 }
 
-/// Makes the samplers of draws whose ends are known before the step, the number of the thread with them.
+/// Returns the samplers of draws whose bounds are known before the step.
 fn samplers(block: &Block, thread: u32) -> Vec<Option<Sampler>> {
     let value = |end: &Expression| end.value(&[thread.into()], 0);
     let sampler = |(_, draw): &(usize, Draw)| match draw {
@@ -89,19 +89,19 @@ fn samplers(block: &Block, thread: u32) -> Vec<Option<Sampler>> {
 }
 
 impl Event {
-    /// Makes a test ready.
-    pub(super) fn new(test: &Test, target: &Target<'_>) -> Self {
-        let mut base = Base {
+    /// Prepares a test.
+    pub(super) fn new(test: &Test, options: &EventOptions<'_>) -> Self {
+        let mut base = ValueOffset {
             integers: test.shared.integers,
             texts: test.shared.texts,
         };
         let mut statements = Vec::new();
         for statement in &test.statements {
             let answered = statement.rows.as_ref().map_or(0, |rows| rows.answered);
-            let fixed = target.dialect.statement(String::new(), answered);
-            statements.push(Ready {
+            let fixed = options.dialect.statement(String::new(), answered);
+            statements.push(StatementLayout {
                 base,
-                samplers: samplers(&statement.own, target.thread),
+                samplers: samplers(&statement.own, options.thread),
                 fixed: Some(fixed).filter(|text| !text.is_empty() && !statement.prepared),
             });
             let times = (statement.repeat * statement.count) as usize;
@@ -109,53 +109,54 @@ impl Event {
             base.texts += statement.own.texts * times;
         }
         let mut integers = vec![0; base.integers];
-        integers[0] = target.thread.into();
+        integers[0] = options.thread.into();
         let weights = test.statements.iter().filter_map(|it| it.weight);
         let mut event = Self {
-            keys: target.keys,
-            samplers: samplers(&test.shared, target.thread),
+            keys: options.keys,
+            samplers: samplers(&test.shared, options.thread),
             statements,
             weights: weights.map(u64::from).sum(),
-            forgives: false,
-            room: Drawn {
+            allows_missing_rows: false,
+            template: EventValues {
                 integers,
                 texts: vec![[0; C_LENGTH]; base.texts],
                 chosen: 0,
             },
             test: test.clone(),
         };
-        // A row that another connection has just deleted is not found, even where it is put back at once.
+        // A row that another connection has just deleted is not found, even if it is reinserted at once.
         let removes = event.with(Effect::Deletes).next().is_some();
-        event.forgives = target.may_miss || removes && (target.is_shared || !event.puts_back());
+        event.allows_missing_rows =
+            options.may_miss || removes && (options.is_shared || !event.reinserts_deleted());
         event
     }
 
-    /// Returns room for the values of one event.
-    pub(super) fn room(&self) -> Drawn {
-        self.room.clone()
+    /// Returns buffers for the values of one event.
+    pub(super) fn template(&self) -> EventValues {
+        self.template.clone()
     }
 
-    /// Draws which statements an event runs, and their values.
+    /// Draws the statements that an event runs, and their values.
     #[inline]
-    pub(super) fn draw(&self, streams: &mut Streams, drawn: &mut Drawn) {
+    pub(super) fn draw(&self, streams: &mut Streams, values: &mut EventValues) {
         if self.weights > 0 {
-            drawn.chosen = self.choose(&mut streams.choices);
+            values.chosen = self.choose(&mut streams.choices);
         }
-        let (shared, base) = (&self.test.shared, Base::default());
-        self.draw_block(shared, &self.samplers, base, streams, drawn);
+        let (shared, base) = (&self.test.shared, ValueOffset::default());
+        self.draw_block(shared, &self.samplers, base, streams, values);
         let statements = self.test.statements.iter().zip(&self.statements);
         for (place, (statement, ready)) in statements.enumerate() {
-            if statement.weight.is_some() && place != drawn.chosen {
+            if statement.weight.is_some() && place != values.chosen {
                 continue;
             }
             for time in 0..statement.repeat * statement.count {
                 let base = ready.base(statement, time);
-                self.draw_block(&statement.own, &ready.samplers, base, streams, drawn);
+                self.draw_block(&statement.own, &ready.samplers, base, streams, values);
             }
         }
     }
 
-    /// Returns the place of a statement with a weight, each as often as its weight says.
+    /// Returns the index of a weighted statement, drawn by weight.
     #[inline]
     fn choose(&self, random: &mut Random) -> usize {
         let mut left = random.below(self.weights);
@@ -174,13 +175,13 @@ impl Event {
         &self,
         block: &Block,
         samplers: &[Option<Sampler>],
-        base: Base,
+        base: ValueOffset,
         streams: &mut Streams,
-        drawn: &mut Drawn,
+        values: &mut EventValues,
     ) {
-        let Drawn {
+        let EventValues {
             integers, texts, ..
-        } = drawn;
+        } = values;
         let random = &mut streams.choices;
         for ((at, draw), sampler) in block.draws.iter().zip(samplers) {
             let (at, text) = (base.integers + at, base.texts + at);
@@ -213,22 +214,22 @@ impl Event {
         }
     }
 
-    /// Returns the place of the first statement from `from` on that the event runs; how many there are, if there is none.
+    /// Returns the index of the first statement from `from` on that the event runs, or the number of statements.
     #[inline]
-    pub(super) fn next(&self, from: usize, drawn: &Drawn) -> usize {
+    pub(super) fn next(&self, from: usize, values: &EventValues) -> usize {
         let mut place = from;
         while let Some(statement) = self.test.statements.get(place)
             && statement.weight.is_some()
-            && place != drawn.chosen
+            && place != values.chosen
         {
             place += 1;
         }
         place
     }
 
-    /// Shows each piece of a statement's text in turn, with where its own values begin.
+    /// Visits each piece of a statement's text, with the offset of its values.
     #[inline]
-    fn each_piece(&self, place: usize, execution: u32, mut see: impl FnMut(&Piece, Base)) {
+    fn each_piece(&self, place: usize, execution: u32, mut see: impl FnMut(&Piece, ValueOffset)) {
         let (statement, ready) = (&self.test.statements[place], &self.statements[place]);
         let base = |row| ready.base(statement, execution * statement.count + row);
         for piece in &statement.text {
@@ -244,7 +245,7 @@ impl Event {
         }
     }
 
-    /// Returns the text of a statement for one table, to be prepared, with the types of its parameters; `None` where it is
+    /// Returns the text of a statement to prepare for one table, with the types of its parameters; `None` if it is
     /// sent as text.
     pub(super) fn sql(
         &self,
@@ -282,14 +283,14 @@ impl Event {
         Some((dialect.statement(sql, answered), types))
     }
 
-    /// Writes the text of a statement for one table, with its parameters in it.
+    /// Writes the text of a statement for one table, including its parameters.
     #[inline]
     pub(super) fn write(
         &self,
         place: usize,
         table: &str,
         execution: u32,
-        drawn: &Drawn,
+        values: &EventValues,
         written: &mut String,
     ) {
         if let Some(fixed) = &self.statements[place].fixed {
@@ -300,7 +301,7 @@ impl Event {
             Piece::Text(text) => written.push_str(text),
             Piece::Table => written.push_str(table),
             Piece::Integers { first, count, .. } => {
-                for (number, &value) in drawn.integers(*first, *count, base).iter().enumerate() {
+                for (number, &value) in values.integers(*first, *count, base).iter().enumerate() {
                     if number > 0 {
                         written.push_str(", ");
                     }
@@ -309,20 +310,20 @@ impl Event {
             }
             Piece::Drawn { slot, is_pad } => {
                 written.push('\'');
-                written.push_str(drawn.text(*slot, *is_pad, base));
+                written.push_str(values.text(*slot, *is_pad, base));
                 written.push('\'');
             }
             Piece::Rows(_) => {}
         });
     }
 
-    /// Gives its parameters to a session that has started it.
+    /// Passes its parameters to a session that has started it.
     #[inline]
     pub(super) fn push<S: Session>(
         &self,
         place: usize,
         execution: u32,
-        drawn: &Drawn,
+        values: &EventValues,
         session: &mut S,
     ) {
         self.each_piece(place, execution, |piece, base| match piece {
@@ -331,29 +332,35 @@ impl Event {
                 count,
                 is_wide,
             } => {
-                let values = drawn.integers(*first, *count, base);
+                let values = values.integers(*first, *count, base);
                 match is_wide {
                     true => values.iter().for_each(|&value| session.int8(value)),
-                    // Its bounds say that it fits.
+                    // Its bounds guarantee that it fits.
                     false => values.iter().for_each(|&value| session.int4(value as i32)),
                 }
             }
-            Piece::Drawn { slot, is_pad } => session.text(drawn.text(*slot, *is_pad, base)),
+            Piece::Drawn { slot, is_pad } => session.text(values.text(*slot, *is_pad, base)),
             Piece::Text(_) | Piece::Table | Piece::Rows(_) => {}
         });
     }
 
-    /// Returns whether so many rows are right.
+    /// Returns whether `rows` is a correct number of rows.
     #[inline]
-    pub(super) fn is_right(&self, place: usize, rows: u64, execution: u32, drawn: &Drawn) -> bool {
+    pub(super) fn is_right(
+        &self,
+        place: usize,
+        rows: u64,
+        execution: u32,
+        values: &EventValues,
+    ) -> bool {
         let statement = &self.test.statements[place];
         let Some(right) = &statement.rows else {
             return true;
         };
         let base = self.statements[place].base(statement, execution * statement.count);
-        let value = |end: &Expression| end.value(&drawn.integers, base.integers);
+        let value = |end: &Expression| end.value(&values.integers, base.integers);
         let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-        let is_enough = self.forgives && statement.effect != Effect::Inserts;
+        let is_enough = self.allows_missing_rows && statement.effect != Effect::Inserts;
         (is_enough || rows >= value(&right.least)) && rows <= value(&right.most)
     }
 
@@ -368,7 +375,7 @@ impl Event {
         statements.any(|it| it.effect != Effect::Reads)
     }
 
-    /// Returns whether some events may write and others only read, by the statement that they run of those with a weight.
+    /// Returns whether some events may write and others only read, depending on the weighted statement.
     pub(super) fn writes_sometimes(&self) -> bool {
         let statements = self.test.statements.iter();
         let (weighted, always): (Vec<_>, Vec<_>) = statements.partition(|it| it.weight.is_some());
@@ -376,14 +383,14 @@ impl Event {
         self.writes() && always.iter().all(reads) && weighted.iter().any(reads)
     }
 
-    /// Returns whether the statement with a weight that the event runs may write.
+    /// Returns whether the weighted statement that the event runs may write.
     #[inline]
-    pub(super) fn choice_writes(&self, drawn: &Drawn) -> bool {
-        self.test.statements[drawn.chosen].effect != Effect::Reads
+    pub(super) fn choice_writes(&self, values: &EventValues) -> bool {
+        self.test.statements[values.chosen].effect != Effect::Reads
     }
 
     /// Returns whether it neither inserts nor deletes.
-    pub(super) fn has_no_effect(&self) -> bool {
+    pub(super) fn keeps_row_count(&self) -> bool {
         let mut statements = self.test.statements.iter();
         statements.all(|it| matches!(it.effect, Effect::Reads | Effect::Changes))
     }
@@ -393,9 +400,9 @@ impl Event {
         statements.filter(move |it| it.effect == effect)
     }
 
-    /// Returns whether each row that it deletes it inserts again, in one transaction and in every event: both are told the same
-    /// value of the event's.
-    pub(super) fn puts_back(&self) -> bool {
+    /// Returns whether it reinserts each row that it deletes, in one transaction and in every event: both use the same
+    /// value of the event.
+    pub(super) fn reinserts_deleted(&self) -> bool {
         let values = |statement: &TestStatement| {
             let is_value = |piece: &&Piece| !matches!(piece, Piece::Text(_) | Piece::Table);
             let values = statement.text.iter().filter(is_value);
@@ -421,31 +428,31 @@ impl Event {
     }
 }
 
-impl Ready {
-    /// Returns where its values begin that are drawn at that time, counted from 0.
+impl StatementLayout {
+    /// Returns the offset of its values for execution `time`, from 0.
     #[inline]
-    fn base(&self, statement: &TestStatement, time: u32) -> Base {
-        Base {
+    fn base(&self, statement: &TestStatement, time: u32) -> ValueOffset {
+        ValueOffset {
             integers: self.base.integers + time as usize * statement.own.integers,
             texts: self.base.texts + time as usize * statement.own.texts,
         }
     }
 }
 
-impl Drawn {
+impl EventValues {
     #[inline]
-    fn integers(&self, first: Slot, count: usize, base: Base) -> &[i64] {
+    fn integers(&self, first: Slot, count: usize, base: ValueOffset) -> &[i64] {
         &self.integers[first.index(base.integers)..][..count]
     }
 
     #[inline]
-    fn text(&self, slot: Slot, is_pad: bool, base: Base) -> &str {
+    fn text(&self, slot: Slot, is_pad: bool, base: ValueOffset) -> &str {
         let length = if is_pad { PAD_LENGTH } else { C_LENGTH };
         text::as_text(&self.texts[slot.index(base.texts)][..length])
     }
 }
 
-/// Writes a number as SQL has it; one below zero is no part of a comment that two dashes begin.
+/// Writes a number as SQL; a negative one in parentheses, so that two dashes do not begin a comment.
 #[inline]
 fn write_integer(value: i64, written: &mut String) {
     let mut digits = [0; 20];

@@ -1,27 +1,27 @@
-//! What the workload knows of each table, and how that compares with what the engine says.
+//! What the workload knows about each table, and its comparison with what the engine reports.
 
 use engine::{Table, TableFacts};
 
-use super::connection::Changes;
+use super::connection::RowChanges;
 use crate::Check;
-use crate::check::of_index;
+use crate::check::index_check;
 
-/// Why nothing is compared any more.
-const UNSURE: &str = "a statement whose effect is not known may have changed the number of rows";
+/// Why the number of rows is not compared any more.
+const UNCERTAIN: &str = "a statement whose effect is not known may have changed the number of rows";
 
-/// What is known of one table.
+/// What the workload knows about one table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// Rows in it.
     pub(super) rows: u64,
     /// Its index exists.
     pub(super) is_indexed: bool,
-    /// The number of rows is not known: a server didn't answer, or did what can't be counted.
-    is_unsure: bool,
+    /// The number of rows is unknown: a server did not answer, or did something that cannot be counted.
+    is_uncertain: bool,
     /// The smallest and the largest key when the tests began; `None` before the end of the load, or when not all rows were
     /// loaded.
     keys: Option<(i64, i64)>,
-    /// All ids that tests draw were there then.
+    /// All ids that tests draw existed then.
     has_all: bool,
     /// Rows were inserted since.
     has_inserts: bool,
@@ -30,7 +30,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// A table with rows that the workload did not load.
+    /// Returns the state of a table that the workload did not load.
     pub(super) fn found(
         rows: u64,
         keys: Option<(i64, i64)>,
@@ -46,42 +46,42 @@ impl Ledger {
         }
     }
 
-    /// Takes in what the connections did together.
-    pub(super) fn apply(&mut self, changes: Changes) {
+    /// Applies what the connections did together.
+    pub(super) fn apply(&mut self, changes: RowChanges) {
         self.rows = (self.rows + changes.inserted).saturating_sub(changes.deleted);
-        self.is_unsure |= changes.is_unsure;
+        self.is_uncertain |= changes.is_uncertain;
         self.has_inserts |= changes.inserted > 0;
         self.has_deletes |= changes.deleted > 0;
     }
 
-    /// So many rows should have been loaded, and nothing else has been done.
+    /// Notes the end of a load of `rows` rows.
     pub(super) fn end_load(&mut self, rows: u64) {
-        self.has_all = self.rows == rows && !self.is_unsure;
+        self.has_all = self.rows == rows && !self.is_uncertain;
         let last = i64::try_from(rows).unwrap_or(i64::MAX);
         self.keys = self.has_all.then_some((1, last));
         self.has_inserts = false;
     }
 
-    /// All rows that are to be loaded are there.
+    /// Returns whether all loaded rows still exist.
     pub(super) fn is_whole(&self) -> bool {
-        self.has_all && !self.has_deletes && !self.is_unsure
+        self.has_all && !self.has_deletes && !self.is_uncertain
     }
 
-    /// Compares with what the engine counted.
+    /// Compares the table with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
         let what = format!("rows of {}", table.name);
-        let mut checks = vec![match self.is_unsure {
+        let mut checks = vec![match self.is_uncertain {
             false => compared(what, "", self.rows, facts.rows),
-            true => Check::left_out(what, UNSURE),
+            true => Check::left_out(what, UNCERTAIN),
         }];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(of_index(table, index, facts.rows, rows));
+            checks.push(index_check(table, index, facts.rows, rows));
         }
         checks
     }
 
-    /// Compares the smallest and the largest key alone.
+    /// Compares only the smallest and the largest key.
     pub(super) fn check_keys(
         &self,
         table: &Table,
@@ -103,7 +103,7 @@ impl Ledger {
         ] {
             let what = format!("{end} key of {}", table.name);
             checks.push(match (relation, expected) {
-                _ if self.is_unsure => Check::left_out(what, UNSURE),
+                _ if self.is_uncertain => Check::left_out(what, UNCERTAIN),
                 _ if self.rows == 0 => Check::left_out(what, "the table is empty"),
                 (_, None) => Check::left_out(what, "not all rows were loaded"),
                 (None, _) => Check::left_out(what, "rows were inserted and deleted"),
@@ -116,7 +116,7 @@ impl Ledger {
     }
 }
 
-/// Compares: equal, or as `relation` says.
+/// Compares for equality, or by `relation`.
 fn compared<T: PartialOrd + ToString>(
     what: String,
     relation: &str,

@@ -1,13 +1,13 @@
-//! The sysbench workload: sysbench's tables, and tests each of which is one kind of event.
+//! The sysbench workload: sysbench's tables, and tests that each run one kind of event.
 //!
-//! What a plan says of tests is what they run by ([`plan::sysbench`]). What is known before a step is worked out when its
-//! connections are opened; what remains is drawing numbers and sending them.
+//! Tests come from the plan ([`plan::sysbench`]). What is known before a step is computed when its
+//! connections are opened; events only draw values and send them.
 
 mod connection;
 mod data;
 mod distribution;
 mod event;
-mod found;
+mod existing;
 mod ledger;
 mod text;
 
@@ -23,17 +23,18 @@ use engine::{
 use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
 
-use crate::check::Compared;
-use crate::{Accounts, Check, Random, Schedule, Task};
+use crate::check::ValueCheck;
+use crate::{Check, Random, Schedule, Summaries, Task};
 use connection::{
-    Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
+    Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, TableChanges,
+    TransactionStatement, Transactions,
 };
-use data::{ROW_BYTES, Rows};
+use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
-use event::{Event, Streams, Target};
+use event::{Event, EventOptions, Streams};
 use ledger::Ledger;
 
-/// Purposes of random streams, the last part of their paths; 0 is the rows'.
+/// Purposes of random streams, the last part of their paths; rows use 0.
 const EVENTS: u64 = 1;
 const SAMPLES: u64 = 2;
 const TEXTS: u64 = 3;
@@ -41,15 +42,15 @@ const TEXTS: u64 = 3;
 /// Rows of each table that are compared with what was loaded.
 const SAMPLE_COUNT: u64 = 200;
 
-/// What the cell is, besides the plan's workload.
+/// Properties of the cell besides the plan's workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The seed of all rows and random choices.
     pub seed: u64,
-    /// Mixed into the texts that events write, and into nothing else. Another nonce does the same operations on the
+    /// Mixed into the texts that events write, and nothing else. Another nonce does the same operations on the
     /// same keys, but writes other texts: tables that outlive a cell don't hold them already.
     pub nonce: u64,
-    /// Clients: each is one connection.
+    /// The number of clients, with one connection each.
     pub clients: u32,
     /// Connections that can write at once.
     pub writers_max: u32,
@@ -58,13 +59,13 @@ pub struct Options {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its position in the plan: its random choices differ from those of others.
+    /// Its position in the plan, which also seeds its random choices.
     pub number: usize,
-    /// It is run to warm up for the step of the same number, with other random choices.
+    /// It is the warm-up of the step of that number, with other random choices.
     pub is_warm_up: bool,
 }
 
-/// One cell's benchmark: its tables and what is known of them.
+/// One cell's benchmark: its tables and what is known about them.
 pub struct Sysbench {
     plan: plan::Sysbench,
     options: Options,
@@ -75,7 +76,7 @@ pub struct Sysbench {
 }
 
 impl Sysbench {
-    /// A benchmark whose tables don't exist yet.
+    /// Returns a benchmark whose tables don't exist yet.
     pub fn new(plan: &plan::Sysbench, options: Options) -> Self {
         let tables = (1..=plan.tables).map(|number| table(number, plan.primary_key));
         Self {
@@ -92,27 +93,27 @@ impl Sysbench {
         &self.plan
     }
 
-    /// Its tables.
+    /// Returns its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// Rows that should be in all tables now.
+    /// Returns the rows that all tables should have now.
     pub fn rows(&self) -> u64 {
         self.ledgers.iter().map(|ledger| ledger.rows).sum()
     }
 
-    /// Bytes of all values that should be there now.
+    /// Returns the size of all values that should exist now, in bytes.
     pub fn data_bytes(&self) -> u64 {
         self.rows() * ROW_BYTES
     }
 
-    /// Bytes of a row's values.
+    /// Returns the size of a row's values in bytes.
     pub fn row_bytes(&self) -> u64 {
         ROW_BYTES
     }
 
-    /// Whether the secondary indexes exist.
+    /// Returns whether the secondary indexes exist.
     pub fn is_indexed(&self) -> bool {
         self.ledgers.iter().all(|ledger| ledger.is_indexed)
     }
@@ -147,7 +148,7 @@ impl Sysbench {
         self.plan.load_connections.min(self.options.writers_max)
     }
 
-    /// All rows in the order of their tables and keys, in so many parts of equal length.
+    /// Returns the tasks that load all rows, divided into equal parts by table and key.
     fn loaders<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
         let total = u128::from(self.plan.rows) * u128::from(self.plan.tables);
         let parts = self.load_connections();
@@ -165,7 +166,7 @@ impl Sysbench {
         Ok(tasks)
     }
 
-    /// Loads the rows from number `from` until `to`, counted over all tables from 0.
+    /// Returns the loader of the rows from number `from` up to `to`, counted over all tables from 0.
     fn loader<E: SqlEngine>(
         &self,
         engine: &E,
@@ -184,7 +185,7 @@ impl Sysbench {
             let first = (from.max(before) - before) as u64 + 1;
             let last = (to.min(before + u128::from(rows)) - before) as u64;
             if first == 1 {
-                // Keys are given: those that the server assigns later come after them.
+                // Keys are explicit: the server must assign larger ones later.
                 for sql in engine.dialect().assign_keys_above(table, rows) {
                     session.query(&sql)?;
                 }
@@ -198,18 +199,18 @@ impl Sysbench {
                 let row = [integer, integer, text, text];
                 let sql = engine.dialect().insert_with_keys(table, size);
                 let statement = session.prepare(&sql, &row.repeat(size as usize))?;
-                batches.push(Batches {
+                batches.push(LoadBatches {
                     statement,
                     rows: size,
                     keys,
-                    source: Rows::new(self.options.seed, number, rows),
+                    source: LoadedRows::new(self.options.seed, number, rows),
                     table: changes.len(),
                 });
                 Ok(())
             };
             add(batch, first..=first + whole - 1)?;
             add((last + 1 - first - whole) as u32, first + whole..=last)?;
-            changes.push((number, Changes::default()));
+            changes.push((number, RowChanges::default()));
         }
         batches.reverse();
         Ok(Loader {
@@ -248,15 +249,15 @@ impl Sysbench {
         engine: &E,
     ) -> Result<Runner<E::Session>, Error> {
         let dialect = engine.dialect();
-        let target = Target {
+        let options = EventOptions {
             keys: Sampler::new(distribution, 1, self.plan.rows.cast_signed()),
             thread: client,
             dialect,
             may_miss: self.ledgers.iter().any(|ledger| !ledger.is_whole()),
             is_shared: self.options.clients > 1,
         };
-        let event = Event::new(test, &target);
-        let tables = match test.table {
+        let event = Event::new(test, &options);
+        let numbers = match test.table {
             TableChoice::Random => 0..self.plan.tables,
             TableChoice::Thread => {
                 let table = client % self.plan.tables;
@@ -265,16 +266,16 @@ impl Sysbench {
             TableChoice::First => 0..1,
         };
         let mut session = engine.connect()?;
-        let mut of_tables = Vec::new();
-        for number in tables {
+        let mut tables = Vec::new();
+        for number in numbers {
             let name = &self.tables[number as usize].name;
-            of_tables.push(OfTable {
+            tables.push(RunnerTable {
                 number,
                 name: name.clone(),
                 statements: prepare(&mut session, &event, name, dialect)?,
             });
         }
-        let mut control = |sql| Control::new(&mut session, sql, event.is_plain());
+        let mut control = |sql| TransactionStatement::new(&mut session, sql, event.is_plain());
         let transactions = match test.transaction {
             false => None,
             true => Some(Transactions {
@@ -298,21 +299,15 @@ impl Sysbench {
             choices: stream(&[EVENTS]),
             texts: stream(&[self.options.nonce, TEXTS]),
         };
-        Ok(Runner::new(
-            session,
-            event,
-            streams,
-            of_tables,
-            transactions,
-        ))
+        Ok(Runner::new(session, event, streams, tables, transactions))
     }
 
-    /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.
-    pub fn apply(&mut self, step: usize, accounts: &Accounts) {
+    /// Applies what the connections of a step or its warm-up did, complete or not.
+    pub fn apply(&mut self, step: usize, summaries: &Summaries) {
         // All together: one connection may have deleted what another inserted.
-        let mut sums = vec![Changes::default(); self.ledgers.len()];
-        for (_, account) in accounts {
-            for (table, changes) in account.downcast_ref::<ByTable>().into_iter().flatten() {
+        let mut sums = vec![RowChanges::default(); self.ledgers.len()];
+        for (_, summary) in summaries {
+            for (table, changes) in summary.downcast_ref::<TableChanges>().into_iter().flatten() {
                 sums[*table as usize].add(*changes);
             }
         }
@@ -328,7 +323,7 @@ impl Sysbench {
         self.has_just_loaded = *kind == SysbenchStepKind::Load;
     }
 
-    /// Compares the tables with what is known of them, as far as the plan wants it, which is at least their keys.
+    /// Compares the tables with what is known about them, as far as the plan requires, and at least their keys.
     ///
     /// # Errors
     /// The engine's own.
@@ -357,14 +352,14 @@ impl Sysbench {
         self.ledgers[table].check(&self.tables[table], facts)
     }
 
-    /// Reads rows of table number `table` and compares each with what was loaded: right until a test writes.
+    /// Compares a sample of rows of table number `table` with what was loaded; valid until a test writes.
     fn check_loaded<S: Session>(&self, table: usize, session: &mut S) -> Result<Check, Error> {
         let number = u32::try_from(table).unwrap_or(u32::MAX);
-        let rows = Rows::new(self.options.seed, number, self.plan.rows);
+        let rows = LoadedRows::new(self.options.seed, number, self.plan.rows);
         let name = &self.tables[table].name;
         let path = [u64::from(number), SAMPLES];
         let mut random = Random::stream(self.options.seed, &path);
-        let mut compared = Compared::default();
+        let mut compared = ValueCheck::default();
         for _ in 0..SAMPLE_COUNT {
             let id = 1 + random.below(self.plan.rows);
             let found = session.query(&format!("select k, c, pad from {name} where id = {id}"))?;
@@ -383,7 +378,7 @@ impl Sysbench {
     }
 }
 
-/// Prepares the statements of an event for a table, but for those that are sent as text.
+/// Prepares the statements of an event for a table, except those that are sent as text.
 fn prepare<S: Session>(
     session: &mut S,
     event: &Event,
@@ -411,7 +406,7 @@ fn prepare<S: Session>(
     Ok(statements)
 }
 
-/// Table number `number`, counted from 1, as sysbench 1.0 makes it.
+/// Returns table number `number`, from 1, as sysbench 1.0 creates it.
 fn table(number: u32, primary: bool) -> Table {
     let column = |name, kind| Column { name, kind };
     Table {
@@ -434,7 +429,7 @@ fn other(message: impl Into<String>) -> Error {
     Error::new(ErrorClass::Other, message)
 }
 
-/// The beginning of a text that may be long.
+/// Returns a text, shortened if it is long.
 fn excerpt(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {

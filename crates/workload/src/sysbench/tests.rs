@@ -111,13 +111,13 @@ fn on<E: SqlEngine>(sysbench: &mut Sysbench, name: &str, engine: &E, events: usi
         }
     }
     let programs = tasks.iter_mut().map(|task| &mut task.program);
-    sysbench.apply(step.number, &accounts(programs));
+    sysbench.apply(step.number, &summaries(programs));
     (rows, wrong)
 }
 
-fn accounts<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -> Accounts {
-    let account = |program: &mut Box<dyn Program>| (0, program.account(0).unwrap());
-    programs.into_iter().map(account).collect()
+fn summaries<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -> Summaries {
+    let summary = |program: &mut Box<dyn Program>| (0, program.summary(0).unwrap());
+    programs.into_iter().map(summary).collect()
 }
 
 fn step(sysbench: &Sysbench, name: &str) -> Step {
@@ -424,13 +424,13 @@ impl Session for Notes {
 fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     let dialect = &PostgresDialect;
     let event = event(test);
-    let of_table = |(number, name): (u32, &str)| OfTable {
+    let of_table = |(number, name): (u32, &str)| RunnerTable {
         number,
         name: name.into(),
         statements: prepare(&mut session, &event, name, dialect).unwrap(),
     };
     let tables = [(0, "sbtest1"), (1, "sbtest2")].map(of_table).into();
-    let mut control = |sql| Control::new(&mut session, sql, event.is_plain()).unwrap();
+    let mut control = |sql| TransactionStatement::new(&mut session, sql, event.is_plain()).unwrap();
     let transactions = test.transaction.then(|| Transactions {
         begin: control("begin"),
         begin_reading: event.writes_sometimes().then(|| control("begin reading")),
@@ -445,14 +445,14 @@ fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
 }
 
 fn event(test: &Test) -> Event {
-    let target = Target {
+    let options = EventOptions {
         keys: Sampler::new(Distribution::Uniform, 1, 1501),
         thread: 1,
         dialect: &PostgresDialect,
         may_miss: false,
         is_shared: false,
     };
-    Event::new(test, &target)
+    Event::new(test, &options)
 }
 
 /// Returns what a connection asks for so many events.
@@ -589,8 +589,8 @@ fn tables_are_chosen_as_the_test_says() {
             .connections(step(&sysbench, "mine"), &Null)
             .unwrap();
         let tables = |task: &mut Task| {
-            let account = task.program.account(0).unwrap();
-            let changes = account.downcast::<ByTable>().unwrap();
+            let summary = task.program.summary(0).unwrap();
+            let changes = summary.downcast::<TableChanges>().unwrap();
             changes.iter().map(|(table, _)| *table).collect::<Vec<_>>()
         };
         tasks.iter_mut().map(tables).collect::<Vec<_>>()
@@ -624,7 +624,7 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
         assert_eq!(asked[..=at], asked[at + 2..][..=at], "with the same values");
         assert_eq!(sql.last(), Some(&"commit"));
         let changes = &connection.changes;
-        let put_back = changes.iter().all(|(_, it)| *it == Changes::default());
+        let put_back = changes.iter().all(|(_, it)| *it == RowChanges::default());
         assert!(put_back, "{changes:?}");
     }
 }
@@ -652,7 +652,7 @@ fn without_a_transaction_what_was_done_is_not_done_again() {
 fn what_is_not_known_leaves_doubt_and_a_read_does_not() {
     let call = own("", &[r#"{ sql = "call mine()" }"#]);
     let lost = Err(ErrorClass::ConnectionLost);
-    for (test, answer, is_unsure) in [
+    for (test, answer, is_uncertain) in [
         (builtin("insert"), lost, true),
         (builtin("scan"), lost, false),
         // It says of no row that it did something.
@@ -665,14 +665,14 @@ fn what_is_not_known_leaves_doubt_and_a_read_does_not() {
         let mut connection = connection(&test, 5, session);
         connection.prepare();
         let _ = connection.execute();
-        let is = connection.changes.iter().any(|it| it.1.is_unsure);
-        assert_eq!(is, is_unsure, "{}", test.name);
+        let is = connection.changes.iter().any(|it| it.1.is_uncertain);
+        assert_eq!(is, is_uncertain, "{}", test.name);
     }
     let mut sysbench = Sysbench::new(&plan("", &[], ""), OPTIONS);
     sysbench.ledgers[0] = Ledger::found(1501, Some((1, 1501)), true, true);
-    sysbench.ledgers[0].apply(Changes {
-        is_unsure: true,
-        ..Changes::default()
+    sysbench.ledgers[0].apply(RowChanges {
+        is_uncertain: true,
+        ..RowChanges::default()
     });
     let facts = TableFacts {
         rows: 1500,
@@ -707,7 +707,7 @@ fn what_one_connection_deleted_another_may_have_inserted() {
         }
     }
     let step = step(&sysbench, "insert");
-    sysbench.apply(step.number, &accounts(&mut programs));
+    sysbench.apply(step.number, &summaries(&mut programs));
     assert_eq!(sysbench.rows(), 20);
 }
 
@@ -738,7 +738,7 @@ fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
     let plan = plan("", &["point-query"], "");
     let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let test = builtin("point-query");
-    let drawn = |is_warm_up| {
+    let values = |is_warm_up| {
         let step = Step {
             is_warm_up,
             ..step(&sysbench, "point-query")
@@ -748,8 +748,8 @@ fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
             .unwrap();
         runner.next_random()
     };
-    assert_eq!(drawn(false), drawn(false));
-    assert_ne!(drawn(false), drawn(true));
+    assert_eq!(values(false), values(false));
+    assert_ne!(values(false), values(true));
 }
 
 #[test]
@@ -770,7 +770,7 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
     }
     let mut attempt = |nonce| {
         let mut sysbench = Sysbench::new(&plan, Options { nonce, ..OPTIONS });
-        sysbench.take_over(&engine).unwrap();
+        sysbench.adopt_tables(&engine).unwrap();
         assert_eq!(on(&mut sysbench, "update-nonindex", &engine, 50), (100, 0));
         let same = session.query_i64("select count(*) from written where before = after");
         let ids = session.query("select id from written").unwrap();
@@ -905,7 +905,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
         }
     });
     let programs = tasks.iter_mut().map(|task| &mut task.program);
-    sysbench.apply(step.number, &accounts(programs));
+    sysbench.apply(step.number, &summaries(programs));
     assert_eq!(sysbench.rows(), 50);
     assert_checks(&sysbench, &engine, 3);
 }

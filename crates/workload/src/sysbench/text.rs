@@ -1,7 +1,7 @@
 //! The texts of sysbench's columns `c` and `pad`: groups of eleven random digits with dashes between them.
 //!
-//! They are made for every row and for many statements, so their digits come in pairs out of one multiplication each,
-//! and not one by one.
+//! They are made for every row and for many statements, so each multiplication yields a pair of digits
+//! instead of one.
 
 use crate::Random;
 
@@ -21,7 +21,7 @@ const fn length(groups: usize) -> usize {
     groups * (GROUP + 1) - 1
 }
 
-/// The pairs of digits from 00 to 99, one after the other.
+/// The pairs of digits from 00 to 99, concatenated.
 const PAIRS: [u8; 200] = {
     let mut pairs = [0; 200];
     let mut number = 0;
@@ -33,11 +33,11 @@ const PAIRS: [u8; 200] = {
     pairs
 };
 
-/// Bits of a fraction of which digits are taken: times a hundred it fits into 64 bits.
+/// Bits of a fraction that yields digits: times a hundred it fits into 64 bits.
 const FRACTION_BITS: u32 = 57;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
-/// Writes a group: a random fraction's digits after the point, which are uniform but for less than 10^11 / 2^57.
+/// Writes a group: the digits of a random fraction, which are uniform up to 10^11 / 2^57.
 #[inline(always)]
 fn write_group(random: &mut Random, group: &mut [u8; GROUP]) {
     let mut fraction = random.next_u64() >> (u64::BITS - FRACTION_BITS);
@@ -51,7 +51,7 @@ fn write_group(random: &mut Random, group: &mut [u8; GROUP]) {
     last[0] = b'0' + ((fraction * 10) >> FRACTION_BITS) as u8;
 }
 
-/// Writes a value of `c` or of `pad`, by the length.
+/// Writes a value of `c` or `pad`, by length.
 #[inline(always)]
 pub(super) fn write_groups(random: &mut Random, text: &mut [u8]) {
     for place in text.chunks_mut(GROUP + 1) {
@@ -64,7 +64,7 @@ pub(super) fn write_groups(random: &mut Random, text: &mut [u8]) {
     }
 }
 
-/// What was written, as text.
+/// Returns what was written as text.
 #[inline]
 pub(super) fn as_text(written: &[u8]) -> &str {
     // They are digits and dashes.

@@ -1,5 +1,5 @@
-//! Reads the host's and the engine's counters once a second beside the load, and the connections' states a hundred times
-//! a second, each on a thread of its own: an engine that doesn't answer must not keep the host from being seen.
+//! Reads the host's and the engine's counters once a second during the load, and the connections' states a hundred times
+//! a second, each on its own thread: an engine that does not answer must not keep the host from being sampled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,22 +19,22 @@ pub enum Reading {
     Host(u64, Result<Sample, String>),
     /// The engine.
     Engine(u64, Vec<Counter>),
-    /// The process stood still.
+    /// The process was stalled.
     LoadPause(LoadPause),
 }
 
-/// How often the thread that samples the host looks whether the process is at work.
-const LOOK_NS: u64 = 100_000_000;
-/// How late it must wake up, beyond its wait for a processor, for the process to have been held up. On two processors with
+/// How often the thread that samples the host checks for a stall of the process.
+const STALL_CHECK_NS: u64 = 100_000_000;
+/// How late it must wake up, beyond its wait for a processor, to count as a stall of the process. On two processors with
 /// up to sixteen busy loops beside it a thread was late by up to 340 ms, all but 0.5 ms of which was that wait.
 const HELD_UP_NS_MIN: u64 = 250_000_000;
-/// The time for which a process may be held up in a step that is still valid,
+/// The longest total stall of a valid step,
 const HELD_UP_NS_MAX: u64 = 1_000_000_000;
-/// and the share of the step.
+/// and its largest share of the step.
 const HELD_UP_SHARE_MAX: f64 = 0.05;
 
-/// Says so where the process was held up: as a reason why a step of this length is not valid, or as a warning.
-pub fn remark_held_up(step: &mut Step) {
+/// Reports stalls of the process: as a reason why the step is invalid, or as a warning.
+pub fn note_held_up(step: &mut Step) {
     let lengths = step.held_up.iter().map(|held| held.to_ns - held.from_ns);
     let held_ns: u64 = lengths.sum();
     if held_ns == 0 {
@@ -46,7 +46,7 @@ pub fn remark_held_up(step: &mut Step) {
         .map(|held| (held.from_ns / SECOND_NS).to_string())
         .collect();
     let text = format!(
-        "assay itself was held up for {:.1} s, from second {} on: its process was stopped or frozen, or the machine was paused",
+        "assay itself was stalled for {:.1} s, at second {}: its process was stopped or frozen, or the machine was paused",
         held_ns as f64 / 1e9,
         began.join(", ")
     );
@@ -59,13 +59,13 @@ pub fn remark_held_up(step: &mut Step) {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// An observer that has not answered for so long after the step is given up; the next step gets a new one.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for an observer after the step; then the next step gets a new one.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// States of connections are sampled so often on average, at intervals between half and three halves of it.
+/// The mean interval between samples of connection states; intervals vary between half and three halves of it.
 const STATES_EVERY_NS: u64 = 10_000_000;
 
-/// All three threads.
+/// The three sampling threads.
 pub struct Sampling {
     done: Arc<AtomicBool>,
     readings: Receiver<Reading>,
@@ -74,19 +74,19 @@ pub struct Sampling {
     states: JoinHandle<ThreadStates>,
 }
 
-/// The last readings, and what a further step goes on with.
+/// The last readings, and what the next step reuses.
 #[derive(Default)]
-pub struct Sampled {
-    /// Those that nobody has drained, up to the moment of the end.
+pub struct SamplingResult {
+    /// Readings that were not drained before the end.
     pub readings: Vec<Reading>,
     pub sampler: Option<Sampler>,
-    /// `None` where the engine did not answer.
+    /// `None` if the engine did not answer.
     pub observer: Option<Box<dyn Observer>>,
     pub states: Option<ThreadStates>,
 }
 
 impl Sampling {
-    /// Begins a step that starts at `start_at` by `clock`.
+    /// Starts sampling a step that starts at `start_at` by `clock`.
     pub fn begin(
         clock: &SystemClock,
         start_at: u64,
@@ -96,7 +96,7 @@ impl Sampling {
     ) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let (sender, readings) = channel();
-        let seconds = Seconds {
+        let seconds = SecondTimer {
             clock: clock.clone(),
             start_at,
             done: Arc::clone(&done),
@@ -105,7 +105,7 @@ impl Sampling {
         };
         let host = {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
-            seconds.watch = Some(Watch {
+            seconds.watch = Some(StallDetector {
                 found: sender.clone(),
                 run_delay_ns: 0,
             });
@@ -125,14 +125,14 @@ impl Sampling {
         }
     }
 
-    /// What has been read since the last call.
+    /// Returns what has been read since the last call.
     pub fn drain(&self) -> impl Iterator<Item = Reading> {
         self.readings.try_iter()
     }
 
-    /// Takes the last readings, of the moment of the call, and ends all threads. An engine that doesn't answer keeps
+    /// Takes the last readings and ends all threads. An engine that does not answer keeps
     /// its observer.
-    pub fn end(self) -> Sampled {
+    pub fn end(self) -> SamplingResult {
         self.done.store(true, Ordering::Release);
         let threads = [
             self.host.thread(),
@@ -142,12 +142,12 @@ impl Sampling {
         threads.into_iter().for_each(Thread::unpark);
         let sampler = self.host.join().ok();
         let mut waited = Duration::ZERO;
-        while !self.engine.is_finished() && waited < PATIENCE {
+        while !self.engine.is_finished() && waited < TIMEOUT {
             std::thread::sleep(Duration::from_millis(5));
             waited += Duration::from_millis(5);
         }
         let is_finished = self.engine.is_finished();
-        Sampled {
+        SamplingResult {
             sampler,
             observer: is_finished.then(|| self.engine.join().ok()).flatten(),
             readings: self.readings.try_iter().collect(),
@@ -156,33 +156,33 @@ impl Sampling {
     }
 }
 
-/// The beginnings of the seconds of a step.
+/// Wakes a thread at the start of each second of a step.
 #[derive(Clone)]
-struct Seconds {
+struct SecondTimer {
     clock: SystemClock,
     start_at: u64,
     done: Arc<AtomicBool>,
     next: u64,
-    watch: Option<Watch>,
+    watch: Option<StallDetector>,
 }
 
-/// Sees whether the process is at work, by how late a thread of it wakes up.
+/// Detects stalls of the process by how late one of its threads wakes up.
 #[derive(Clone)]
-struct Watch {
+struct StallDetector {
     found: Sender<Reading>,
-    /// What the thread had waited for processors when it last looked.
+    /// How long the thread had waited for processors at the last check.
     run_delay_ns: u64,
 }
 
-impl Watch {
-    /// Takes note of a thread that slept from the first moment, was to wake up at the second, and did so at the third.
-    /// `run_delay_ns` tells for how long it has waited for processors.
+impl StallDetector {
+    /// Checks a thread that slept from the first time, should have woken up at the second, and did so at the third.
+    /// `run_delay_ns` returns how long it has waited for processors.
     fn woke(&self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
         let late_ns = now_ns.saturating_sub(until_ns);
         if late_ns < HELD_UP_NS_MIN {
             return;
         }
-        // On a busy machine it was ready and others ran, as with any thread of the engine.
+        // On a busy machine the thread was ready but others ran, as with any thread of the engine.
         let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
             let held_up = LoadPause {
@@ -194,21 +194,21 @@ impl Watch {
     }
 }
 
-impl Seconds {
-    /// Waits for the next second or the step's end; `false` at the end.
+impl SecondTimer {
+    /// Waits for the next second; returns `false` at the step's end.
     fn wait(&mut self) -> bool {
         let at = self.start_at + self.next * SECOND_NS;
         self.next += 1;
         let is_due = self.wait_until(at);
         if is_due {
-            // After a stall of this thread the seconds that were missed stay missing.
+            // Seconds that were missed in a stall stay missing.
             let now = self.clock.now();
             self.next = self.next.max((now - self.start_at) / SECOND_NS + 1);
         }
         is_due
     }
 
-    /// Waits until `at` by the clock, or for the step's end; `false` at the end.
+    /// Waits until `at` by the clock; returns `false` at the step's end.
     fn wait_until(&mut self, at: u64) -> bool {
         while !self.done.load(Ordering::Acquire) {
             let now = self.clock.now();
@@ -218,7 +218,7 @@ impl Seconds {
             let nap_ns = match &mut self.watch {
                 Some(watch) => {
                     watch.run_delay_ns = own_cpu_wait_ns();
-                    LOOK_NS.min(at - now)
+                    STALL_CHECK_NS.min(at - now)
                 }
                 None => at - now,
             };
@@ -237,7 +237,11 @@ impl Seconds {
     }
 }
 
-fn read_host(mut seconds: Seconds, mut sampler: Sampler, readings: &Sender<Reading>) -> Sampler {
+fn read_host(
+    mut seconds: SecondTimer,
+    mut sampler: Sampler,
+    readings: &Sender<Reading>,
+) -> Sampler {
     loop {
         let goes_on = seconds.wait();
         let at_ns = seconds.elapsed_ns();
@@ -251,8 +255,8 @@ fn read_host(mut seconds: Seconds, mut sampler: Sampler, readings: &Sender<Readi
     }
 }
 
-fn sample_states(mut seconds: Seconds, mut states: ThreadStates) -> ThreadStates {
-    // Any seed will do: what matters is that moments don't follow the rhythm of the load.
+fn sample_states(mut seconds: SecondTimer, mut states: ThreadStates) -> ThreadStates {
+    // Any seed will do: the times must only be independent of the load's rhythm.
     let mut random = Random::stream(seconds.start_at, &[]);
     let mut at = seconds.start_at;
     loop {
@@ -261,19 +265,19 @@ fn sample_states(mut seconds: Seconds, mut states: ThreadStates) -> ThreadStates
             return states;
         }
         states.sample();
-        // Samples that were missed by a late thread are not made up for.
+        // Samples that a late thread missed are not made up for.
         at = at.max(seconds.clock.now());
     }
 }
 
 fn read_engine(
-    mut seconds: Seconds,
+    mut seconds: SecondTimer,
     mut observer: Box<dyn Observer>,
     readings: &Sender<Reading>,
 ) -> Box<dyn Observer> {
     while seconds.wait() {
         let at_ns = seconds.elapsed_ns();
-        // A server that fails here fails the load too, which says why.
+        // A server that fails here also fails the load, which reports why.
         let Ok(counters) = observer.sample() else {
             break;
         };
@@ -299,7 +303,7 @@ mod tests {
             held_up: held_ms.iter().map(held).collect(),
             ..Step::default()
         };
-        remark_held_up(&mut step);
+        note_held_up(&mut step);
         (step.warnings.len(), step.reasons.len())
     }
 
@@ -316,11 +320,11 @@ mod tests {
     fn a_wait_for_a_processor_is_no_holding_up() {
         let (found, readings) = channel();
         let woke = |late_ms: u64, waited_ms: u64| {
-            let watch = Watch {
+            let watch = StallDetector {
                 found: found.clone(),
                 run_delay_ns: SECOND_NS,
             };
-            let [until_ns, waited_ns] = [LOOK_NS, waited_ms * 1_000_000];
+            let [until_ns, waited_ns] = [STALL_CHECK_NS, waited_ms * 1_000_000];
             let slept = [0, until_ns, until_ns + late_ms * 1_000_000];
             watch.woke(slept, || SECOND_NS + waited_ns);
             match readings.try_recv() {
@@ -329,8 +333,8 @@ mod tests {
             }
         };
         assert_eq!(woke(100, 0), None);
-        assert_eq!(woke(400, 0), Some((0, LOOK_NS + 400_000_000)));
+        assert_eq!(woke(400, 0), Some((0, STALL_CHECK_NS + 400_000_000)));
         assert_eq!(woke(400, 390), None);
-        assert_eq!(woke(2_000, 390), Some((0, LOOK_NS + 2_000_000_000)));
+        assert_eq!(woke(2_000, 390), Some((0, STALL_CHECK_NS + 2_000_000_000)));
     }
 }

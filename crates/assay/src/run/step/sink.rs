@@ -1,33 +1,33 @@
-//! Writes and shows what a step does while it runs, with what is read beside the load.
+//! Records and shows what a step does while it runs, including what is sampled during the load.
 
 use std::collections::BTreeMap;
 
 use engine::Observer;
-use load::{Clock as _, ConnectionThreads, Progress, Sink, SystemClock, Time};
+use load::{Clock as _, ConnectionThreads, LatencyKind, Progress, Sink, SystemClock};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
-use super::sampling::{Reading, Sampled, Sampling};
+use super::sampling::{Reading, Sampling, SamplingResult};
 use crate::live::StepFeed;
 use crate::outcome::failure_of;
 use crate::run::conductor::unix_now_ns;
-use crate::run::display::Shown;
+use crate::run::display::StepDisplay;
 
-/// Returns the states that a connection was seen in.
+/// Returns how often a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
     let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
     all.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Writes what the load and the probes give.
+/// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
-    shown: Shown<'a>,
+    display: StepDisplay<'a>,
     feed: StepFeed<'a>,
     clock: &'a SystemClock,
     /// When the step began.
     started_unix_ns: u64,
-    /// What is read beside the load, until that begins.
+    /// What samples during the load, until it begins.
     instruments: Option<(Sampler, Box<dyn Observer>)>,
     sampling: Option<Sampling>,
     /// Why a sample could not be taken or written.
@@ -38,17 +38,17 @@ pub struct StepSink<'a> {
 }
 
 impl<'a> StepSink<'a> {
-    /// Writes to `writer` and shows what a step does that is to begin.
+    /// Returns a sink that writes to `writer` and updates the display.
     pub fn new(
         writer: &'a mut StepWriter,
-        shown: Shown<'a>,
+        display: StepDisplay<'a>,
         feed: StepFeed<'a>,
         clock: &'a SystemClock,
         instruments: (Sampler, Box<dyn Observer>),
     ) -> Self {
         Self {
             writer,
-            shown,
+            display,
             feed,
             clock,
             started_unix_ns: unix_now_ns(),
@@ -61,9 +61,9 @@ impl<'a> StepSink<'a> {
         }
     }
 
-    /// Takes the last readings, and records when the step began, when the process stood still, and what assay, the server and
-    /// the host used. Returns what a further step goes on with, and why a sample could not be taken or written.
-    pub fn end(mut self, record: &mut Step) -> (Sampled, Option<String>) {
+    /// Takes the last readings, and records when the step began, stalls of the process, and the CPU use of assay, the server
+    /// and the host. Returns what the next step reuses, and why a sample could not be taken or written.
+    pub fn end(mut self, record: &mut Step) -> (SamplingResult, Option<String>) {
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
@@ -125,7 +125,7 @@ impl Sink for StepSink<'_> {
         &mut self,
         second: u32,
         kind: &str,
-        time: Time,
+        time: LatencyKind,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
         self.feed.latencies(second, kind, time, histogram);
@@ -139,18 +139,18 @@ impl Sink for StepSink<'_> {
         for reading in readings {
             self.take(reading);
         }
-        self.shown.progress(progress);
+        self.display.progress(progress);
         self.feed.progress(progress.elapsed_ns);
         self.error.take().map_or(Ok(()), Err)
     }
 }
 
-/// An error and its causes in one line.
+/// Returns an error and its causes in one line.
 fn error_text(error: record::RecordError) -> String {
     failure_of(&error.into()).causes.join(": ")
 }
 
-/// Returns what assay, the server and the host used between two samples.
+/// Returns the CPU time of assay, the server and the host between two samples.
 fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
     let difference = |names: &[&str]| -> Option<u64> {
         let (first, last) = (first?, last?);

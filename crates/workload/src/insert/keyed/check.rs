@@ -1,40 +1,40 @@
-//! Compares what is there with what was written.
+//! Compares the database with what was written.
 
 use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 
 use super::connection::scan_up;
 use super::encoding::{ROW_KEY_BYTES, columns, primary_key, push_value};
-use crate::check::Compared;
+use crate::check::ValueCheck;
 use crate::insert::Insert;
 use crate::insert::rows::RowSource;
 use crate::{Check, Random};
 
-/// Entries of a scan.
-const AT_ONCE: u64 = 10_000;
-/// Rows of each table, and entries of each index, that are compared in full.
+/// Entries that one scan reads.
+const SCAN_ENTRIES: u64 = 10_000;
+/// Rows of each table and entries of each index that are compared completely.
 const SAMPLES: u64 = 10_000;
-/// The purpose of a random stream, the last part of its path; those before are the connections'.
+/// The purpose of a random stream, the last part of its path; smaller ones belong to connections.
 const SAMPLE: u64 = 4;
 
-/// Visits all entries that begin with `start`, and says of each whether it is one of the sample; returns how many.
+/// Visits all entries that begin with `start`, each with whether it is in the sample; returns their number.
 fn each_entry<S: KeyValueSession>(
     session: &mut S,
     start: &[u8],
-    mut sample: Sample,
+    mut sample: Sampling,
     mut visit: impl FnMut(&[u8], &[u8], bool),
 ) -> Result<u64, Error> {
     let mut all = 0;
     let mut from = start.to_vec();
     loop {
         let begin = from.clone();
-        let entries = scan_up(session, &begin, AT_ONCE, |key, value| {
+        let entries = scan_up(session, &begin, SCAN_ENTRIES, |key, value| {
             visit(key, value, sample.takes_next());
             from.clear();
             from.extend_from_slice(key);
             Ok(())
         })?;
         all += entries;
-        if entries < AT_ONCE {
+        if entries < SCAN_ENTRIES {
             session.release();
             return Ok(all);
         }
@@ -43,14 +43,14 @@ fn each_entry<S: KeyValueSession>(
     }
 }
 
-/// Every so many entries one is in it.
+/// Selects one of every `every` entries.
 #[derive(Clone, Copy)]
-struct Sample {
+struct Sampling {
     every: u64,
     due: u64,
 }
 
-impl Sample {
+impl Sampling {
     fn takes_next(&mut self) -> bool {
         let takes = self.due == 0;
         self.due = if takes { self.every } else { self.due } - 1;
@@ -59,8 +59,8 @@ impl Sample {
 }
 
 impl Insert {
-    /// Compares all that a table and its indexes hold with what the workload knows: how many there are, and of a sample
-    /// whether each row is what the seed says and each entry is its row's.
+    /// Compares a table and its indexes with what the workload knows: the number of entries, and for a sample
+    /// whether each row is what the seed says and each index entry belongs to its row.
     pub(super) fn check_entries<S: KeyValueSession>(
         &self,
         table: usize,
@@ -70,14 +70,14 @@ impl Insert {
         let (description, ledger) = (&self.tables[table], &self.ledgers[table]);
         let mut sample = self.sample(table);
         let mut source = self.row_source(table);
-        let mut rows = Compared::default();
+        let mut rows = ValueCheck::default();
         let mut ends: Option<(i64, i64)> = None;
         let count = each_entry(session, layout.start(), sample, |key, value, is_sampled| {
             if let Some(number) = primary_key(key) {
                 ends = Some((ends.map_or(number, |(first, _)| first), number));
             }
             if is_sampled {
-                rows.add(misfit_row(&mut source, key, value));
+                rows.add(row_mismatch(&mut source, key, value));
             }
         })?;
         let (key_min, key_max) = ends.unzip();
@@ -95,7 +95,7 @@ impl Insert {
                 }
             })?;
             index_rows.push((named.name.to_string(), IndexRows::Counted(count)));
-            let mut entries = Compared::default();
+            let mut entries = ValueCheck::default();
             let mut expected = Vec::with_capacity(index.key_bytes);
             for entry in sampled {
                 let number = primary_key(&entry).unwrap_or_default();
@@ -105,8 +105,8 @@ impl Insert {
                     index.push_entry(&row, number, &mut expected);
                 }
                 entries.add((entry != expected).then(|| match row {
-                    None => format!("there is no row {number}"),
-                    Some(_) => format!("row {number} has other columns"),
+                    None => format!("row {number} is missing"),
+                    Some(_) => format!("row {number} has different columns"),
                 }));
             }
             session.release();
@@ -124,23 +124,23 @@ impl Insert {
         Ok(checks)
     }
 
-    /// Other rows as the table goes on.
-    fn sample(&self, table: usize) -> Sample {
+    /// Returns the sample for a table; it differs as the table grows.
+    fn sample(&self, table: usize) -> Sampling {
         let ledger = &self.ledgers[table];
         let every = (ledger.rows / SAMPLES).max(1);
         let path = [table as u64, ledger.next_row, SAMPLE];
-        Sample {
+        Sampling {
             every,
             due: Random::stream(self.seed, &path).below(every),
         }
     }
 }
 
-/// What is wrong with a row; nothing if it is what its seed says.
-fn misfit_row(source: &mut RowSource, key: &[u8], value: &[u8]) -> Option<String> {
+/// Returns what is wrong with a row; `None` if it is what the seed says.
+fn row_mismatch(source: &mut RowSource, key: &[u8], value: &[u8]) -> Option<String> {
     let row = || format!("row {}", primary_key(key).unwrap_or_default());
     if key.len() != ROW_KEY_BYTES {
-        return Some(format!("`{}` is no row's key", key.escape_ascii()));
+        return Some(format!("`{}` is not the key of a row", key.escape_ascii()));
     }
     let Some(number) = columns(value).and_then(|columns| columns.row_number()) else {
         return Some(format!("{} is damaged", row()));

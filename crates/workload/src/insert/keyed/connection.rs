@@ -1,4 +1,4 @@
-//! A connection of the Insert Benchmark to an engine of keys and values.
+//! A connection of the Insert Benchmark to a key-value engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,19 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Scan, View};
 
 use super::encoding::{
-    Encoded, IndexLayout, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, primary_key, row,
+    EncodedCommit, IndexLayout, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, primary_key,
+    row,
 };
-use crate::insert::choices::Oldest;
+use crate::insert::choices::OldestRows;
 use crate::insert::programs::Connection;
-use crate::insert::rows::Feed;
+use crate::insert::rows::RowBatches;
 use crate::insert::schema::{POINT_KEYS, RANGE_LIMIT};
-use crate::insert::shared::Shared;
+use crate::insert::shared::SharedKeys;
 
-/// Rows that are read, and whose entries are written in one batch, when an index is created.
+/// Rows whose entries are written in one batch when an index is created.
 const INDEX_ROWS: u64 = 1000;
 
-/// Scans upwards, and visits what belongs to the same table or index as `from`, the start of a key, until one can't be
-/// read; returns how many these were. It looks at up to `limit` entries.
+/// Scans upwards from `from`, the start of a key, over up to `limit` entries. Visits those of the same table or index
+/// until `visit` fails; returns their number.
 #[inline]
 pub(super) fn scan_up<S: KeyValueSession>(
     session: &mut S,
@@ -43,7 +44,7 @@ pub(super) fn scan_up<S: KeyValueSession>(
     visited.map(|()| entries)
 }
 
-/// The smallest primary key of a table, by a scan from its beginning: over all that was deleted there, too.
+/// Returns the smallest primary key of a table, by a scan from its beginning, which passes over deleted entries.
 #[inline]
 pub(super) fn smallest_key<S: KeyValueSession>(
     session: &mut S,
@@ -57,7 +58,7 @@ pub(super) fn smallest_key<S: KeyValueSession>(
     Ok(found)
 }
 
-/// The largest primary key of a table, by a scan from its end.
+/// Returns the largest primary key of a table, by a scan from its end.
 #[inline]
 pub(super) fn largest_key<S: KeyValueSession>(
     session: &mut S,
@@ -80,20 +81,20 @@ pub(super) fn largest_key<S: KeyValueSession>(
     Ok(found)
 }
 
-/// Which rows each of several deleters of one table deletes: so many keys at a time are one's, from the smallest on.
+/// Divides the rows of one table between several deleters: each claims a range of keys at a time, from the smallest on.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
-    /// The first key of those that are this deleter's and not deleted yet, and how many.
+pub(super) struct DeleteRanges {
+    /// The claimed range that is not deleted yet: its first key and length.
     claim: Option<(i64, u64)>,
-    /// Rows that were missing where inserts had failed: the next claim is larger.
+    /// Rows that were missing because inserts had failed: the next claim is larger by as many.
     owed: u64,
     /// Keys of the last claim.
     size: u64,
 }
 
-impl Claims {
+impl DeleteRanges {
     #[inline]
-    fn claim(&mut self, rows: u64, shared: &Shared) -> (i64, u64) {
+    fn claim(&mut self, rows: u64, shared: &SharedKeys) -> (i64, u64) {
         let size = rows + self.owed;
         let new = || (shared.claim_keys(size), size);
         let claim = *self.claim.get_or_insert_with(new);
@@ -108,34 +109,34 @@ impl Claims {
     }
 }
 
-/// A session, and what its part of a step needs beside it: the rest is empty.
+/// A session and its buffers; those that its part of the step does not need are empty.
 pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) session: S,
     pub(super) layout: Layout,
-    /// Of the keys of a row: its own, and those of its entries where it has any.
+    /// Sizes of a row's key and of its index entries' keys.
     pub(super) sizes: Vec<usize>,
     pub(super) rows_per_commit: u32,
-    pub(super) shared: Arc<Shared>,
-    /// Inserts: the next commit but for its keys.
-    pub(super) encoded: Encoded,
-    /// The batch that is made and not written yet: its rows, and the last key that it inserts or a key below which none is
-    /// once it has deleted.
+    pub(super) shared: Arc<SharedKeys>,
+    /// Inserts: the next commit, without its primary keys.
+    pub(super) encoded: EncodedCommit,
+    /// The batch that is prepared but not written: its number of rows, and the last key that it inserts, or the key
+    /// below which it deletes all.
     pub(super) batch: Option<(u64, i64)>,
     /// The last key that was written.
     pub(super) last_key: Option<i64>,
-    /// Deletes: where others delete from the same table.
-    pub(super) claims: Option<Claims>,
-    /// The keys to delete, each row's together.
-    pub(super) doomed: Vec<u8>,
-    /// Each range query's index, and what is added to its parameter: nothing for `>=`, one for `>`.
+    /// Deletes: present if others delete from the same table.
+    pub(super) delete_ranges: Option<DeleteRanges>,
+    /// The keys to delete, grouped by row.
+    pub(super) delete_keys: Vec<u8>,
+    /// The index of each range query, and what is added to its parameter: 0 for `>=`, 1 for `>`.
     pub(super) ranges: [(IndexLayout, i32); 3],
-    /// Where the range query begins, and bytes of the entries that it reads.
+    /// The start of the range query, and the size of the entries that it reads.
     pub(super) range: ([u8; RANGE_START_BYTES], usize),
     /// The keys of a point query.
     pub(super) points: [[u8; ROW_KEY_BYTES]; POINT_KEYS as usize],
-    /// The indexes that are created at once, in turn; an operation each.
-    pub(super) passes: Vec<Vec<IndexLayout>>,
-    /// Ends the creation of indexes from outside.
+    /// The indexes to create, one operation per group.
+    pub(super) index_passes: Vec<Vec<IndexLayout>>,
+    /// Interrupts the creation of indexes.
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -145,25 +146,25 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
-        if self.passes.is_empty() {
+        if self.index_passes.is_empty() {
             return Ok(None);
         }
         let stop = Arc::clone(&self.stop);
         Ok(Some(Box::new(move || stop.store(true, Relaxed))))
     }
 
-    fn prepare_insert(&mut self, feed: &mut Feed) {
+    fn prepare_insert(&mut self, batches: &mut RowBatches) {
         self.drop_batch();
         self.encoded.clear();
-        for row in feed.next_commit() {
-            let (columns, data) = feed.source.row(row);
+        for row in batches.next_batch() {
+            let (columns, data) = batches.source.row(row);
             self.encoded.push(&self.layout, &columns, data);
         }
     }
 
     fn insert(&mut self) -> Result<u64, Error> {
         let (rows, last) = self.batch.unwrap_or_else(|| {
-            // As a server does: keys are in the order of the commits, not of what waits for its time.
+            // As a server does: keys follow the order of commits, not of prepared batches.
             let first = self.shared.take_keys(self.rows_per_commit);
             self.encoded.put(first, &mut self.session);
             let rows = self.rows_per_commit.into();
@@ -180,20 +181,20 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         Ok((self.last_key, Some(self.shared.next_key())))
     }
 
-    fn endings(&self) -> usize {
-        self.passes.len()
+    fn final_ops(&self) -> usize {
+        self.index_passes.len()
     }
 
-    /// Creates indexes: writes an entry for each row. What is there already is the same: tried again it begins anew.
+    /// Creates indexes: writes an entry for each row. A retry starts over and writes the same entries.
     fn end(&mut self, number: usize) -> Result<(), Error> {
-        let indexes = &self.passes[number];
+        let indexes = &self.index_passes[number];
         let session = &mut self.session;
         let mut entries = Vec::new();
         let mut from = self.layout.start().to_vec();
         session.clear_batch();
         loop {
             if self.stop.load(Relaxed) {
-                let what = "the creation of an index was ended";
+                let what = "the creation of an index was interrupted";
                 return Err(Error::new(ErrorClass::Interrupted, what));
             }
             entries.clear();
@@ -224,44 +225,47 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         }
     }
 
-    fn prepare_delete(&mut self, _: &Oldest) {
+    fn prepare_delete(&mut self, _: &OldestRows) {
         self.drop_batch();
     }
 
-    /// Reads the rows first, since their entries hang on what is in them.
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error> {
+    /// Reads the rows first, since their index entries depend on their columns.
+    fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error> {
         let (rows, key_min) = match self.batch {
             Some(batch) => batch,
-            None => self.gather(oldest.key_min)?,
+            None => self.fill_delete_batch(oldest.key_min)?,
         };
         self.batch = Some((rows, key_min));
         self.session.write_batch()?;
         self.batch = None;
-        if let Some(claims) = &mut self.claims {
-            claims.settle(rows);
+        if let Some(delete_ranges) = &mut self.delete_ranges {
+            delete_ranges.settle(rows);
         }
         oldest.learn(key_min);
         Ok(rows)
     }
 
     fn expected_deletes(&self) -> (u64, u64) {
-        match &self.claims {
+        match &self.delete_ranges {
             None => (self.rows_per_commit.into(), self.rows_per_commit.into()),
-            // Where inserts failed keys are missing; what was deleted is counted as a whole.
-            Some(claims) => (0, claims.size),
+            // Keys of failed inserts are missing; the total of deleted rows is checked instead.
+            Some(delete_ranges) => (0, delete_ranges.size),
         }
     }
 
-    fn first_left(&self, oldest: &Oldest) -> i64 {
-        let claim = self.claims.as_ref().and_then(|claims| claims.claim);
+    fn first_undeleted_key(&self, oldest: &OldestRows) -> i64 {
+        let claim = self
+            .delete_ranges
+            .as_ref()
+            .and_then(|delete_ranges| delete_ranges.claim);
         claim.map_or(oldest.key_min, |(first, _)| first)
     }
 
     fn key_min(&mut self, known: i64) -> Result<i64, Error> {
         let found = smallest_key(&mut self.session, &self.layout)?.unwrap_or(known);
-        Ok(match self.claims {
+        Ok(match self.delete_ranges {
             None => found,
-            // Of keys that are shared out those below may be another's, which has not deleted them yet.
+            // Smaller keys may belong to another deleter that has not deleted them yet.
             Some(_) => known.max(found),
         })
     }
@@ -301,7 +305,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
 }
 
 impl<S: KeyValueSession> KeyedConnection<S> {
-    /// Forgets a batch that could not be written.
+    /// Drops a batch that could not be written.
     #[inline]
     fn drop_batch(&mut self) {
         if self.batch.take().is_some() {
@@ -309,42 +313,42 @@ impl<S: KeyValueSession> KeyedConnection<S> {
         }
     }
 
-    /// Reads the oldest rows and puts what deletes them into the batch.
+    /// Reads the oldest rows and adds their deletion to the batch.
     #[inline]
-    fn gather(&mut self, key_min: i64) -> Result<(u64, i64), Error> {
+    fn fill_delete_batch(&mut self, key_min: i64) -> Result<(u64, i64), Error> {
         let limit = self.rows_per_commit.into();
-        let (first, limit, end) = match &mut self.claims {
+        let (first, limit, end) = match &mut self.delete_ranges {
             None => (key_min, limit, i64::MAX),
-            Some(claims) => {
-                let (first, size) = claims.claim(limit, &self.shared);
+            Some(delete_ranges) => {
+                let (first, size) = delete_ranges.claim(limit, &self.shared);
                 (first, size, first + size as i64)
             }
         };
-        let (layout, doomed) = (&self.layout, &mut self.doomed);
+        let (layout, delete_keys) = (&self.layout, &mut self.delete_keys);
         let is_indexed = self.sizes.len() > 1;
         let (mut rows, mut last) = (0, None);
-        doomed.clear();
+        delete_keys.clear();
         let from = layout.row_key(first);
         scan_up(&mut self.session, &from, limit, |key, value| {
             let (number, columns) = row(key, value)?;
             if number < end {
                 rows += 1;
                 last = Some(number);
-                doomed.extend_from_slice(key);
+                delete_keys.extend_from_slice(key);
                 if is_indexed {
-                    layout.push_entries(&columns, number, doomed);
+                    layout.push_entries(&columns, number, delete_keys);
                 }
             }
             Ok(())
         })?;
-        for mut keys in self.doomed.chunks_exact(self.sizes.iter().sum()) {
+        for mut keys in self.delete_keys.chunks_exact(self.sizes.iter().sum()) {
             for &size in &self.sizes {
                 let (key, rest) = keys.split_at(size);
                 self.session.batch_delete(key);
                 keys = rest;
             }
         }
-        let key_min = match (&self.claims, last) {
+        let key_min = match (&self.delete_ranges, last) {
             (None, None) => first,
             (None, Some(last)) => last + 1,
             (Some(_), _) => end,

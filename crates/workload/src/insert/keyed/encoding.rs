@@ -1,4 +1,4 @@
-//! Rows and index entries as keys and values, laid out as MyRocks does: in the order of the columns that they hold.
+//! Rows and index entries as keys and values, in the layout of MyRocks: sorted by their columns.
 //!
 //! A key begins with the number of what it belongs to, a table or one of its indexes, in four bytes. A row's key goes on
 //! with its primary key, and its value is all other columns. An entry's key goes on with the index's columns and the
@@ -13,16 +13,16 @@ use plan::IndexSet;
 use crate::insert::rows::Columns;
 use crate::insert::schema::{IndexColumn, index_columns};
 
-/// What a key begins with.
+/// Size of the number that a key begins with.
 const ID_BYTES: usize = 4;
 const PRIMARY_KEY_BYTES: usize = 8;
-/// A row's key.
+/// Size of a row's key.
 pub(super) const ROW_KEY_BYTES: usize = ID_BYTES + PRIMARY_KEY_BYTES;
-/// The columns of a value but its text.
+/// Size of a value's columns except its text.
 const COLUMNS_BYTES: usize = 24;
-/// Where a range scan begins: with the number of its index and a value of its first column.
+/// Size of the start of a range scan: the number of its index and a value of its first column.
 pub(super) const RANGE_START_BYTES: usize = ID_BYTES + 4;
-/// A table and its indexes have that many numbers.
+/// Numbers that a table and its indexes take.
 const IDS: u32 = 4;
 
 #[inline]
@@ -35,14 +35,14 @@ fn int_bytes(value: i32) -> [u8; 4] {
     (value ^ i32::MIN).to_be_bytes()
 }
 
-/// The primary key that a row's or an entry's key ends with.
+/// Returns the primary key at the end of a row's or an index entry's key.
 #[inline]
 pub(super) fn primary_key(key: &[u8]) -> Option<i64> {
     let bytes = key.last_chunk::<PRIMARY_KEY_BYTES>()?;
     Some(i64::from_be_bytes(*bytes) ^ i64::MIN)
 }
 
-/// What a key belongs to, with all that begins as it does.
+/// Returns the number that a key begins with: that of its table or index.
 #[inline]
 pub(super) fn id(key: &[u8]) -> &[u8] {
     &key[..ID_BYTES]
@@ -91,8 +91,8 @@ impl IndexLayout {
         buffer.extend_from_slice(&primary_key_bytes(key));
     }
 
-    /// Not larger than any entry whose first column, a 32-bit number, is at least `first`, and larger than all others
-    /// of the index.
+    /// Returns a key that is no larger than any entry whose first column, a 32-bit number, is at least `first`, and larger
+    /// than all others of the index.
     #[inline]
     pub(super) fn range_start(&self, first: i32) -> [u8; RANGE_START_BYTES] {
         let mut start = [0; RANGE_START_BYTES];
@@ -101,7 +101,7 @@ impl IndexLayout {
         start
     }
 
-    /// Not larger than any entry.
+    /// Returns a key that is no larger than any entry.
     pub(super) fn start(&self) -> &[u8] {
         &self.id
     }
@@ -111,13 +111,13 @@ impl IndexLayout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     id: [u8; ID_BYTES],
-    /// Those that there may be.
+    /// All possible indexes.
     pub(super) all_indexes: [IndexLayout; 3],
     index_count: usize,
 }
 
 impl Layout {
-    /// That of table number `table`, with the first `index_count` of the indexes.
+    /// Returns the layout of table number `table` with the first `index_count` indexes.
     pub(super) fn new(table: usize, indexes: IndexSet, index_count: usize) -> Self {
         let first = table as u32 * IDS;
         let [market, register, pdc] = index_columns(indexes);
@@ -132,13 +132,13 @@ impl Layout {
         }
     }
 
-    /// The indexes that there are.
+    /// Returns the indexes of the table.
     #[inline]
     pub(super) fn indexes(&self) -> &[IndexLayout] {
         &self.all_indexes[..self.index_count]
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     #[inline]
     pub(super) fn row_key(&self, key: i64) -> [u8; ROW_KEY_BYTES] {
         let mut bytes = [0; ROW_KEY_BYTES];
@@ -147,12 +147,12 @@ impl Layout {
         bytes
     }
 
-    /// Not larger than any row's key.
+    /// Returns a key that is no larger than any row's.
     pub(super) fn start(&self) -> &[u8] {
         &self.id
     }
 
-    /// Bytes of the key of a row, and of those of its entries if it has any.
+    /// Returns the sizes of a row's key and of its index entries' keys.
     pub(super) fn key_sizes(&self, is_indexed: bool) -> Vec<usize> {
         let indexes = if is_indexed { self.indexes() } else { &[] };
         let entries = indexes.iter().map(|index| index.key_bytes);
@@ -183,7 +183,7 @@ pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(data.as_bytes());
 }
 
-/// A row's value but its text; `None` for what is no row's value.
+/// Reads the columns of a row's value, without its text; `None` if it is not a row's value.
 #[inline]
 pub(super) fn columns(value: &[u8]) -> Option<Columns> {
     let (date, rest) = value.split_first_chunk::<8>()?;
@@ -199,10 +199,10 @@ pub(super) fn columns(value: &[u8]) -> Option<Columns> {
     })
 }
 
-/// Reads a row's key and value, but for the text.
+/// Reads a row's key and value, without its text.
 ///
 /// # Errors
-/// What they are is no row's.
+/// If they are not a row's key and value.
 #[inline]
 pub(super) fn row(key: &[u8], value: &[u8]) -> Result<(i64, Columns), Error> {
     match (primary_key(key), columns(value)) {
@@ -219,19 +219,19 @@ fn no_row(key: &[u8]) -> Error {
     )
 }
 
-/// The rows of one commit, encoded but for their primary keys, which are known only when they are written.
+/// The encoded rows of one commit, without their primary keys, which are assigned when they are written.
 #[derive(Debug)]
-pub(super) struct Encoded {
-    /// Of the keys of a row.
+pub(super) struct EncodedCommit {
+    /// Sizes of the keys of a row.
     sizes: Vec<usize>,
-    /// Of each row its key and those of its entries.
+    /// For each row, its key and those of its index entries.
     keys: Vec<u8>,
     values: Vec<u8>,
     value_ends: Vec<usize>,
 }
 
-impl Encoded {
-    /// Room for so many rows with text of up to so many bytes.
+impl EncodedCommit {
+    /// Allocates buffers for `rows` rows with up to `data_bytes` bytes of text each.
     pub(super) fn new(sizes: Vec<usize>, rows: u32, data_bytes: u32) -> Self {
         let rows = rows as usize;
         Self {
@@ -258,7 +258,7 @@ impl Encoded {
         self.value_ends.push(self.values.len());
     }
 
-    /// Gives them to a batch, with primary keys from `first` on.
+    /// Adds the rows to the session's batch, with primary keys from `first` on.
     #[inline]
     pub(super) fn put<S: KeyValueSession>(&mut self, first: i64, session: &mut S) {
         let rows = self.keys.chunks_exact_mut(self.sizes.iter().sum());

@@ -1,8 +1,8 @@
-//! The Insert Benchmark on an engine of keys and values: what a storage engine below an SQL layer would be asked to do, and
-//! no SQL layer. A commit is one batch of rows and of the entries of their indexes.
+//! The Insert Benchmark on a key-value engine: the work of a storage engine below an SQL layer, without
+//! the SQL layer. A commit is one batch of rows and their index entries.
 //!
-//! What the server does for SQL the client does here: it gives each row its key, keeps the entries in step with the rows, and
-//! reads the rows that it deletes, whose entries hang on their columns. Long transactions, partitions and bulk loads are
+//! The client does what a SQL server would do: it assigns keys, maintains index entries, and
+//! reads rows before it deletes them and their entries. Long transactions, partitions and bulk loads are
 //! not applicable.
 
 mod check;
@@ -18,12 +18,12 @@ use engine::{Comparison, Error, KeyValueSession};
 use plan::{Checks, IndexStatements};
 
 use super::schema::{POINT_KEYS, range_queries};
-use super::{Database, Insert, Open, Part, Purpose};
+use super::{ClientStep, Connector, Database, Insert, Purpose};
 use crate::{Check, Program, Task};
-use connection::{Claims, KeyedConnection, largest_key, smallest_key};
-use encoding::{Encoded, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
+use connection::{DeleteRanges, KeyedConnection, largest_key, smallest_key};
+use encoding::{EncodedCommit, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 
-/// An engine of keys and values, for the benchmark: opens a session.
+/// A key-value engine for the benchmark; the function opens a session.
 pub struct Keyed<F>(pub F);
 
 impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
@@ -53,22 +53,22 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
         let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
         let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
         let text = format!(
-            "`{}`: an engine of keys and values has none",
+            "not supported by key-value engines: `{}`",
             names.join("`, `")
         );
         (!names.is_empty()).then_some(text)
     }
 }
 
-impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
+impl<S: KeyValueSession, F: Fn() -> S> Connector for Keyed<F> {
     type Connection = KeyedConnection<S>;
 
-    fn open(&self, part: &Part<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
+    fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
         let insert = part.insert;
         let layout = insert.layout(part.table);
         let is_shared = insert.is_shared();
-        // While one client creates the indexes of a shared table the others may still insert: both write entries then,
-        // and those that are written twice are the same.
+        // While one client creates the indexes of a shared table, others may still insert. Both write index entries then,
+        // and duplicates are identical.
         let is_creating = is_shared && matches!(purpose, Purpose::Index { .. });
         let sizes = layout.key_sizes(insert.ledgers[part.table].indexed || is_creating);
         let rows_per_commit = part.step.rows_per_commit;
@@ -83,16 +83,22 @@ impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
             session: self.0(),
             rows_per_commit,
             shared: Arc::clone(&part.shared),
-            encoded: Encoded::new(sizes.clone(), room(is_inserting), insert.plan.data_length.1),
+            encoded: EncodedCommit::new(
+                sizes.clone(),
+                room(is_inserting),
+                insert.plan.data_length.1,
+            ),
             batch: None,
             last_key: None,
-            claims: (is_shared && is_deleting).then(Claims::default),
-            doomed: Vec::with_capacity(room(is_deleting) as usize * sizes.iter().sum::<usize>()),
+            delete_ranges: (is_shared && is_deleting).then(DeleteRanges::default),
+            delete_keys: Vec::with_capacity(
+                room(is_deleting) as usize * sizes.iter().sum::<usize>(),
+            ),
             sizes,
             ranges,
             range: ([0; RANGE_START_BYTES], 0),
             points: [[0; ROW_KEY_BYTES]; POINT_KEYS as usize],
-            passes: match (purpose, insert.plan.index_statements) {
+            index_passes: match (purpose, insert.plan.index_statements) {
                 (Purpose::Index { creates: true }, IndexStatements::One) => {
                     vec![layout.indexes().to_vec()]
                 }
@@ -108,11 +114,11 @@ impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
         })
     }
 
-    fn key_min(&self, _: &Part<'_>, on: &mut Self::Connection) -> Result<Option<i64>, Error> {
+    fn key_min(&self, _: &ClientStep<'_>, on: &mut Self::Connection) -> Result<Option<i64>, Error> {
         smallest_key(&mut on.session, &on.layout)
     }
 
-    fn holder(&self, _: &Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
+    fn long_transaction(&self, _: &ClientStep<'_>) -> Result<Option<Box<dyn Program>>, Error> {
         Ok(None)
     }
 

@@ -8,7 +8,7 @@ use plan::{IndexSet, InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 use super::*;
 use crate::insert::tests::{plan, step};
 use crate::tests::memory::Memory;
-use crate::{Accounts, Next};
+use crate::{Next, Summaries};
 
 fn shared() -> plan::Insert {
     plan::Insert {
@@ -18,18 +18,18 @@ fn shared() -> plan::Insert {
 }
 
 /// What a step does, with so many rows per commit.
-type Kind = (InsertStepKind, u32);
+type StepSpec = (InsertStepKind, u32);
 
-const LOAD: Kind = (InsertStepKind::Load { rows: 2000 }, 100);
-const INDEX: Kind = (InsertStepKind::Index { rows: 100 }, 10);
-const WRITE: Kind = (
+const LOAD: StepSpec = (InsertStepKind::Load { rows: 2000 }, 100);
+const INDEX: StepSpec = (InsertStepKind::Index { rows: 100 }, 10);
+const WRITE: StepSpec = (
     InsertStepKind::Write {
         until: WriteEnd::Rows(1000),
     },
     50,
 );
 
-fn query(query: Query, rows_per_commit: u32) -> Kind {
+fn query(query: Query, rows_per_commit: u32) -> StepSpec {
     let kind = InsertStepKind::Query {
         query,
         rate: 100.0,
@@ -81,7 +81,7 @@ impl Bench {
         bench
     }
 
-    fn begin(&mut self, (kind, rows_per_commit): Kind) -> (InsertStep, Vec<Task>) {
+    fn begin(&mut self, (kind, rows_per_commit): StepSpec) -> (InsertStep, Vec<Task>) {
         let step = step(self.number, kind, rows_per_commit);
         self.number += 1;
         let database = Keyed(|| self.memory.connect());
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     /// Runs a step, up to `most` operations of each connection, in turns.
-    fn step(&mut self, kind: Kind, most: u64) -> Came {
+    fn step(&mut self, kind: StepSpec, most: u64) -> Came {
         let (step, mut works) = self.begin(kind);
         let mut came = Came::default();
         let mut rows = vec![0; works.len()];
@@ -119,10 +119,10 @@ impl Bench {
     }
 
     fn apply(&mut self, step: &InsertStep, works: &mut [Task], rows: &[u64], is_flawless: bool) {
-        let account =
-            |(work, &rows): (&mut Task, _)| (work.client, work.program.account(rows).unwrap());
-        let accounts: Accounts = works.iter_mut().zip(rows).map(account).collect();
-        self.insert.apply(step, &accounts, is_flawless);
+        let summary =
+            |(work, &rows): (&mut Task, _)| (work.client, work.program.summary(rows).unwrap());
+        let summaries: Summaries = works.iter_mut().zip(rows).map(summary).collect();
+        self.insert.apply(step, &summaries, is_flawless);
     }
 
     fn checks(&self) -> Vec<Check> {
@@ -594,8 +594,8 @@ fn what_keys_and_values_have_not_is_said() {
         let step = step(0, kind, rows_per_commit);
         Keyed(|| bench.memory.connect()).not_applicable(&bench.insert, &step)
     };
-    let names = "`partitions`, `long-transaction`: ";
-    assert!(not_applicable(&asked).unwrap().starts_with(names));
+    let names = ": `partitions`, `long-transaction`";
+    assert!(not_applicable(&asked).unwrap().ends_with(names));
     assert_eq!(not_applicable(&plan()), None);
 }
 

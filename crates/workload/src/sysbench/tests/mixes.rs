@@ -127,14 +127,17 @@ fn rows_that_only_some_events_put_back_are_not_put_back() {
     let delete = r#"{ sql = "DELETE FROM {table} WHERE id = {same}" }"#;
     let insert =
         r#"{ sql = "INSERT INTO {table} (id, k) VALUES ({same}, {k})", parameters = { k = "k" } }"#;
-    let puts_back = |delete: &str, insert: &str| {
+    let reinserts_deleted = |delete: &str, insert: &str| {
         let keys = "transaction = true\nparameters = { same = \"id\" }";
-        event(&own(keys, &[delete, insert])).puts_back()
+        event(&own(keys, &[delete, insert])).reinserts_deleted()
     };
-    assert!(puts_back(delete, insert));
-    assert!(!puts_back(delete, &weighted(1, insert)));
-    assert!(!puts_back(&weighted(1, delete), &weighted(1, insert)));
-    assert!(!puts_back(delete, INSERT));
+    assert!(reinserts_deleted(delete, insert));
+    assert!(!reinserts_deleted(delete, &weighted(1, insert)));
+    assert!(!reinserts_deleted(
+        &weighted(1, delete),
+        &weighted(1, insert)
+    ));
+    assert!(!reinserts_deleted(delete, INSERT));
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn taken(engine: &Sqlite, plan: &plan::Sysbench) -> (Sysbench, Vec<String>) {
         ..OPTIONS
     };
     let mut sysbench = Sysbench::new(plan, options);
-    let said = sysbench.take_over(engine).unwrap();
-    (sysbench, said)
+    let messages = sysbench.adopt_tables(engine).unwrap();
+    (sysbench, messages)
 }
 
 #[test]
@@ -28,8 +28,8 @@ fn tables_as_they_were_loaded_are_what_the_plan_says() {
     let (_directory, engine, first) = loaded(&plan("", &[], ""), OPTIONS);
     for (checks, count) in [("full", 3), ("keys", 2)] {
         let plan = unindexed(&format!("checks={checks}"), &["point-query"]);
-        let (mut second, said) = taken(&engine, &plan);
-        assert_eq!(said, [""; 0]);
+        let (mut second, messages) = taken(&engine, &plan);
+        assert_eq!(messages, [""; 0]);
         assert_eq!(second.rows(), first.rows());
         assert_eq!(on(&mut second, "point-query", &engine, 20), (40, 0));
         assert_checks(&second, &engine, 3 * count);
@@ -42,14 +42,14 @@ fn a_second_cell_goes_on_from_what_the_first_one_left() {
     let plan = unindexed("", &["insert"]);
     let (mut first, _) = taken(&engine, &plan);
     on(&mut first, "insert", &engine, 50);
-    let (mut second, said) = taken(&engine, &plan);
+    let (mut second, messages) = taken(&engine, &plan);
     assert_eq!(second.rows(), 3 * 1501 + 100);
-    let [said] = &said[..] else {
-        panic!("{said:?}");
+    let [messages] = &messages[..] else {
+        panic!("{messages:?}");
     };
     assert!(
-        said.contains("the plan says `rows = 1501`, and 2 other tables are like that"),
-        "{said}"
+        messages.contains("the plan's `rows = 1501`, as do 2 other tables"),
+        "{messages}"
     );
     // All that it looks for is there, and what it does is held against what it found.
     assert!(second.ledgers.iter().all(Ledger::is_whole));
@@ -70,14 +70,14 @@ fn rows_that_are_missing_are_told_and_may_be_missing() {
             "insert into sbtest1 (id, k, c, pad) select id + 1000, k, c, pad from sbtest2 limit 10",
         )
         .unwrap();
-    let (mut sysbench, said) = taken(&engine, &unindexed(few, &["point-query"]));
+    let (mut sysbench, messages) = taken(&engine, &unindexed(few, &["point-query"]));
     // As many rows as there should be, but others.
-    let [said] = &said[..] else {
-        panic!("{said:?}");
+    let [messages] = &messages[..] else {
+        panic!("{messages:?}");
     };
     assert!(
-        said.starts_with("10 of the ids 1 to 20 are not in `sbtest1`: "),
-        "{said}"
+        messages.starts_with("`sbtest1` lacks 10 of the ids 1 to 20: "),
+        "{messages}"
     );
     let (found, wrong) = on(&mut sysbench, "point-query", &engine, 100);
     assert!(found < 190, "{found}");
@@ -95,7 +95,7 @@ fn an_index_is_there_when_it_is_wanted_and_not_before_it_is_made() {
     let (_directory, engine, _) = loaded(&makes, OPTIONS);
     let refused = |plan| {
         let mut sysbench = Sysbench::new(plan, OPTIONS);
-        sysbench.take_over(&engine).unwrap_err().message
+        sysbench.adopt_tables(&engine).unwrap_err().message
     };
     let missing = refused(&wants);
     assert!(
@@ -114,16 +114,16 @@ fn an_index_is_there_when_it_is_wanted_and_not_before_it_is_made() {
     }
     let there = refused(&makes);
     assert!(
-        there.contains("has the index `k_1` on `k` already"),
+        there.contains("already has the index `k_1` on `k`"),
         "{there}"
     );
-    let (sysbench, said) = taken(&engine, &wants);
-    assert_eq!((sysbench.is_indexed(), said.len()), (true, 0));
-    let (sysbench, said) = taken(&engine, &unindexed("", &["scan"]));
+    let (sysbench, messages) = taken(&engine, &wants);
+    assert_eq!((sysbench.is_indexed(), messages.len()), (true, 0));
+    let (sysbench, messages) = taken(&engine, &unindexed("", &["scan"]));
     assert!(sysbench.is_indexed());
     assert!(
-        said[0].contains("the plan says `secondary-index = false`"),
-        "{said:?}"
+        messages[0].contains("the plan's `secondary-index = false`"),
+        "{messages:?}"
     );
 }
 
@@ -133,10 +133,10 @@ fn a_table_that_is_not_sysbenchs_is_refused() {
     let mut session = engine.connect().unwrap();
     let refused = || {
         let mut sysbench = Sysbench::new(&unindexed("", &["scan"]), OPTIONS);
-        sysbench.take_over(&engine).unwrap_err().message
+        sysbench.adopt_tables(&engine).unwrap_err().message
     };
     assert!(
-        refused().starts_with("`sbtest1` is not a table of sysbench's"),
+        refused().starts_with("`sbtest1` is not a sysbench table"),
         "{}",
         refused()
     );
@@ -166,8 +166,8 @@ fn what_can_not_be_compared_is_said_to_be_left_out() {
             .filter_map(|check| Some((check.what, check.left_out?)))
             .collect()
     };
-    let of_index = ("rows in index k of sbtest1".into(), "why not".into());
-    assert_eq!(left_out(&sysbench), [of_index]);
+    let index_check = ("rows in index k of sbtest1".into(), "why not".into());
+    assert_eq!(left_out(&sysbench), [index_check]);
     on(&mut sysbench, "mine", &engine, 5);
     let what: Vec<String> = left_out(&sysbench).into_iter().map(|it| it.0).collect();
     assert_eq!(

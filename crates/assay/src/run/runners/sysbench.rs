@@ -1,15 +1,15 @@
-//! The sysbench microbenchmarks, as a plan has them, on an engine that speaks SQL.
+//! The sysbench microbenchmarks on SQL engines.
 
 use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::SysbenchStepKind;
 use record::{Step, StepKind};
 use workload::sysbench::{self, Sysbench};
-use workload::{Accounts, Check, Task};
+use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner};
 
-/// The microbenchmarks on an engine that speaks SQL, whose tables are there.
+/// Runs the sysbench microbenchmarks; their tables exist.
 pub struct SysbenchRunner<'a, E> {
     /// The engine.
     pub engine: &'a E,
@@ -53,7 +53,7 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
         record.main_op = Some(main_op.into());
     }
 
-    fn goal(&self, step: usize) -> u64 {
+    fn planned_rows(&self, step: usize) -> u64 {
         let plan = self.workload.plan();
         match plan.steps[step].kind {
             SysbenchStepKind::Load => plan.rows * u64::from(plan.tables),
@@ -68,8 +68,8 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
             .context("the step's connections can't be opened")
     }
 
-    fn apply(&mut self, step: usize, accounts: &Accounts, _: &Totals) -> Vec<Check> {
-        self.workload.apply(step, accounts);
+    fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {
+        self.workload.apply(step, summaries);
         Vec::new()
     }
 

@@ -1,5 +1,5 @@
-//! Tables that are there already: made by `sysbench prepare`, and perhaps changed since by whoever used them. They are taken
-//! as they are, and what the tests take for granted of them is looked up.
+//! Existing tables, made by `sysbench prepare` and perhaps changed since. They are used
+//! as they are, and what the tests require of them is checked.
 
 use engine::{Error, Session, SqlEngine, Table, index_on};
 
@@ -8,19 +8,19 @@ use plan::Checks;
 use super::ledger::Ledger;
 use super::{Sysbench, other};
 
-/// A table as it was found.
+/// The state of an existing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Found {
+struct ExistingTable {
     rows: u64,
-    /// Of the ids that tests draw, those that are not there; `None`: it was not counted.
+    /// Missing ids among those that tests draw; `None` if they were not counted.
     missing: Option<u64>,
     key_min: Option<i64>,
     key_max: Option<i64>,
     is_indexed: bool,
 }
 
-impl Found {
-    /// Whether all ids up to `rows` are there, as far as was looked.
+impl ExistingTable {
+    /// Returns whether all ids up to `rows` exist, as far as that was checked.
     fn is_whole(&self, rows: u64) -> bool {
         match self.missing {
             Some(missing) => missing == 0,
@@ -30,16 +30,16 @@ impl Found {
 }
 
 impl Sysbench {
-    /// Takes the tables as they are found. What differs from what the plan says of them, and what that means for the
-    /// figures, is returned.
+    /// Adopts the existing tables. Returns how they differ from the plan, and what that means for
+    /// the results.
     ///
     /// # Errors
-    /// The engine's own, when a table is not there, or has other columns; an index that is missing, or there before a step
-    /// makes it, and what to do.
-    pub fn take_over<E: SqlEngine>(&mut self, engine: &E) -> Result<Vec<String>, Error> {
+    /// The engine's own if a table is missing or has other columns; an index that is missing, or exists before a step
+    /// creates it, and what to do.
+    pub fn adopt_tables<E: SqlEngine>(&mut self, engine: &E) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
         for table in &self.tables {
-            found.push(look_at(engine, table, &self.plan)?);
+            found.push(inspect_existing(engine, table, &self.plan)?);
         }
         for (ledger, found) in self.ledgers.iter_mut().zip(&found) {
             let keys = found.key_min.zip(found.key_max);
@@ -49,87 +49,91 @@ impl Sysbench {
         Ok(self.differences(&found))
     }
 
-    /// Says how the tables differ from those of the plan.
-    fn differences(&self, found: &[Found]) -> Vec<String> {
+    /// Returns how the tables differ from those of the plan.
+    fn differences(&self, found: &[ExistingTable]) -> Vec<String> {
         let rows = self.plan.rows;
-        let of = |differs: &dyn Fn(&Found) -> bool| {
+        let of = |differs: &dyn Fn(&ExistingTable) -> bool| {
             let mut those = self.tables.iter().zip(found).filter(|(_, it)| differs(it));
             let (table, first) = those.next()?;
             let others = match those.count() {
                 0 => String::new(),
-                1 => ", and another table is like that".into(),
-                count => format!(", and {count} other tables are like that"),
+                1 => ", as does another table".into(),
+                count => format!(", as do {count} other tables"),
             };
             Some((&table.name, first, others))
         };
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         if let Some((name, first, others)) = of(&|it| it.rows != rows) {
-            said.push(format!(
-                "`{name}` has {} rows when the cell begins, and the plan says `rows = {rows}`{others}: tests draw ids \
-                 and values of `k` from 1 to {rows} all the same, and what ran before has changed the table; cells that \
-                 begin with other rows are not measured on the same data",
+            messages.push(format!(
+                "`{name}` has {} rows at the start of the cell instead of the plan's `rows = {rows}`{others}: tests draw ids \
+                 and values of `k` from 1 to {rows} all the same; something changed the table before, and cells that \
+                 start with different rows are not measured on the same data",
                 first.rows
             ));
         }
         if let Some((name, first, others)) = of(&|it| !it.is_whole(rows)) {
             let missing = match first.missing {
-                Some(missing) => format!("{missing} of the ids 1 to {rows} are not in `{name}`"),
-                None => format!("not all of the ids 1 to {rows} are in `{name}`"),
+                Some(missing) => format!("`{name}` lacks {missing} of the ids 1 to {rows}"),
+                None => format!("`{name}` lacks some of the ids 1 to {rows}"),
             };
-            said.push(format!(
-                "{missing}{others}: a query for one of them finds nothing, which costs less than finding it, and is not \
-                 held to be wrong"
+            messages.push(format!(
+                "{missing}{others}: a query for one of them finds nothing, which is cheaper, and is not \
+                 counted as wrong"
             ));
         }
         if !self.plan.secondary_index
             && let Some((name, _, others)) = of(&|it| it.is_indexed)
         {
-            said.push(format!(
-                "`{name}` has an index on `k`, and the plan says `secondary-index = false`{others}: writes keep it up, \
+            messages.push(format!(
+                "`{name}` has an index on `k` despite the plan's `secondary-index = false`{others}: writes maintain it, \
                  and reads by `k` use it"
             ));
         }
-        said
+        messages
     }
 }
 
-fn look_at<E: SqlEngine>(engine: &E, table: &Table, plan: &plan::Sysbench) -> Result<Found, Error> {
+fn inspect_existing<E: SqlEngine>(
+    engine: &E,
+    table: &Table,
+    plan: &plan::Sysbench,
+) -> Result<ExistingTable, Error> {
     let rows = plan.rows;
     let (dialect, name) = (engine.dialect(), &table.name);
     let mut session = engine.connect()?;
-    // Without it no other error says that the table is not there at all.
+    // Only this query reports that the table is missing.
     session
         .query(&format!("select id, k, c, pad from {name} where id = 0"))
         .map_err(|error| Error {
             message: format!(
-                "`{name}` is not a table of sysbench's, which a plan without the step `load` has to find: {}",
+                "`{name}` is not a sysbench table, and a plan without the step `load` needs one: {}",
                 error.message
             ),
             ..error
         })?;
     if index_on(&mut session, dialect, table, &["id"])?.is_none() {
         return Err(other(format!(
-            "`{name}` has no index on `id`: every query by id would read the whole table; make a primary key of it"
+            "`{name}` has no index on `id`: every query by id would read the whole table; make `id` its primary key"
         )));
     }
     let index = index_on(&mut session, dialect, table, &["k"])?;
     match (&index, plan.makes_indexes()) {
         (None, false) if plan.secondary_index => {
             return Err(other(format!(
-                "`{name}` has no index on `k`, and queries by `k` would read the whole table; make it with \
+                "`{name}` has no index on `k`: queries by `k` would read the whole table; create it with \
                  `create index k_{name} on {name} (k)`, put the step `index` first, or set `secondary-index = false`"
             )));
         }
         (Some(index), true) => {
             return Err(other(format!(
-                "`{name}` has the index `{index}` on `k` already, which the step `index` is to make, and which an \
-                 earlier cell may have made; take that step out, or drop the index"
+                "`{name}` already has the index `{index}` on `k`, which the step `index` creates; an \
+                 earlier cell may have created it; remove that step, or drop the index"
             )));
         }
         _ => {}
     }
     if plan.policy.checks != Checks::Full {
-        return Ok(Found {
+        return Ok(ExistingTable {
             rows,
             missing: None,
             key_min: session.query_i64(&dialect.min_key(table))?,
@@ -139,11 +143,11 @@ fn look_at<E: SqlEngine>(engine: &E, table: &Table, plan: &plan::Sysbench) -> Re
     }
     let facts = engine.inspect(table, false).map_err(|error| {
         let help = match table.is_key_primary() {
-            true => "; one of `sysbench --secondary=on` has no primary key, which `primary-key = false` says",
+            true => "; set `primary-key = false` for tables of `sysbench --secondary=on`, which have no primary key",
             false => "",
         };
         Error {
-            message: format!("the rows of `{name}` can't be counted: {}{help}", error.message),
+            message: format!("cannot count the rows of `{name}`: {}{help}", error.message),
             ..error
         }
     })?;
@@ -157,7 +161,7 @@ fn look_at<E: SqlEngine>(engine: &E, table: &Table, plan: &plan::Sysbench) -> Re
             present.cast_unsigned()
         }
     };
-    Ok(Found {
+    Ok(ExistingTable {
         rows: facts.rows,
         missing: Some(rows.saturating_sub(present)),
         key_min: facts.key_min,

@@ -1,4 +1,4 @@
-//! Where a run is worked at: its data directory, which nobody else may use meanwhile, and the machine as it is now.
+//! The environment of an invocation: its locked data directory, and the machine as it is now.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use crate::cli::RunArgs;
 use crate::host;
 use crate::outcome::UsageError;
 
-/// The data directory and the machine.
-pub struct Workplace {
+/// The environment of an invocation.
+pub struct RunContext {
     pub stop: Arc<AtomicBool>,
     pub display: Display,
     pub clock: SystemClock,
     /// Where databases are made.
     pub data_root: PathBuf,
     pub host: Host,
-    /// What should be known about results from it.
+    /// Warnings about results from this machine.
     pub warnings: Vec<Warning>,
     _lock: Lock,
 }
 
-impl Workplace {
-    /// Takes the data directory of `needs` and looks at the machine.
-    pub fn take(args: &RunArgs, results: &Path, needs: HostContext<'_>) -> anyhow::Result<Self> {
+impl RunContext {
+    /// Creates and locks the data directory of `needs`, and inspects the machine.
+    pub fn new(args: &RunArgs, results: &Path, needs: HostContext<'_>) -> anyhow::Result<Self> {
         let stop = stop::watch()?;
-        // Results lie in it, or beside it.
+        // The data directory is in or next to the results.
         let is_of_results =
             args.place.data.is_none() && needs.data_dir.starts_with(&args.place.results);
-        let data_root = made(needs.data_dir, is_of_results)?;
+        let data_root = create_data_root(needs.data_dir, is_of_results)?;
         let mut display = Display::new(args.place.quiet);
         let lock = lock::data_root(&data_root, &stop, &display)?;
         display.watch_disks(&data_root, results);
@@ -66,13 +66,13 @@ impl Workplace {
         Ok(place)
     }
 
-    /// Says what should be known, and keeps it for the record.
+    /// Prints a warning, and keeps it for the record.
     pub fn warn(&mut self, code: &str, text: String) {
         self.display.warn(&format!("warning[{code}]: {text}"));
         self.warnings.push(Warning::new(code, text));
     }
 
-    /// The invocation that begins here.
+    /// Returns the record of this invocation.
     pub fn invocation(&self, args: &RunArgs, started_unix_ns: u64) -> Invocation {
         Invocation {
             started_unix_ns,
@@ -89,14 +89,14 @@ impl Workplace {
     }
 }
 
-/// A data directory that is there, by its full path.
-fn made(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
+/// Creates the data directory if needed, and returns its full path.
+fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(path).map_err(|error| {
         let help = match is_of_results {
             true => "use `--results` to choose a writable directory; databases are made in it unless `--data` names another",
             false => "use `--data` to choose a writable directory",
         };
-        let message = format!("the data directory can't be made: {error}");
+        let message = format!("cannot create the data directory: {error}");
         UsageError::new(message, Some(help.into()))
     })?;
     Ok(fs_err::canonicalize(path)?)

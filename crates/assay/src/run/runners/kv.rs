@@ -1,4 +1,4 @@
-//! The key-value sequence on RocksDB and what is made from it.
+//! The key-value sequence on RocksDB and its derivatives.
 
 use anyhow::Context;
 use engine::Table;
@@ -6,18 +6,18 @@ use engine::rocksdb::RocksDb;
 use plan::{Checks, KvRead, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::Kv;
-use workload::{Accounts, Check, Task};
+use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
-/// Values that are looked at after each step, half of them such as were overwritten.
+/// Values that are checked after each step; half of them are overwritten ones.
 const SAMPLES: u64 = 1000;
 
-/// The key-value sequence, on a database that holds what the workload says.
+/// Runs the key-value sequence.
 pub struct KvRunner<'a> {
     database: &'a RocksDb,
     workload: &'a mut Kv,
-    /// The step that was done last, from 1: the check of each looks at other values.
+    /// The last step, from 1: each step checks other values.
     done: u64,
 }
 
@@ -76,7 +76,7 @@ impl WorkloadRunner for KvRunner<'_> {
         }
     }
 
-    fn goal(&self, step: usize) -> u64 {
+    fn planned_rows(&self, step: usize) -> u64 {
         match self.kind(step) {
             KvStepKind::FillSeq => self.workload.plan().keys,
             KvStepKind::OverwriteSome { writes } => writes,
@@ -92,11 +92,11 @@ impl WorkloadRunner for KvRunner<'_> {
             .context("the step's sessions can't be opened")
     }
 
-    fn apply(&mut self, step: usize, accounts: &Accounts, totals: &Totals) -> Vec<Check> {
+    fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
         let is_flawless = none_failed(totals, "put");
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();
-        self.workload.apply(&step, accounts, is_flawless)
+        self.workload.apply(&step, summaries, is_flawless)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

@@ -1,15 +1,15 @@
-//! The Insert Benchmark, on an engine of either kind.
+//! The Insert Benchmark, on SQL and key-value engines.
 
 use anyhow::Context;
 use engine::Table;
 use plan::{InsertStepKind, WriteEnd};
 use record::{Step, StepKind, Warning};
 use workload::insert::{Database, Insert};
-use workload::{Accounts, Check, Task};
+use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
-/// The Insert Benchmark, whose tables have been made.
+/// Runs the Insert Benchmark; its tables exist.
 pub struct InsertRunner<'a> {
     pub database: &'a dyn Database,
     pub workload: &'a mut Insert,
@@ -58,7 +58,7 @@ impl WorkloadRunner for InsertRunner<'_> {
         record.warnings.extend(warning);
     }
 
-    fn goal(&self, step: usize) -> u64 {
+    fn planned_rows(&self, step: usize) -> u64 {
         match self.step(step).kind {
             InsertStepKind::Load { rows }
             | InsertStepKind::Write {
@@ -74,12 +74,12 @@ impl WorkloadRunner for InsertRunner<'_> {
             .context("the step's connections can't be opened")
     }
 
-    fn apply(&mut self, step: usize, accounts: &Accounts, totals: &Totals) -> Vec<Check> {
+    fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
         let step = &self.workload.plan().steps[step].clone();
         let inserts = totals.get("insert");
         let is_flawless =
             none_failed(totals, "insert") && inserts.is_none_or(|inserts| inserts.retried == 0);
-        self.workload.apply(step, accounts, is_flawless);
+        self.workload.apply(step, summaries, is_flawless);
         let check = totals.get("query").and_then(|queries| {
             self.workload
                 .check_point_queries(step, queries.ok, queries.rows)

@@ -1,4 +1,4 @@
-//! A cell's workload on its engine, as its steps ask it: what the workloads have in common.
+//! What the steps of a cell need from its engine and its workload.
 
 pub mod insert;
 pub mod kv;
@@ -12,20 +12,20 @@ use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, Observer, SettleLimits, Settled, SqlEngine, Table};
 use plan::Settle;
 use record::{Ops, Step};
-use workload::{Accounts, Check, Task};
+use workload::{Check, Summaries, Task};
 
-/// What all connections of a step did, by the kind of operation.
+/// Totals of all connections of a step, by kind of operation.
 pub type Totals = BTreeMap<&'static str, Ops>;
 
-/// An engine that is up, between and beside the operations of a step.
+/// What a step needs from a started engine besides sessions.
 pub trait StepEngine {
-    /// The engine itself.
+    /// Returns the engine.
     fn engine(&self) -> &dyn Engine;
 
-    /// Opens what reads the counters of `tables` and of the whole engine.
+    /// Opens an observer of the counters of `tables` and the whole engine.
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
 
-    /// Brings the engine to rest.
+    /// Waits until the engine has finished its background work.
     fn settle(
         &self,
         tables: &[Table],
@@ -41,9 +41,9 @@ pub trait StepEngine {
 }
 
 /// An engine that speaks SQL.
-pub struct Sql<'a, E>(pub &'a E);
+pub struct SqlSteps<'a, E>(pub &'a E);
 
-impl<E: SqlEngine> StepEngine for Sql<'_, E> {
+impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
     fn engine(&self) -> &dyn Engine {
         self.0
     }
@@ -63,14 +63,14 @@ impl<E: SqlEngine> StepEngine for Sql<'_, E> {
     }
 }
 
-/// A database of RocksDB.
-pub struct OpenRocks<'a> {
+/// A RocksDB database.
+pub struct RocksDbSteps<'a> {
     pub database: &'a RocksDb,
-    /// It is open for the load alone, and flushed when it is closed: checks may as well read what is flushed.
+    /// It is open for the load only, and flushed when it is closed; checks flush it first.
     pub is_loading: bool,
 }
 
-impl StepEngine for OpenRocks<'_> {
+impl StepEngine for RocksDbSteps<'_> {
     fn engine(&self) -> &dyn Engine {
         self.database
     }
@@ -100,30 +100,30 @@ impl StepEngine for OpenRocks<'_> {
     }
 }
 
-/// A workload on an engine. Steps are numbered as in the plan, from 0.
+/// Runs a workload on an engine. Steps are numbered as in the plan, from 0.
 pub trait WorkloadRunner {
-    /// Its tables, where it has any.
+    /// Returns its tables, if it has any.
     fn tables(&self) -> &[Table];
 
-    /// Rows or keys that should be there now.
+    /// Returns the rows or keys that should exist now.
     fn rows(&self) -> u64;
 
-    /// Bytes of user data that should be there now, on average over what is random.
+    /// Returns the size of the user data that should exist now, in bytes; random sizes count as their mean.
     fn data_bytes(&self) -> u64;
 
-    /// Says in the record what a step is.
+    /// Describes a step in its record.
     fn describe(&self, step: usize, record: &mut Step);
 
-    /// Returns how many rows a step writes that is given no time.
-    fn goal(&self, step: usize) -> u64;
+    /// Returns how many rows a step without a given time writes.
+    fn planned_rows(&self, step: usize) -> u64;
 
     /// Opens the connections of a step, or of its warm-up.
     fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>>;
 
-    /// Takes in what a step or its warm-up did, and says what is to be thought of what it read.
-    fn apply(&mut self, step: usize, accounts: &Accounts, totals: &Totals) -> Vec<Check>;
+    /// Applies what a step or its warm-up did, and returns the checks of what it read.
+    fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
 
-    /// Compares what the engine holds with what the workload knows it did, as far as the plan says, which is not
+    /// Compares what the engine holds with what the workload did, as far as the plan requires, which is not
     /// [`plan::Checks::Off`].
     fn check(&self) -> anyhow::Result<Vec<Check>>;
 }
@@ -133,8 +133,8 @@ fn none_failed(totals: &Totals, kind: &str) -> bool {
     totals.get(kind).is_none_or(|totals| totals.failed == 0)
 }
 
-/// Finds the server threads of tasks, where each is a thread or a child of the server's process on this host. In a
-/// container, or behind a proxy, the server names a number that means something else here.
+/// Finds the server threads of tasks if they are threads or children of the server's process on this host. In a
+/// container, or behind a proxy, the server's numbers mean something else here.
 pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
     let Some(server) = engine.process_id() else {
         return;

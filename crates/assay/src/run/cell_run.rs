@@ -1,4 +1,4 @@
-//! A cell while its target is up: records what the engine says of itself, makes the tables, runs the steps, and leaves
+//! A cell while its target is up: records the engine's settings, creates the tables, runs the steps, and leaves
 //! nothing behind.
 
 use std::ops::Range;
@@ -13,29 +13,29 @@ use workload::insert::Insert;
 use workload::sysbench::Sysbench;
 
 use super::conductor::Conductor;
-use super::step::{Bench, Remarks};
-use super::subject::insert::InsertRunner;
-use super::subject::sysbench::SysbenchRunner;
-use super::subject::{Sql, StepEngine, WorkloadRunner};
+use super::runners::insert::InsertRunner;
+use super::runners::sysbench::SysbenchRunner;
+use super::runners::{SqlSteps, StepEngine, WorkloadRunner};
+use super::step::{CellNotes, StepRunner};
 use super::tables;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
 
 /// A cell that is being measured.
-pub struct Running<'a> {
+pub struct CellRun<'a> {
     pub conductor: &'a Conductor<'a>,
     pub directory: &'a CellDir,
     pub record: &'a mut Cell,
-    /// What it is in the plan.
+    /// The cell in the plan.
     pub planned: plan::Cell,
-    /// The database is kept when the cell has ended.
+    /// Keep the database when the cell has ended.
     pub keep: bool,
-    /// What is to be known of every step, and why none can be valid.
-    remarks: Remarks,
+    /// Warnings for every step, and reasons why none can be valid.
+    notes: CellNotes,
 }
 
-impl<'a> Running<'a> {
+impl<'a> CellRun<'a> {
     pub fn new(
         conductor: &'a Conductor<'a>,
         directory: &'a CellDir,
@@ -48,7 +48,7 @@ impl<'a> Running<'a> {
             record,
             planned,
             keep: conductor.plan().keep_data,
-            remarks: Remarks::default(),
+            notes: CellNotes::default(),
         }
     }
 
@@ -73,14 +73,14 @@ impl<'a> Running<'a> {
         self.conductor.data_root.join(&self.target().name)
     }
 
-    /// Makes an empty directory for a database in that of the target.
+    /// Creates an empty directory for a database in the target's directory.
     pub fn empty_directory(&self, name: &str) -> anyhow::Result<DataDir> {
         let data_dir = DataDir::create(&self.home(), name)?;
         data_dir.wipe()?;
         Ok(data_dir)
     }
 
-    /// Says where what the target may use of the machine is not what was asked for.
+    /// Warns about limits of the target that are not as requested.
     fn note_limits(&mut self) {
         for Limit {
             what,
@@ -95,24 +95,24 @@ impl<'a> Running<'a> {
             }
         }
         let shortfalls = self.record.limits.iter().filter_map(Limit::shortfall);
-        self.remarks.shortfalls.extend(shortfalls);
+        self.notes.shortfalls.extend(shortfalls);
     }
 
-    /// Says what a server has to say of its config, and keeps it for every step.
+    /// Prints warnings, and keeps them for every step.
     pub fn note(&mut self, code: &str, notes: &[String]) {
         for text in notes {
             let note = Warning::new(code, text);
-            // An engine that is brought up twice may have the same to say.
-            if !self.remarks.warnings.contains(&note) {
+            // An engine that is started twice may warn twice.
+            if !self.notes.warnings.contains(&note) {
                 let display = &self.conductor.display;
                 display.warn(&format!("warning[{code}]: {text}"));
-                self.remarks.warnings.push(note);
+                self.notes.warnings.push(note);
             }
         }
     }
 
-    /// Removes the database, unless it is to be kept; what failed before is not hidden by what fails here.
-    pub fn leave(
+    /// Removes the database unless it should be kept. An earlier error takes precedence.
+    pub fn clean_up(
         &self,
         data_dir: Option<DataDir>,
         result: anyhow::Result<Status>,
@@ -120,7 +120,7 @@ impl<'a> Running<'a> {
         let removed = data_dir.filter(|_| !self.keep).map_or(Ok(()), |data_dir| {
             let home = data_dir.path().parent().map(Path::to_path_buf);
             let removed = data_dir.remove();
-            // The target's directory goes with its last database; one that holds anything stays.
+            // Removes the target's directory if it is empty.
             let _ = home.map(fs_err::remove_dir);
             removed
         });
@@ -129,7 +129,7 @@ impl<'a> Running<'a> {
         Ok(status)
     }
 
-    /// Runs `steps` on an engine that is up, and stops it.
+    /// Runs `steps` on a started engine, and stops it.
     pub fn measure<E: Engine>(
         &mut self,
         engine: E,
@@ -151,7 +151,7 @@ impl<'a> Running<'a> {
         Ok(status)
     }
 
-    /// Records what the engine says of itself.
+    /// Records the engine's version, settings and limits.
     fn describe(&mut self, engine: &impl Engine) -> anyhow::Result<()> {
         let is_first = self.record.engine_version.is_empty();
         self.record.engine_version = engine.version().into();
@@ -171,7 +171,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Records what settings mean, and which of the declared ones the engine does not have.
+    /// Records the meaning of settings, and which of the declared ones the engine does not have.
     pub fn describe_settings(&mut self) -> anyhow::Result<()> {
         let declared = self.conductor.file.declared(self.config())?;
         let of_engine = engine::notation_of(&self.record.engine);
@@ -179,7 +179,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// A workload on an engine that speaks SQL. `foreign`: a server that assay did not start, in which nothing is left.
+    /// Runs a workload on a SQL engine. `foreign`: a server that assay did not start, in which it leaves nothing behind.
     pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
         let (clients, seed) = (self.planned.clients, self.conductor.plan().seed);
         match self.workload() {
@@ -191,13 +191,13 @@ impl<'a> Running<'a> {
                         database: &workload::insert::sql::Sql(engine),
                         workload: &mut workload,
                     };
-                    this.all_steps(engine, &mut runner)
+                    this.run_all_steps(engine, &mut runner)
                 })
             }
             Workload::Sysbench(sysbench) => {
                 let options = workload::sysbench::Options {
                     seed,
-                    // Another attempt at the cell begins at another time.
+                    // Another attempt at the cell starts at another time.
                     nonce: self.record.started_unix_ns,
                     clients,
                     writers_max: match engine.capabilities().concurrent_writers {
@@ -210,26 +210,26 @@ impl<'a> Running<'a> {
                 let makes_tables = !foreign || sysbench.loads();
                 if !makes_tables {
                     let differences = workload
-                        .take_over(engine)
-                        .context("the tables that are there are not what the plan needs")?;
+                        .adopt_tables(engine)
+                        .context("the existing tables do not fit the plan")?;
                     self.note("sysbench::tables", &differences);
                 }
                 let workload = &mut workload;
                 let mut runner = SysbenchRunner { engine, workload };
                 match makes_tables {
                     true => self.with_tables(engine, &tables, foreign, |this| {
-                        this.all_steps(engine, &mut runner)
+                        this.run_all_steps(engine, &mut runner)
                     }),
-                    false => self.all_steps(engine, &mut runner),
+                    false => self.run_all_steps(engine, &mut runner),
                 }
             }
             Workload::Kv(_) => {
-                anyhow::bail!("the key-value sequence does not run on an engine that speaks SQL")
+                anyhow::bail!("the workload `kv` does not run on SQL engines")
             }
         }
     }
 
-    /// Makes the tables, runs `steps`, and in somebody else's server drops them again.
+    /// Creates the tables, runs `steps`, and drops the tables again in a foreign server.
     fn with_tables<E: SqlEngine>(
         &mut self,
         engine: &E,
@@ -242,14 +242,14 @@ impl<'a> Running<'a> {
             tables::make(engine, &mut session, tables, |_| Ok(()))?;
             return steps(self);
         }
-        tables::drop_what_was_left(self.conductor.directory, &self.record.build, &mut session)?;
-        // Only those that are noted are ever dropped.
+        tables::drop_leftover_tables(self.conductor.directory, &self.record.build, &mut session)?;
+        // Only recorded tables are ever dropped.
         let note = |table: &Table| {
             self.record.tables_left.push(table.name.clone());
             Ok(self.directory.write(self.record)?)
         };
         let made = tables::make(engine, &mut session, tables, note);
-        // A server may end a session that is idle for as long as the steps take.
+        // A server may close a session that is idle for as long as the steps take.
         drop(session);
         let result = made.and_then(|()| steps(self));
         if !self.keep {
@@ -259,40 +259,41 @@ impl<'a> Running<'a> {
                 .and_then(|mut session| {
                     tables::drop_all(&mut session, &mut self.record.tables_left)
                 });
-            // What failed before is not hidden by what fails here.
+            // An earlier error takes precedence.
             let status = result?;
             dropped?;
             return Ok(status);
         }
         if matches!(result, Ok(Status::Complete)) {
-            // They are the operator's now.
+            // They belong to the operator now.
             self.record.tables_left.clear();
         }
         result
     }
 
-    fn all_steps<E: SqlEngine>(
+    fn run_all_steps<E: SqlEngine>(
         &mut self,
         engine: &E,
         runner: &mut dyn WorkloadRunner,
     ) -> anyhow::Result<Status> {
         let all = 0..self.record.steps.len();
-        self.each_step(&Sql(engine), runner, all)
+        self.run_steps(&SqlSteps(engine), runner, all)
     }
 
-    /// Runs those steps of the workload that `part` says.
-    pub fn each_step(
+    /// Runs the steps in the range `part`.
+    pub fn run_steps(
         &mut self,
         engine: &dyn StepEngine,
         runner: &mut dyn WorkloadRunner,
         part: Range<usize>,
     ) -> anyhow::Result<Status> {
-        let remarks = self.remarks.clone();
+        let notes = self.notes.clone();
         let (policy, steps) = (self.workload().policy(), self.workload().steps());
         let clients = self.planned.clients;
-        let mut bench = Bench::new(self.conductor, engine, runner, policy, clients, remarks)?;
+        let mut step_runner =
+            StepRunner::new(self.conductor, engine, runner, policy, clients, notes)?;
         for number in part {
-            let step = bench.run(self.directory, number, &steps[number])?;
+            let step = step_runner.run(self.directory, number, &steps[number])?;
             match step.status {
                 Status::Complete => {}
                 Status::Interrupted => return Ok(Status::Interrupted),
@@ -313,26 +314,26 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Keeps a log that an engine writes beside its data in the record.
+/// Copies an engine's log from its data directory into the record.
 pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     let kept = directory.log_path();
     let is_there =
         fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
-    // A server's log is written where it is kept, by whatever name: copying a file onto itself empties it.
+    // A server's log may be in the record already: copying a file onto itself would empty it.
     if !is_there && log.exists() {
         fs_err::copy(log, kept)?;
     }
     Ok(())
 }
 
-/// Removes what is left of a database in a target's directory. What can't be removed now is wiped by the next cell of
+/// Removes the rest of a database in a target's directory. What cannot be removed now is wiped by the next cell of
 /// this target.
 pub fn remove_database(home: &Path, name: &str) {
     let _ = DataDir::create(home, name).and_then(DataDir::remove);
     let _ = fs_err::remove_dir(home);
 }
 
-/// The limits of a server as settings: what was asked for where that holds, for the kernel may have rounded it.
+/// Returns the limits of a server as settings: the requested value if it is in force, since the kernel may round it.
 fn limit_settings(record: &Cell) -> Vec<Setting> {
     let setting = |what| {
         let limit = record.limits.iter().find(|limit| limit.what == what);

@@ -1,32 +1,32 @@
-//! What is known of a run while it goes on.
+//! The state of a run while it is measured.
 
 use std::collections::BTreeMap;
 
 use record::{CellKey, Run, RunDir, Status};
 use serde_json::{Value, json};
 
-use super::{BOUNDS, Cells, Event, Latency, Progress};
+use super::{BOUNDS, CellProgress, Event, Latency, Progress};
 
-/// A step that ended is shown so long to who asks for metrics: scrapers ask at least that often.
+/// How long metrics of an ended step stay available: scrapers ask at least that often.
 const KEPT_NS: u64 = 60_000_000_000;
-/// A second is drawn when it is so long over: its latencies are told two seconds later, and a moment after that.
+/// A second is drawn this long after its end: its latencies arrive more than two seconds later.
 const LATE_S: f64 = 2.5;
-/// Seconds that the page gets at once.
+/// The maximum number of seconds that the page gets at once.
 const SECONDS_MAX: usize = 3600;
 
-/// What does not change in a run.
+/// Facts that do not change in a run.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct RunInfo {
     pub name: String,
     pub base: String,
     pub assay: String,
     /// Its directory.
     pub directory: String,
-    /// Each one's name, build, config and engine.
+    /// Name, build, config and engine of each target.
     pub targets: Vec<[String; 4]>,
 }
 
-impl About {
+impl RunInfo {
     pub fn new(run: &Run, directory: &RunDir) -> Self {
         let target =
             |it: &record::Target| [&it.name, &it.build, &it.config, &it.engine].map(String::clone);
@@ -40,22 +40,22 @@ impl About {
     }
 }
 
-/// All that is known of a run.
+/// The state of a run.
 #[derive(Default)]
-pub struct Board {
-    pub(super) about: About,
-    pub(super) cells: Cells,
+pub struct RunState {
+    pub(super) about: RunInfo,
+    pub(super) cells: CellProgress,
     pub(super) cell: CellKey,
-    /// The running one last.
-    pub(super) steps: Vec<StepBoard>,
+    /// Recent steps, the running one last.
+    pub(super) steps: Vec<StepState>,
     step_count: usize,
-    /// When it was told how far the run is.
+    /// When `cells` was updated.
     cells_at_ns: u64,
 }
 
-/// How far a step is.
+/// The phase of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum StepPhase {
     /// It connects, or warms up.
     Preparing,
     Measuring,
@@ -67,7 +67,7 @@ pub(super) enum State {
     },
 }
 
-impl State {
+impl StepPhase {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
@@ -83,25 +83,25 @@ impl State {
     }
 }
 
-/// What is known of a step.
-pub(super) struct StepBoard {
-    /// Which of this invocation's it is, from 1.
+/// The state of a step.
+pub(super) struct StepState {
+    /// Its number in this invocation, from 1.
     number: usize,
     pub(super) cell: CellKey,
     pub(super) name: String,
-    pub(super) state: State,
+    pub(super) state: StepPhase,
     pub(super) elapsed_s: f64,
     time_s: Option<f64>,
     main_kind: Option<String>,
-    /// Rows that its main kind comes to; 0 where that is not known.
+    /// Rows that its main kind inserts in total; 0 if unknown.
     rows: u64,
-    pub(super) kinds: BTreeMap<String, KindBoard>,
+    pub(super) kinds: BTreeMap<String, OpState>,
     ended_at_ns: Option<u64>,
 }
 
-/// What is known of a kind of operation.
+/// The state of a kind of operation.
 #[derive(Default)]
-pub(super) struct KindBoard {
+pub(super) struct OpState {
     pub(super) role: String,
     pub(super) ok: u64,
     pub(super) failed: u64,
@@ -142,14 +142,14 @@ struct Second {
     ok: u64,
     failed: u64,
     rows: u64,
-    /// Of how many operations the latencies are.
+    /// The number of operations behind the latencies.
     timed: u64,
     p50_ns: u64,
     p99_ns: u64,
     max_ns: u64,
 }
 
-impl KindBoard {
+impl OpState {
     fn second(&mut self, second: u32) -> &mut Second {
         let at = second as usize;
         if self.seconds.len() <= at {
@@ -158,7 +158,7 @@ impl KindBoard {
         &mut self.seconds[at]
     }
 
-    /// Adds latencies; what is drawn is response time where the schedule makes that another than service time.
+    /// Adds latencies. The page shows response times if there is a schedule, else service times.
     fn time(&mut self, latency: &Latency) {
         let count = latency.buckets.iter().sum();
         match latency.is_response {
@@ -167,7 +167,7 @@ impl KindBoard {
         }
         let is_scheduled = self.response.count() > 0;
         let second = self.second(latency.second);
-        // A second comes again when a connection was late: most of its operations say what it was like.
+        // A second is repeated if a connection was late: the larger part of its operations counts.
         if latency.is_response == is_scheduled && count >= second.timed {
             second.timed = count;
             second.p50_ns = latency.p50_ns;
@@ -177,7 +177,7 @@ impl KindBoard {
     }
 }
 
-impl StepBoard {
+impl StepState {
     fn take(&mut self, event: Event, now_ns: u64) {
         match event {
             Event::Load {
@@ -186,14 +186,14 @@ impl StepBoard {
                 rows,
                 roles,
             } => {
-                (self.time_s, self.rows, self.state) = (time_s, rows, State::Measuring);
+                (self.time_s, self.rows, self.state) = (time_s, rows, StepPhase::Measuring);
                 self.main_kind = main_kind;
                 for (kind, role) in roles {
                     self.kinds.entry(kind).or_default().role = role;
                 }
             }
             Event::Progress(progress) => self.progress(&progress),
-            Event::Loaded => self.state = State::Finishing,
+            Event::Loaded => self.state = StepPhase::Finishing,
             Event::Ended {
                 status,
                 valid,
@@ -209,7 +209,7 @@ impl StepBoard {
     }
 
     fn end(&mut self, status: Status, valid: bool, now_ns: u64) {
-        self.state = State::Ended { status, valid };
+        self.state = StepPhase::Ended { status, valid };
         self.ended_at_ns = Some(now_ns);
     }
 
@@ -232,9 +232,9 @@ impl StepBoard {
         }
     }
 
-    /// Returns how long it will still measure, where that is known.
+    /// Returns how long it will still measure, if that is known.
     pub(super) fn left_s(&self) -> Option<f64> {
-        if self.state != State::Measuring {
+        if self.state != StepPhase::Measuring {
             return None;
         }
         let left = self.time_s.map(|time| time - self.elapsed_s).or_else(|| {
@@ -245,19 +245,21 @@ impl StepBoard {
         left.map(|left| left.max(0.0))
     }
 
-    /// Returns the seconds of which all is known.
+    /// Returns the number of complete seconds.
     fn seconds(&self) -> usize {
         match self.state {
-            State::Preparing | State::Measuring => (self.elapsed_s - LATE_S).max(0.0) as usize,
+            StepPhase::Preparing | StepPhase::Measuring => {
+                (self.elapsed_s - LATE_S).max(0.0) as usize
+            }
             _ => (self.elapsed_s.round() as usize).max(1),
         }
     }
 
-    /// Returns what the page is told of it: the seconds from `from` on.
+    /// Returns the JSON for the page: the seconds from `from` on.
     fn to_json(&self, from: usize) -> Value {
         let seconds = self.seconds();
         let from = from.clamp(seconds.saturating_sub(SECONDS_MAX), seconds);
-        // What the step is about comes first.
+        // The main kind comes first.
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(name, _)| Some(*name) != self.main_kind.as_ref());
         let kinds = kinds.into_iter().map(|(name, kind)| {
@@ -282,36 +284,36 @@ impl StepBoard {
     }
 }
 
-impl Board {
-    pub fn new(about: About) -> Self {
+impl RunState {
+    pub fn new(about: RunInfo) -> Self {
         Self {
             about,
             ..Self::default()
         }
     }
 
-    /// Takes what happened at `now_ns`, and forgets what is long over.
+    /// Applies an event at `now_ns`, and removes steps that ended long ago.
     pub fn take(&mut self, event: Event, now_ns: u64) {
         let last = self.step_count;
-        let is_kept = |step: &StepBoard| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
+        let is_kept = |step: &StepState| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
         self.steps
             .retain(|step| step.number == last || is_kept(step));
         match event {
             Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
             Event::Cell(cell) => self.cell = cell,
             Event::Step { name, measures } => {
-                // Of one whose process has crashed nobody tells the end.
+                // A crashed process does not report the end of its step.
                 for step in self.steps.iter_mut().filter(|it| it.ended_at_ns.is_none()) {
                     step.end(Status::Failed, false, now_ns);
                 }
                 self.step_count += 1;
-                self.steps.push(StepBoard {
+                self.steps.push(StepState {
                     number: self.step_count,
                     cell: self.cell.clone(),
                     name,
                     state: match measures {
-                        true => State::Preparing,
-                        false => State::Finishing,
+                        true => StepPhase::Preparing,
+                        false => StepPhase::Finishing,
                     },
                     elapsed_s: 0.0,
                     time_s: None,
@@ -329,16 +331,16 @@ impl Board {
         }
     }
 
-    /// Returns how long the cells that are left will take: no less than the running step.
+    /// Returns how long the remaining cells will take, at least as long as the running step.
     pub(super) fn left_s(&self, now_ns: u64) -> f64 {
         let since_s = now_ns.saturating_sub(self.cells_at_ns) as f64 / 1e9;
-        let step_s = self.steps.last().and_then(StepBoard::left_s);
+        let step_s = self.steps.last().and_then(StepState::left_s);
         (self.cells.left_s - since_s).max(step_s.unwrap_or(0.0))
     }
 
-    /// Returns what the page is told at `now_ns`: of its step number `step` it knows the seconds before `from`.
+    /// Returns the JSON for the page at `now_ns`. The page knows the seconds before `from` of step number `step`.
     pub fn to_json(&self, step: usize, from: usize, now_ns: u64) -> Value {
-        let Cells {
+        let CellProgress {
             count,
             complete,
             failed,
