@@ -49,7 +49,7 @@ impl Task {
     }
 }
 
-/// What the connections of a step did: each one's client, and its [`Program::account`].
+/// What the connections of a step did: each one's client, and its [`Program::summary`].
 pub type Summaries = Vec<(u32, Box<dyn Any>)>;
 
 /// A kind of operation; each kind has its own latencies.
