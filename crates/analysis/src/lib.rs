@@ -33,7 +33,8 @@ pub use compare::{
 };
 pub use competition::{Competition, UnevenStep, competition, uneven_steps};
 pub use explain::{
-    Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, figure, range,
+    Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, factor_within, figure,
+    range,
 };
 pub use factors::{Combination, Factor, Factors};
 pub use fairness::fairness;

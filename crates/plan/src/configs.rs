@@ -12,7 +12,7 @@ use crate::wording::{choices, code, key_part, quoted};
 const NOT_NAMES: [&str; 5] = ["extends", "file", "set", "load", FACTORS];
 
 /// The key of factors.
-const FACTORS: &str = "factors";
+pub(crate) const FACTORS: &str = "factors";
 
 /// What `assay compare --by` takes for something else than a factor of the plan.
 const NOT_FACTORS: [&str; 2] = ["build", "all"];

@@ -5,6 +5,7 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::configs::FACTORS;
 use crate::document;
 use crate::reader::Context;
 
@@ -40,7 +41,10 @@ pub fn schema() -> Json {
     root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     root["title"] = json!("A plan of Assay");
     let properties = &mut root["properties"];
-    properties["build"]["additionalProperties"]["maxProperties"] = json!(1);
+    let build = &mut properties["build"]["additionalProperties"];
+    let kinds = build["properties"].as_object().into_iter().flatten();
+    let kinds = kinds.filter(|(key, _)| *key != FACTORS);
+    build["oneOf"] = kinds.map(|(key, _)| json!({ "required": [key] })).collect();
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);
     // The arguments of the step's test.
@@ -112,11 +116,11 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let computed = json!({ "type": ["integer", "string"] });
     let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
     Some(match key {
+        "set" | "load" | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
         "sqlite" | "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
         _ if above[0] == "build" => text,
         "base" | "against-itself" | "sql" | "values" => text,
         "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),
-        "set" | "load" => map(json!({ "type": ["string", "number", "boolean"] })),
         "arguments" => map(json!({ "type": "integer" })),
         "parameters" => map(computed),
         "count" | "weight" | "repeat" => computed,

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Answer, Change, Compared, Figures, Finding, TargetAnswer, counted, distinct, factor, range,
+    Answer, Change, Compared, Figures, Finding, TargetAnswer, counted, distinct, factor_within,
+    range,
 };
 use words::capitalized;
 
@@ -147,7 +148,8 @@ impl<'a> Words<'a> {
         let left = targets.iter().map(|target| target.not_compared).sum();
         let left = match left {
             0 => String::new(),
-            left => format!("; {}", is_or_are(left, "not compared")),
+            1 => "; 1 is not compared".to_owned(),
+            left => format!("; {left} are not compared"),
         };
         let said = format!(
             "{who} had {between} the throughput of {base} in {}, measured once: one run can't show a change{left}.",
@@ -178,9 +180,13 @@ impl<'a> Words<'a> {
     /// `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x), slower in none`
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
         let of = |word: &str, changes: &[Change], place: &str| {
-            let texts = changes
-                .iter()
-                .map(|it| format!("{} {}", self.place(it), factor(it.ratio)));
+            let texts = changes.iter().map(|it| {
+                format!(
+                    "{} {}",
+                    self.place(it),
+                    factor_within(it.ratio, it.interval)
+                )
+            });
             let texts: Vec<String> = texts.collect();
             format!("{word} in {place} ({})", listed(&texts, NAMED, ", "))
         };
@@ -223,54 +229,58 @@ impl<'a> Words<'a> {
 
     /// What the comparisons are that show no change.
     fn rest(&self, target: &TargetAnswer) -> Vec<String> {
-        let effect = percent(self.answer.effect);
-        let unchanged = match target.no_change_shown {
-            1 => format!("1 shows no change of {effect} or more"),
-            count => format!("{count} show no change of {effect} or more"),
-        };
+        let all = target.comparison_count();
+        let no_change = self.no_change();
         [
-            (
-                target.too_noisy,
-                is_or_are(target.too_noisy, "too noisy to say"),
-            ),
-            (target.no_change_shown, unchanged),
-            (
-                target.single.len(),
-                format!("{} measured once", target.single.len()),
-            ),
-            (
-                target.not_compared,
-                is_or_are(target.not_compared, "not compared"),
-            ),
+            (target.too_noisy, "is too noisy", "are too noisy", " to say"),
+            (target.no_change_shown, "shows", "show", no_change.as_str()),
+            (target.single.len(), "was", "were", " measured once"),
+            (target.not_compared, "is", "are", " not compared"),
         ]
         .into_iter()
-        .filter_map(|(count, text)| (count > 0).then_some(text))
+        .filter_map(|(count, verb, verbs, what)| part(count, all, [verb, verbs], what))
         .collect()
+    }
+
+    /// ` no change of 3% or more`
+    fn no_change(&self) -> String {
+        format!(" no change of {} or more", percent(self.answer.effect))
     }
 
     /// How many targets are faster or slower, and which does best and worst.
     fn of_many(&self) -> Vec<String> {
         let targets = &self.answer.targets;
-        let count = |is: fn(&TargetAnswer) -> bool| targets.iter().filter(|it| is(it)).count();
-        let faster = count(|it| !it.faster.is_empty() && it.slower.is_empty());
-        let slower = count(|it| it.faster.is_empty() && !it.slower.is_empty());
-        let both = count(|it| !it.faster.is_empty() && !it.slower.is_empty());
-        let absent = count(|it| it.comparison_count() == it.not_compared);
-        let rest = targets.len() - faster - slower - both - absent;
-        let unchanged = match rest {
-            1 => "1 shows no change".to_owned(),
-            rest => format!("{rest} show no change"),
+        let place = match self.answer.load_count {
+            0 | 1 => "steps",
+            _ => "comparisons",
         };
-        let parts = [
-            (faster, is_or_are(faster, "faster in some")),
-            (slower, is_or_are(slower, "slower in some")),
-            (both, is_or_are(both, "faster in some and slower in others")),
-            (rest, unchanged),
-            (absent, is_or_are(absent, "not compared")),
+        let no_change = self.no_change();
+        // In the order of `outcome`.
+        let outcomes = [
+            ("is", "are", format!(" faster in some {place}")),
+            ("is", "are", format!(" slower in some {place}")),
+            (
+                "is",
+                "are",
+                format!(" faster in some {place} and slower in others"),
+            ),
+            ("shows", "show", no_change.clone()),
+            ("is too noisy", "are too noisy", " to say".to_owned()),
+            (
+                "shows",
+                "show",
+                format!("{no_change} in some {place} and too much noise in others"),
+            ),
+            ("was", "were", " measured once".to_owned()),
+            ("is", "are", " not compared".to_owned()),
         ];
-        let parts = parts
-            .into_iter()
-            .filter_map(|(count, text)| (count > 0).then_some(text));
+        let parts = outcomes.iter().enumerate().filter_map(|(index, it)| {
+            let count = targets
+                .iter()
+                .filter(|target| outcome(target) == index)
+                .count();
+            part(count, targets.len(), [it.0, it.1], &it.2)
+        });
         let steps = targets.iter().map(TargetAnswer::comparison_count).max();
         let mut sentences = vec![format!(
             "{} against {} in {}: {}.",
@@ -339,10 +349,30 @@ impl<'a> Words<'a> {
     }
 }
 
-/// `1 is not compared`, `2 are not compared`
-fn is_or_are(count: usize, what: &str) -> String {
-    let verb = if count == 1 { "is" } else { "are" };
-    format!("{count} {verb} {what}")
+/// Returns what a target comes to, as an index of the outcomes in a sentence about several.
+fn outcome(target: &TargetAnswer) -> usize {
+    let has_shown = (!target.faster.is_empty(), !target.slower.is_empty());
+    match (has_shown, target.no_change_shown > 0, target.too_noisy > 0) {
+        ((true, false), ..) => 0,
+        ((false, true), ..) => 1,
+        ((true, true), ..) => 2,
+        (_, true, false) => 3,
+        (_, false, true) => 4,
+        (_, true, true) => 5,
+        _ if !target.single.is_empty() => 6,
+        _ => 7,
+    }
+}
+
+/// Says what `count` of `all` are: `1 is not compared`, `all 9 are not compared`; `None` for 0.
+fn part(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one}{what}")),
+        2 if all == 2 => Some(format!("both {several}{what}")),
+        _ if count == all => Some(format!("all {count} {several}{what}")),
+        _ => Some(format!("{count} {several}{what}")),
+    }
 }
 
 #[cfg(test)]
@@ -481,6 +511,22 @@ mod tests {
             "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 show no change of 3% or more. \
              Compared are 5 repeats of each."
         );
+        let targets: [Target<'_>; 4] = [
+            ("b.x", &[(1.5, TooNoisy), (1.5, TooNoisy)]),
+            ("c.x", &[(1.0, NoChangeShown), (1.5, TooNoisy)]),
+            ("d.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
+            ("e.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
+        ];
+        assert_eq!(
+            said("a.x", &targets, None),
+            "4 targets against a.x in 2 steps: 2 show no change of 3% or more, 1 is too noisy to say, 1 shows no change of \
+             3% or more in some steps and too much noise in others. Compared are 5 repeats of each."
+        );
+        let noisy = said("a.x", &[targets[0], ("f.x", targets[0].1)], None);
+        assert!(
+            noisy.contains("in 2 steps: both are too noisy to say."),
+            "{noisy}"
+        );
     }
 
     #[test]
@@ -507,8 +553,8 @@ mod tests {
         ];
         assert_eq!(
             said("pg12.x", &targets, None),
-            "5 targets against pg12.x in 2 steps: 1 is faster in some, 1 is slower in some, 1 is faster in some and slower \
-             in others, 1 shows no change, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
+            "5 targets against pg12.x in 2 steps: 1 is faster in some steps, 1 is slower in some steps, 1 is faster in some \
+             steps and slower in others, 1 is too noisy to say, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
              1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats pg14 is \
              1.90x to 2.11x slower in l.i0."
         );

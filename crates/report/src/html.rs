@@ -327,7 +327,7 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
             ", started " (moment(run.started_unix_ns))
             " · " (counted(run.targets.len(), "target"))
             @if let Some(shared) = names.shared() { " of " (clean(&shared)) }
-            @if !clients.is_empty() { " · clients " (clients.join(", ")) }
+            @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
             @if repeats > 1 { " · " (repeats) " repeats" }
             " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }

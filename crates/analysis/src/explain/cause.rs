@@ -266,7 +266,9 @@ fn unexplained(case: &Case<'_>, accounting: &Result<Accounting, Undivided>) -> C
     let per = case.noun();
     let sentence = match accounting {
         Err(Undivided::NotMeasured) => {
-            format!("The record does not say where the time of a {per} went, so no cause is named.")
+            format!(
+                "Some parts of the time of a {per} were not measured in every repeat, so no cause is named."
+            )
         }
         Err(Undivided::NotShown) => {
             format!(

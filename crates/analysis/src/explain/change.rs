@@ -110,7 +110,10 @@ fn title(context: Context<'_>, group: &[ExplainedCase<'_>], about: &Finding) -> 
         _ if about.targets.len() == 1 => format!("in {} of {total} steps", group.len()),
         _ => format!("in {} of {total} comparisons", group.len()),
     };
-    format!("{who}: {up_to}{} {place}", pace(leading.case.ratio))
+    format!(
+        "{who}: {up_to}{} {place}",
+        pace(leading.case.ratio, leading.case.compared.interval)
+    )
 }
 
 /// `pg17.base is 1.20x slower than pg15.base in scan: 872 -> 725 queries/s, 1.16x to 1.25x over 5 repeats.`
@@ -125,7 +128,7 @@ fn opening(case: &Case<'_>) -> String {
     format!(
         "{} is {} than {} in {}: {} -> {} {}{}.",
         case.target(),
-        pace(case.ratio),
+        pace(case.ratio, case.compared.interval),
         case.base_name(),
         case.place(),
         figure(case.base.throughput),
@@ -148,7 +151,11 @@ fn also_in(leading: &Case<'_>, rest: &[ExplainedCase<'_>], names_targets: bool) 
             true => format!("{} ", case.target()),
             false => String::new(),
         };
-        format!("{who}{} ({})", case.place(), pace(case.ratio))
+        format!(
+            "{who}{} ({})",
+            case.place(),
+            pace(case.ratio, case.compared.interval)
+        )
     });
     let what = if names_targets { "Also" } else { "Also in" };
     format!("{what} {}", list(&cases.collect::<Vec<_>>()))

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::order::distinct;
 use crate::{Compared, ComparedStep, Figures, Row, THROUGHPUT, counted};
 use case::{Case, Pair};
-pub use words::{factor, figure, range};
+pub use words::{factor, factor_within, figure, range};
 
 /// The findings that a report shows; the rest are counted.
 pub const FINDINGS_SHOWN_MAX: usize = 12;

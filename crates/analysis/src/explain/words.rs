@@ -52,10 +52,36 @@ pub(super) fn more(ratio: f64, what: &str) -> String {
     format!("{} {more} {what}", factor(ratio))
 }
 
-/// Says how fast something is: `1.20x slower`, `3.40x faster`.
-pub(super) fn pace(ratio: f64) -> String {
+/// Formats a factor as [`factor`] does, with fewer digits where its interval does not allow as many.
+pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
+    let usual = factor(ratio);
+    let Some(interval) = interval else {
+        return usual;
+    };
+    let within = match ratio < 1.0 {
+        true => inverse(interval).digits_of(1.0 / ratio),
+        false => interval.digits_of(ratio),
+    } + "x";
+    if within.len() < usual.len() {
+        within
+    } else {
+        usual
+    }
+}
+
+/// Says how fast something is: `1.20x slower`, `3.4x faster`.
+pub(super) fn pace(ratio: f64, interval: Option<Interval>) -> String {
     let faster = if ratio < 1.0 { "slower" } else { "faster" };
-    format!("{} {faster}", factor(ratio))
+    format!("{} {faster}", factor_within(ratio, interval))
+}
+
+/// Returns the interval of the inverse ratio.
+fn inverse(interval: Interval) -> Interval {
+    Interval {
+        low: 1.0 / interval.high,
+        high: 1.0 / interval.low,
+        ..interval
+    }
 }
 
 /// Formats a difference with its sign: `+120`.
@@ -68,11 +94,7 @@ pub(super) fn signed(difference: f64) -> String {
 /// 1.22x`.
 pub fn range(interval: Interval) -> String {
     let factors = match interval.high < 1.0 {
-        true => Interval {
-            low: 1.0 / interval.high,
-            high: 1.0 / interval.low,
-            ..interval
-        },
+        true => inverse(interval),
         false => interval,
     };
     let [low, high] = [factors.low, factors.high].map(|bound| factors.digits_of(bound));
@@ -138,13 +160,13 @@ mod tests {
 
     #[test]
     fn slower_and_faster_are_of_the_base() {
-        assert_eq!(pace(0.83), "1.20x slower");
-        assert_eq!(pace(0.5), "2.00x slower");
-        assert_eq!(pace(0.003_21), "312x slower");
-        assert_eq!(pace(1.2), "1.20x faster");
-        assert_eq!(pace(58.8), "58.8x faster");
-        assert_eq!(pace(1.003), "1.003x faster");
-        assert_eq!(pace(1e-9), ">1000x slower");
+        assert_eq!(pace(0.83, None), "1.20x slower");
+        assert_eq!(pace(0.5, None), "2.00x slower");
+        assert_eq!(pace(0.003_21, None), "312x slower");
+        assert_eq!(pace(1.2, None), "1.20x faster");
+        assert_eq!(pace(58.8, None), "58.8x faster");
+        assert_eq!(pace(1.003, None), "1.003x faster");
+        assert_eq!(pace(1e-9, None), ">1000x slower");
         assert_eq!(more(0.85, "CPU"), "1.18x less CPU");
         assert_eq!(more(12.3, "CPU"), "12.3x more CPU");
         let range = |low, high| {

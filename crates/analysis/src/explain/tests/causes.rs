@@ -373,7 +373,7 @@ fn time_in_no_part_is_unexplained_and_never_lent_to_one() {
     );
     says(
         &finding,
-        &["The record does not say where the time of a query went"],
+        &["Some parts of the time of a query were not measured in every repeat"],
     );
 }
 
