@@ -52,6 +52,8 @@ pub fn run(setup: &Setup) -> Result<bool> {
         return Ok(kept);
     }
     let opened = [
+        ("first_screen_ms", Bound::AtMost(1000.0)),
+        ("pdf_mb", Bound::AtMost(5.0)),
         ("first_chart_ms", Bound::AtMost(3000.0)),
         ("middle_chart_ms", Bound::AtMost(3000.0)),
     ];
@@ -59,7 +61,13 @@ pub fn run(setup: &Setup) -> Result<bool> {
         let mut open = Command::new(examples.join("open"));
         open.arg(&file);
         let shown = finish(open)?;
-        Ok([shown.number("first_ms:")?, shown.number("middle_ms:")?])
+        let number = |label| shown.number(label);
+        Ok([
+            number("screen_ms:")?,
+            number("pdf_mb:")?,
+            number("first_ms:")?,
+            number("middle_ms:")?,
+        ])
     })?;
     Ok(kept && opened)
 }
