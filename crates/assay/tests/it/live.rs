@@ -62,7 +62,8 @@ fn ops(shown: &Shown, target: &str, step: &str, kind: &str) -> f64 {
 #[test]
 fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() {
     let place = Place::new();
-    let plan = workload(2_000, 1_000, "3s", "") + SQLITE;
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
+    let plan = workload(2_000, 1_000, "3s", steps) + SQLITE;
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let address = address(&mut running);
     // They ask for nothing, and more of them than are kept.
