@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::order::distinct;
 use crate::{
-    Compared, ComparedStep, Competition, Figures, Finding, FindingKind, Interval, THROUGHPUT,
-    Verdict, competition,
+    Compared, ComparedStep, Competition, Figures, Finding, Interval, THROUGHPUT, Verdict,
+    competition,
 };
 
 /// What a comparison of throughput comes to.
@@ -164,7 +164,7 @@ fn cause_of_all<'f, 'r>(
     let of_change = || findings.iter().filter(|finding| finding.cause.is_some());
     let mut causes = distinct(of_change().map(|finding| (finding.kind, finding.cause.as_deref())));
     let (kind, cause) = causes.pop()?;
-    let is_known = !matches!(kind, FindingKind::HostBusy | FindingKind::Unexplained);
+    let is_known = kind.is_cause();
     let is_explained = |row: &ComparedStep| {
         of_change().any(|it| it.targets.contains(&row.cell.target) && it.steps.contains(&row.step))
     };
@@ -176,6 +176,7 @@ fn cause_of_all<'f, 'r>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FindingKind;
 
     fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
         let sample = crate::Sample {

@@ -176,6 +176,17 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Returns whether the base and the target missed the rate of writes beside the queries in some repeat. A missed rate of the
+    /// queries themselves is their throughput.
+    pub(super) fn missed_writes(&self) -> [bool; 2] {
+        [&self.base, &self.side].map(|side| {
+            side.rows.iter().any(|row| {
+                let mut sla = row.sla.iter();
+                sla.any(|sla| !sla.met && row.main_op.as_ref() != Some(&sla.kind))
+            })
+        })
+    }
+
     pub(super) fn base_name(&self) -> &'a str {
         &self.context.compared.base
     }

@@ -26,13 +26,26 @@ pub(super) struct Cause {
 pub(super) fn diagnose(case: &Case<'_>) -> Cause {
     let accounting = Accounting::of(case, case.declares(SettingRole::Processors).is_some());
     let divided = accounting.as_ref().ok();
-    durability(case, divided)
+    other_work(case)
+        .or_else(|| durability(case, divided))
         .or_else(|| cache(case, divided?))
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| level_shift(case))
         .unwrap_or_else(|| unexplained(case, &accounting))
+}
+
+/// Names no cause where both targets missed the rate of writes: they did different work beside the operations.
+fn other_work(case: &Case<'_>) -> Option<Cause> {
+    let kind = FindingKind::SlaMissed;
+    case.missed_writes().iter().all(|missed| *missed).then(|| Cause {
+        kind,
+        headline: kind.headline(case.is_slower()),
+        sentence: "Each of the two missed its target write rate in some repeat, and so had less to do beside the queries: no cause is \
+                   named."
+            .to_owned(),
+    })
 }
 
 /// Fsyncs that engines count themselves, with the words for one and for several; the sum comes first.

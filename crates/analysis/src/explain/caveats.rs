@@ -125,20 +125,13 @@ pub(super) fn client(case: &Case<'_>) -> Option<String> {
     })
 }
 
-/// The rate of writes beside the queries was missed. A missed rate of the queries themselves is their throughput.
+/// One of the two missed the rate of writes beside the queries.
 fn sla(case: &Case<'_>) -> Option<String> {
-    let missed = |side: &Side<'_>| {
-        let mut slas = side
-            .rows
-            .iter()
-            .filter_map(|row| Some((row, row.sla.as_ref()?)));
-        slas.any(|(row, sla)| !sla.met && row.main_op.as_ref() != Some(&sla.kind))
-    };
-    let who = match (missed(&case.base), missed(&case.side)) {
-        (false, false) => return None,
-        (true, false) => case.base_name(),
-        (false, true) => case.target(),
-        (true, true) => "each of the two",
+    let who = match case.missed_writes() {
+        [true, false] => case.base_name(),
+        [false, true] => case.target(),
+        // Of both the text itself says so.
+        [false, false] | [true, true] => return None,
     };
     Some(format!(
         "{who} missed its target write rate in some repeat, and so had less to do beside the queries"

@@ -7,7 +7,7 @@ use super::caveats::{caveats, frequency};
 use super::difference::TargetDifference;
 use super::thresholds::{NAMED, TARGETS_EACH};
 use super::words::{capitalized, counted, figure, list, pace, range};
-use super::{Context, Finding, FindingKind, counters, place};
+use super::{Context, Finding, counters, place};
 use crate::order::{distinct, grouped};
 use crate::{Pairing, THROUGHPUT, Verdict};
 
@@ -166,12 +166,8 @@ fn also_in(leading: &Case<'_>, rest: &[ExplainedCase<'_>], names_targets: bool) 
 fn differences(group: &[ExplainedCase<'_>]) -> Vec<String> {
     // A busy host, another clock, or chance is not what a setting does.
     let is_sure = group.iter().all(|it| {
-        let is_named = !matches!(
-            it.cause.kind,
-            FindingKind::HostBusy | FindingKind::Unexplained
-        );
         let is_paired = it.case.compared.pairing == Pairing::Paired;
-        is_named && is_paired && frequency(it.case).is_none()
+        it.cause.kind.is_cause() && is_paired && frequency(it.case).is_none()
     });
     let of_cases = group
         .iter()

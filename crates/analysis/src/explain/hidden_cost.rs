@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::caveats::clock;
 use super::thresholds::{HIDDEN_CHANGE, NAMED};
-use super::words::{counted, list, more, range};
+use super::words::{counted, factor_within, figure, list, range};
 use super::{Context, Finding, FindingKind, place};
 use crate::order::grouped;
 use crate::{Compared, ComparedStep, Verdict};
@@ -48,9 +48,15 @@ fn finding(compared: &Compared, mut group: Vec<(&ComparedStep, &Case<'_>)>) -> O
         .iter()
         .filter_map(|(cost, case)| {
             let (place, cpu) = (case.place(), case.metric(METRIC)?);
-            let interval = cost.interval?;
-            let range = range(interval);
-            Some(format!("{place} {} ({range})", cpu.text("us")))
+            let (ratio, interval) = (cost.ratio?, cost.interval?);
+            let less = if ratio < 1.0 { " less" } else { "" };
+            Some(format!(
+                "{place} {} -> {} us, {}{less} ({})",
+                figure(cpu.base),
+                figure(cpu.value),
+                factor_within(ratio, cost.interval),
+                range(interval)
+            ))
         })
         .collect();
     let is_noisy = group
@@ -67,6 +73,7 @@ fn finding(compared: &Compared, mut group: Vec<(&ComparedStep, &Case<'_>)>) -> O
         ),
     };
     let per = case.noun();
+    let more = if ratio < 1.0 { "less" } else { "more" };
     let named = &places[..places.len().min(NAMED)];
     let rest = match places.len() - named.len() {
         0 => String::new(),
@@ -80,9 +87,10 @@ fn finding(compared: &Compared, mut group: Vec<(&ComparedStep, &Case<'_>)>) -> O
     );
     Some(Finding {
         title: format!(
-            "{}: {} per {per} in {}, {throughput}",
+            "{}: {} {more} own CPU per {per} in {}, {throughput}",
             about.target,
-            more(ratio, "own CPU"),
+            // As the comparison has it, which is not the ratio of the means.
+            factor_within(ratio, cost.interval),
             about.place()
         ),
         text,

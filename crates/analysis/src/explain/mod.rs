@@ -69,6 +69,11 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Returns true where a change is put down to something that can be acted on, not to chance or to what is not known.
+    pub(crate) fn is_cause(self) -> bool {
+        !matches!(self, Self::HostBusy | Self::Unexplained | Self::SlaMissed)
+    }
+
     /// Returns the cause without figures, for a title over several steps.
     fn headline(self, slower: bool) -> String {
         let (if_slower, if_faster, what) = match self {
@@ -86,6 +91,7 @@ impl FindingKind {
             Self::HostBusy => {
                 return "too much competition for processors to name a cause".to_owned();
             }
+            Self::SlaMissed => return "both missed the target write rate".to_owned(),
             // The others have titles of their own.
             _ => return "unexplained".to_owned(),
         };

@@ -102,22 +102,58 @@ fn neighbours_steal_swap_and_memory_are_mentioned_with_both_figures() {
     );
 }
 
-#[test]
-fn a_target_write_rate_that_one_missed_is_mentioned() {
-    let finding = changed(figures(), |row, is_base| {
-        let achieved = if is_base { 4000.0 } else { 3000.0 };
+/// The case of CPU, with writes beside the queries whose rate was met or not by the base and by the target.
+fn with_write_rates(met: [bool; 2]) -> Figures {
+    let mut figures = figures();
+    for row in &mut figures.rows {
+        let met = met[usize::from(row.cell.target != "a.c")];
         row.sla = Some(Sla {
             kind: "insert".to_owned(),
             target: 4000.0,
-            achieved,
-            met: is_base,
+            achieved: if met { 4000.0 } else { 3000.0 },
+            met,
             ..Sla::default()
         });
-    });
+    }
+    figures
+}
+
+#[test]
+fn a_target_write_rate_that_one_missed_is_mentioned() {
+    let findings = found(&with_write_rates([true, false]));
+    let cpu = findings.iter().find(|it| it.kind == FindingKind::Cpu);
     says(
-        &finding,
+        cpu.unwrap(),
         &["b.c missed its target write rate in some repeat"],
     );
+}
+
+#[test]
+fn no_cause_is_named_where_both_missed_the_target_write_rate() {
+    let findings = found(&with_write_rates([false; 2]));
+    let changes: Vec<&Finding> = findings.iter().filter(|it| it.cause.is_some()).collect();
+    let [finding] = changes[..] else {
+        panic!("{changes:?}");
+    };
+    assert_eq!(finding.kind, FindingKind::SlaMissed);
+    assert!(
+        finding
+            .title
+            .ends_with(": both missed the target write rate"),
+        "{}",
+        finding.title
+    );
+    assert!(
+        finding.text.contains("no cause is named"),
+        "{}",
+        finding.text
+    );
+    assert!(
+        !finding.text.contains("makes the difference"),
+        "{}",
+        finding.text
+    );
+    assert!(!finding.caveats.iter().any(|it| it.contains("write rate")));
 }
 
 #[test]
