@@ -9,6 +9,8 @@
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOUR_COUNT = 10;
   const TIP_ROWS = 12;
+  // So many lines all have colors, as in the page.
+  const COLORED_MAX = 6;
   // Fewer points than these are no line.
   const LINE_POINTS = 10;
   // How near to a line a click means it, in pixels.
@@ -110,7 +112,12 @@
 
   // Of a few lines all have colors (`coloured` is null); of many those that stand out, and what was clicked.
   const isShown = (step, line) => !step.hidden.has(line) && !step.filtered.has(line);
-  const hasColour = (step, line) => !step.coloured || step.coloured.has(line);
+  // A filter may leave a few lines of which none stands out: then these have colors.
+  const isFew = (step) => {
+    const left = step.filtered.size ? step.buttons.map((button) => +button.dataset.line).filter((line) => !step.filtered.has(line)) : [];
+    return step.coloured && left.length > 0 && left.length <= COLORED_MAX && !left.some((line) => step.coloured.has(line));
+  };
+  const hasColour = (step, line) => !step.coloured || step.coloured.has(line) || isFew(step);
 
   const height = () => (innerWidth < 640 ? 200 : 240);
   const widthOf = (plot) => Math.max(plot.clientWidth, 200);
@@ -447,8 +454,10 @@
   };
   document.addEventListener("filtered", () => {
     for (const step of steps.values()) {
+      const wereFew = isFew(step);
       step.filtered = new Set(step.buttons.filter((button) => button.classList.contains("filtered")).map((button) => +button.dataset.line));
       refresh(step);
+      if (isFew(step) !== wereFew) [...step.drawn].forEach(draw);
     }
   });
 
