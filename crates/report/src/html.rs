@@ -37,7 +37,7 @@ use crate::matrix::{Keys, Line, Matrix};
 use crate::names::Names;
 use crate::number::{listed, moment, typeset};
 use crate::plot;
-use crate::problems::{Weight, ended, problems, targets, took, verdict};
+use crate::problems::{Problem, Weight, ended, problems, targets, took, verdict};
 use crate::quality;
 use crate::table::{Table, anchor};
 use crate::terminal::printable;
@@ -49,6 +49,8 @@ pub use curve::Curves;
 pub use live::live_page;
 pub(crate) use step::{COLOUR_COUNT, DASHES};
 
+/// Failures that the head of the page names; of more of them it says how many there are.
+const FAILURES_SHOWN: usize = 3;
 const STYLE: &str = include_str!("html/style.css");
 /// The scripts, each of one concern. The others need the first; the last goes to where the address leads.
 const SCRIPTS: [&str; 7] = [
@@ -107,6 +109,8 @@ pub fn html_page(page: &Page<'_>) -> String {
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
     let mut answer = answer::sentences(figures, &compared, &findings).into_iter();
+    let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
+    let problems = problems(&runs, figures, &matrix);
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> = matrix
         .measured()
@@ -137,6 +141,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                     @let more = answer.collect::<Vec<_>>().join(" ");
                     @if !more.is_empty() { p.more { (marked(&more)) } }
                     (judgement(figures))
+                    (failures(&problems, sources))
                 }
                 main {
                     section id="answer" aria-label="what the answer rests on" {
@@ -147,7 +152,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                     (summary((&matrix, &names), &comparison, sources))
                     section id="problems" {
                         h2 { "What should be known" (permalink("problems")) }
-                        (problem_list(page, &matrix))
+                        (problem_list(page, &problems))
                     }
                     section id="steps" {
                         h2 { "Steps" (permalink("steps")) }
@@ -272,9 +277,7 @@ fn how_to_read_charts() -> Markup {
 fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
     let lines = matrix.lines.iter();
     let labelled = |line: &Line<'_>| {
-        let label = matrix.label(line);
-        let subject = names.target_in(&label);
-        let label = subject.map_or(label, |subject| subject.text);
+        let label = names.short(&matrix.label(line));
         [clean(&label), clean(&line.cell.target)]
     };
     let labels: Vec<Value> = lines.map(|line| labelled(line).to_vec().into()).collect();
@@ -397,40 +400,58 @@ pub(crate) fn marked(text: &str) -> Markup {
     }
 }
 
-fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
-    let Page {
-        sources, figures, ..
-    } = *page;
-    let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
-    let problems = problems(&runs, figures, matrix);
+fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
     markup! {
         @if problems.is_empty() { p { "Nothing: every step ended as planned and every check of the data holds." } }
         ul.problems {
-            @for problem in &problems {
-                @let class = match problem.weight {
-                    Weight::Error | Weight::Damaged | Weight::Missing => "failed",
-                    Weight::Invalid => "invalid",
-                    Weight::Warning => "warning",
-                };
-                li class=(class) {
-                    span.word { (problem.weight.word()) } ": "
-                    @for (index, text) in problem.texts.iter().enumerate() {
-                        @if index > 0 { "; " }
-                        (marked(text))
-                    }
-                    @if !problem.places.is_empty() {
-                        span.soft {
-                            " (" (clean(&listed(&problem.places, 8, "; ")))
-                            ")"
-                        }
-                    }
-                }
-            }
+            @for problem in problems { (problem_item(problem)) }
             @for note in page.notes {
                 li class="warning" { span.word { (Weight::Warning.word()) } ": " (marked(note)) }
             }
         }
-        @for cell in sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
+        @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
+    }
+}
+
+fn problem_item(problem: &Problem) -> Markup {
+    let class = match problem.weight {
+        Weight::Error | Weight::Damaged | Weight::Missing => "failed",
+        Weight::Invalid => "invalid",
+        Weight::Warning => "warning",
+    };
+    markup! {
+        li class=(class) {
+            span.word { (problem.weight.word()) } ": "
+            @for (index, text) in problem.texts.iter().enumerate() {
+                @if index > 0 { "; " }
+                (marked(text))
+            }
+            @if !problem.places.is_empty() {
+                span.soft {
+                    " (" (clean(&listed(&problem.places, 8, "; ")))
+                    ")"
+                }
+            }
+        }
+    }
+}
+
+/// What failed first, why, and what to do: the head of the page says so.
+fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
+    let failed = || problems.iter().filter(|it| it.weight == Weight::Error);
+    let cells = || sources.iter().flat_map(|source| &source.cells);
+    let of_steps = cells().flat_map(|cell| cell.steps.iter().filter_map(|it| it.failure.as_ref()));
+    let of_cells = cells().filter_map(|cell| cell.cell.failure.as_ref());
+    let help = of_steps.chain(of_cells).find_map(|it| it.help.as_deref());
+    let more = failed().count().saturating_sub(FAILURES_SHOWN);
+    markup! {
+        @if failed().next().is_some() {
+            ul.problems {
+                @for problem in failed().take(FAILURES_SHOWN) { (problem_item(problem)) }
+                @if more > 0 { li.failed { a href="#problems" { (counted(more, "other failure")) } } }
+                @if let Some(help) = help { li { span.word { "help" } ": " (marked(help)) } }
+            }
+        }
     }
 }
 

@@ -39,6 +39,12 @@ impl<'a> Names<'a> {
         self.subject(&self.targets, text)
     }
 
+    /// Returns a text with the short name of the target that it begins with.
+    pub(crate) fn short(&self, text: &str) -> String {
+        self.target_in(text)
+            .map_or_else(|| text.to_owned(), |it| it.text)
+    }
+
     /// Finds the step that a text begins with.
     pub(crate) fn step_in(&self, text: &str) -> Option<Subject<'a>> {
         self.subject(&self.steps, text)
@@ -133,6 +139,8 @@ mod tests {
         assert_eq!(target("pg17.bases"), None);
         assert_eq!(names.step_in("qr1000\npct").unwrap().name, "qr1000");
         assert_eq!(names.step_in("qps"), None);
+        let short = ["pg17.base c8", "pg17.bases"].map(|text| names.short(text));
+        assert_eq!(short, ["base c8", "pg17.bases"]);
         assert_eq!(names.shared().unwrap(), "build pg17");
     }
 }

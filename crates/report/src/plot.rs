@@ -16,13 +16,12 @@ use crate::compared::{self, Board, Comparison, Folded};
 use crate::findings;
 use crate::html::{clean, permalink};
 use crate::matrix::StepHead;
-use crate::number::fixed;
 use crate::table::Tone;
 use chart::{Chart, Curve};
 use forest::Forest;
 use heat::{Heat, Square};
 use over::OverClients;
-use svg::{MARKS, Panel, mark};
+use svg::{MARKS, Panel, RATE_MISSED, mark};
 
 pub(crate) use svg::STYLE;
 
@@ -78,9 +77,12 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
         let forest = |line: &&Folded| {
             let mut rows = rows(line);
             forest::sort(&mut rows);
+            let missed = rows.iter().map(|row| row.step.as_str());
+            let missed = missed.filter(|step| board.missed_sla(line, step, true));
             Forest {
-                name: board.label(line),
-                base: board.base,
+                missed: missed.collect(),
+                name: board.short_label(line),
+                base: board.short_base(),
                 rows,
                 effect: compared.effect,
                 reach: forest::reach(all(), compared.effect),
@@ -90,25 +92,41 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     } else {
         Drawing::Heat(heat(board, &others, &steps))
     };
-    let effect = fixed(compared.effect * 100.0, 0);
-    let (id, note) = match drawing {
-        Drawing::Heat(_) => (
-            "heat-map",
-            "A ratio above 1 is faster. Where a change is shown it has \u{25b2} or \u{25bc}, and a color that is full at twice or half; \
-             ? is too noisy to say."
-                .to_string(),
-        ),
-        _ => (
+    let (id, note) = match &drawing {
+        Drawing::Heat(map) => {
+            let missed = match map.has_missed() {
+                true => format!("; * is {RATE_MISSED}"),
+                false => String::new(),
+            };
+            (
+                "heat-map",
+                format!(
+                    "A ratio above 1 is faster. Where a change is shown it has \u{25b2} or \u{25bc}, and a color that is full at twice \
+                     or half; ? is too noisy to say{missed}."
+                ),
+            )
+        }
+        Drawing::Forests(forests) if forests.iter().any(Forest::has_band) => (
             "forest",
-            format!("A ratio above 1 is faster. The band is a change of less than {effect}%, which does not matter."),
+            format!(
+                "A ratio above 1 is faster. The band is a change of less than {}, which does not matter.",
+                compared::percent(compared.effect)
+            ),
         ),
+        _ => ("forest", "A ratio above 1 is faster.".to_string()),
     };
     Some(Plot {
         id,
-        title: format!("Throughput relative to {}", board.base),
+        title: format!("Throughput relative to {}", board.short_base()),
         note,
         drawing,
     })
+}
+
+/// What plots are of: the run, and what all its targets share, which their names in plots leave out.
+fn subject(board: &Board<'_>) -> String {
+    let shared = board.names.shared().map(|shared| format!(", {shared}"));
+    board.comparison.run.name.clone() + &shared.unwrap_or_default()
 }
 
 /// All lines in all steps.
@@ -116,13 +134,13 @@ fn heat(board: &Board<'_>, lines: &[&Folded], steps: &[StepHead<'_>]) -> Heat {
     let square = |line: &Folded, step: &StepHead<'_>| {
         let row = board.row(line, step.name, THROUGHPUT);
         let nothing = || board.nothing(line, *step, THROUGHPUT);
-        Square::of(row, nothing)
+        Square::of(row, board.missed_sla(line, step.name, true), nothing)
     };
     let (targets, names): (Vec<_>, Vec<_>) = (
-        lines.iter().map(|line| board.label(line)).collect(),
+        lines.iter().map(|line| board.short_label(line)).collect(),
         steps.iter().map(|step| step.name.to_string()).collect(),
     );
-    let name = format!("throughput relative to {}", board.base);
+    let name = format!("throughput relative to {}", board.short_base());
     if steps.len() > lines.len() {
         let rows = steps
             .iter()
@@ -180,6 +198,8 @@ impl Plot<'_> {
                     rows.filter(|row| row.ratio.is_some())
                         .map(|row| compared::tone(row)),
                 );
+                let has_missed = forests.iter().any(|forest| !forest.missed.is_empty());
+                tones.extend(has_missed.then_some(Tone::SlaMissed));
             }
             // Its marks are those of the tables.
             Drawing::Heat(_) => {}
@@ -203,8 +223,8 @@ impl Plot<'_> {
     }
 
     /// A file of its own, for a page of somebody else.
-    fn file(&self, run: &str) -> String {
-        let title = format!("{run}: {}", self.title);
+    fn file(&self, subject: &str) -> String {
+        let title = format!("{subject}: {}", self.title);
         clean(&svg::file(
             &title,
             &self.panels(true),
@@ -214,14 +234,14 @@ impl Plot<'_> {
     }
 
     /// A part of a page.
-    fn figure(&self, run: &str) -> Markup {
+    fn figure(&self, subject: &str) -> Markup {
         let draw =
             |is_wide: bool| markup! { @for panel in self.panels(is_wide) { (panel.inline()) } };
         let figure = markup! {
             div.plots id={ "plot-" (self.id) } {
                 div.heading {
                     h4 { (self.title) (permalink(&format!("plot-{}", self.id))) }
-                    a.save download={ (self.id) ".svg" } href={ "data:image/svg+xml," (encoded(&self.file(run))) } { "save as SVG" }
+                    a.save download={ (self.id) ".svg" } href={ "data:image/svg+xml," (encoded(&self.file(subject))) } { "save as SVG" }
                 }
                 @if self.is_of_one_size() { div.panels { (draw(true)) } } @else {
                     div.panels.wide { (draw(true)) }
@@ -345,7 +365,7 @@ pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
     let others = over(&board).into_iter().flat_map(|(.., plots)| plots);
     let plots = verdicts(&board).into_iter().chain(others);
     plots
-        .map(|plot| (plot.id.to_string(), plot.file(&run.name)))
+        .map(|plot| (plot.id.to_string(), plot.file(&subject(&board))))
         .collect()
 }
 
@@ -353,20 +373,19 @@ pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
 /// nothing where there is nothing to compare.
 pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
-    let run = &comparison.run.name;
-    markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(run)) } }
+    markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(&subject(&board))) } }
 }
 
 /// Returns the sections of a page that have the other plots; those without any are left out.
 pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
-    let run = &comparison.run.name;
+    let subject = subject(&board);
     markup! {
         @for (id, heading, plots) in over(&board) {
             @if !plots.is_empty() {
                 section id={ "plots-" (id) } {
                     h3 { (heading) (permalink(&format!("plots-{id}"))) }
-                    @for plot in &plots { (plot.figure(run)) }
+                    @for plot in &plots { (plot.figure(&subject)) }
                 }
             }
         }

@@ -8,6 +8,7 @@ use record::CellKey;
 use super::Comparison;
 use crate::grid::{ACROSS_MAX, Grid, Named};
 use crate::matrix::{Keys, Line, Matrix, StepHead};
+use crate::names::Names;
 use crate::table::{Cell, STEP, Tone};
 use crate::worth::{comparable, ended_early, missing_step};
 
@@ -35,6 +36,7 @@ pub(crate) struct Board<'a> {
     pub comparison: &'a Comparison<'a>,
     rows: BTreeMap<Key<'a>, &'a ComparedStep>,
     pub keys: Keys,
+    pub names: Names<'a>,
 }
 
 impl<'a> Board<'a> {
@@ -64,6 +66,7 @@ impl<'a> Board<'a> {
             rows: rows.collect(),
             keys: Keys::among(lines.iter().map(|line| &line.cell)),
             lines,
+            names: Names::new(&matrix, comparison.figures),
             matrix,
             comparison,
         }
@@ -144,9 +147,19 @@ impl<'a> Board<'a> {
         self.keys.label(&line.cell, 0)
     }
 
+    /// The same for a drawing, which has little room: without what all targets share.
+    pub(crate) fn short_label(&self, line: &Folded) -> String {
+        self.names.short(&self.label(line))
+    }
+
+    /// The base without what all targets share.
+    pub(crate) fn short_base(&self) -> String {
+        self.names.short(self.base)
+    }
+
     /// Whether any of a line's repeats missed the rate of writes that a step asks for, or of the base's, where that has no
     /// place of its own.
-    pub(super) fn missed_sla(&self, line: &Folded, step: &str, or_base: bool) -> bool {
+    pub(crate) fn missed_sla(&self, line: &Folded, step: &str, or_base: bool) -> bool {
         let is_base = |it: &&Folded| it.cell == line.cell.of_target(self.base);
         let base = self.lines.iter().find(is_base).filter(|_| or_base);
         let mut cells = self

@@ -40,7 +40,7 @@ pub(super) fn brief(
         .filter(|row| of_step(&row.metric, &row.step) && row.ratio.is_some())
         .collect();
     let keys = Keys::among(rows.iter().map(|row| &row.cell));
-    let short = |text: String| clean(&names.target_in(&text).map_or(text, |it| it.text));
+    let short = |text: String| clean(&names.short(&text));
     let count = |wanted: Tone| rows.iter().filter(|row| tone(row) == wanted).count();
     markup! {
         @if let Some(base) = base(matrix, step) { span { (short(base)) } }

@@ -5,11 +5,16 @@ use analysis::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
 
 use super::scale::Scale;
-use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
+use super::svg::{Panel, RATE_MISSED, class, cut, mark, px, text_width, whisker};
 use crate::compared::{ratio_cell, tone};
+use crate::table::Tone;
 
 /// Height of a step's row.
 const ROW: f64 = 22.0;
+/// The farthest that an axis reaches for intervals: a thousand times and a thousandth.
+const REACH_MAX: f64 = 3.0 * std::f64::consts::LN_10;
+/// The least share of the axis' half that a band needs to be seen.
+const BAND_MIN: f64 = 0.02;
 /// What stands above the rows, and below them.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
@@ -20,9 +25,11 @@ pub(super) struct Forest<'a> {
     /// The target, with what tells it apart from itself elsewhere.
     pub name: String,
     /// What others are relative to.
-    pub base: &'a str,
+    pub base: String,
     /// From the largest ratio to the smallest; those without one come last.
     pub rows: Vec<&'a ComparedStep>,
+    /// The steps in which either side missed the rate that was asked for.
+    pub missed: Vec<&'a str>,
     /// The least change that matters.
     pub effect: f64,
     /// How far the axis reaches to both sides of 1, as a logarithm: as far in all that stand beside each other.
@@ -35,16 +42,23 @@ pub(super) fn sort(rows: &mut [&ComparedStep]) {
     rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
 }
 
-/// How far an axis has to reach for these comparisons: to all ratios, and to intervals unless they would leave no room.
+/// How far an axis has to reach for these comparisons: to all ratios, and to intervals unless a few of them would leave no room.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
-    let (mut ratios, mut bounds) = (0.0_f64, 0.0_f64);
+    let (mut ratios, mut bounds) = (0.0_f64, Vec::new());
     for row in rows {
         let of = |ratio: f64| ratio.ln().abs();
         ratios = ratios.max(row.ratio.filter(|ratio| *ratio > 0.0).map_or(0.0, of));
-        let ends = row.interval.map_or([1.0; 2], |it| [it.low, it.high]);
-        bounds = ends.into_iter().map(of).fold(bounds, f64::max);
+        bounds.extend(row.interval.map(|it| of(it.low).max(of(it.high))));
     }
     let most = (2.5 * ratios).max(0.25);
+    // Where most intervals are cut they all look alike.
+    let cut = bounds.iter().filter(|bound| **bound > most).count();
+    let most = if 2 * cut > bounds.len() {
+        REACH_MAX
+    } else {
+        most
+    };
+    let bounds = bounds.into_iter().fold(0.0, f64::max);
     bounds.min(most).max(ratios).max(2.0 * effect) * 1.06
 }
 
@@ -102,7 +116,11 @@ impl Forest<'_> {
         match row.ratio {
             Some(_) => {
                 let cell = ratio_cell(row);
-                format!("{} {}", cell.text, cell.mark)
+                let missed = match self.missed.contains(&row.step.as_str()) {
+                    true => Tone::SlaMissed.mark(),
+                    false => "",
+                };
+                format!("{} {}{missed}", cell.text, cell.mark)
                     .trim_end()
                     .to_string()
             }
@@ -110,12 +128,17 @@ impl Forest<'_> {
         }
     }
 
+    /// Whether the band of changes that do not matter is wide enough to be seen.
+    pub(super) fn has_band(&self) -> bool {
+        self.effect >= BAND_MIN * self.reach
+    }
+
     fn axis(&self, layout: &Layout, bottom: f64) -> Markup {
         let (low, high) = (layout.x(1.0 - self.effect), layout.x(1.0 + self.effect));
         let height = bottom - HEAD;
         let one = layout.x(1.0);
         markup! {
-            rect.band x=(px(low)) y=(px(HEAD)) width=(px(high - low)) height=(px(height)) {}
+            @if self.has_band() { rect.band x=(px(low)) y=(px(HEAD)) width=(px(high - low)) height=(px(height)) {} }
             @for (tick, text) in &layout.scale.ticks {
                 line.grid x1=(px(layout.x(*tick))) x2=(px(layout.x(*tick))) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
                 text.soft x=(px(layout.x(*tick))) y=(px(bottom + 16.0)) text-anchor="middle" { (text) }
@@ -146,9 +169,13 @@ impl Forest<'_> {
 
 /// A step with its figure in words, for who can't see it.
 fn told(row: &ComparedStep, value: &str) -> String {
-    let value = value.trim_end_matches(['▲', '▼', '?', ' ']);
+    let missed = match value.ends_with(Tone::SlaMissed.mark()) {
+        true => format!(", {RATE_MISSED}"),
+        false => String::new(),
+    };
+    let value = value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {
-        Some(_) => format!("{} {value} {}", row.step, row.verdict),
+        Some(_) => format!("{} {value} {}{missed}", row.step, row.verdict),
         None if row.verdict == Verdict::Invalid => format!("{} invalid", row.step),
         None => format!("{} {value}", row.step),
     }
@@ -198,6 +225,10 @@ mod tests {
         let steps = steps();
         let reach = reach(steps.iter(), 0.03);
         assert!(reach > 1.6_f64.ln() && reach < 5.0_f64.ln(), "{reach}");
+        // Where most are wild it reaches to them, and no further than anyone cares.
+        assert!(super::reach(steps[3..].iter(), 0.03) > 900.0_f64.ln());
+        let wilder = [step("wilder", 1.1, (1e-12, 1e12), Verdict::TooNoisy)];
+        assert!(super::reach(wilder.iter(), 0.03) < 2000.0_f64.ln());
         // Where nothing differs it still has room for the least change.
         assert!(super::reach([].into_iter(), 0.03) > 0.06);
     }
@@ -229,8 +260,9 @@ mod tests {
         let steps = steps();
         let forest = Forest {
             name: "pg17.base".into(),
-            base: "pg15.base",
+            base: "pg15.base".into(),
             rows: steps.iter().collect(),
+            missed: vec!["fast"],
             effect: 0.03,
             reach: 1.0,
         };
@@ -238,9 +270,10 @@ mod tests {
         assert_eq!(
             panel.label,
             "pg17.base: throughput relative to pg15.base. slow 0.80 (0.70-0.90) slower; none invalid; fast 1.60 (1.50-1.70) \
-             faster; wild 1.1 (0.001-900) too noisy to say; once 1.05 single run"
+             faster, target rate missed; wild 1.1 (0.001-900) too noisy to say; once 1.05 single run"
         );
         let drawn = panel.body.into_string();
+        assert!(drawn.contains("1.60 (1.50-1.70) ▲*<"));
         // Its shape says it without its color.
         for (class, count) in [
             ("path class=\"better\"", 1),

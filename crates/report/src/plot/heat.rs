@@ -27,14 +27,23 @@ pub(super) struct Square {
 }
 
 impl Square {
-    /// Returns that of a comparison, or of what stands in the place of one.
-    pub(super) fn of(row: Option<&ComparedStep>, nothing: impl FnOnce() -> Cell) -> Self {
+    /// Returns that of a comparison, or of what stands in the place of one, and whether a rate was missed.
+    pub(super) fn of(
+        row: Option<&ComparedStep>,
+        is_missed: bool,
+        nothing: impl FnOnce() -> Cell,
+    ) -> Self {
+        let missed = if is_missed {
+            Tone::SlaMissed.mark()
+        } else {
+            ""
+        };
         let (Some(row), Some(ratio)) = (row, row.and_then(|row| row.ratio)) else {
             let Cell {
                 text, mark, tone, ..
             } = nothing();
             return Self {
-                text: text + &mark,
+                text: text + &mark + missed,
                 tone,
                 strength: 0.0,
             };
@@ -43,7 +52,7 @@ impl Square {
         let is_shown = matches!(tone, Tone::Faster | Tone::Slower);
         let size = (ratio.ln().abs() / STRONGEST).min(1.0);
         Self {
-            text: format!("{} {}", ratio_text(ratio), tone.mark())
+            text: format!("{} {}{missed}", ratio_text(ratio), tone.mark())
                 .trim_end()
                 .to_string(),
             tone,
@@ -62,6 +71,12 @@ pub(super) struct Heat {
 }
 
 impl Heat {
+    /// Whether any square has the mark of a missed rate.
+    pub(super) fn has_missed(&self) -> bool {
+        let mut squares = self.rows.iter().flat_map(|(_, squares)| squares);
+        squares.any(|it| it.text.ends_with(Tone::SlaMissed.mark()))
+    }
+
     /// Draws it with as many columns as there is room for in a panel.
     pub(super) fn draw(&self, width: f64) -> Vec<Panel> {
         let names = self.rows.iter().map(|(name, _)| text_width(name));

@@ -94,13 +94,16 @@ pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
             around(&mut ends.map(|end| end.clamp((low - room).max(0.0), high + room)));
         has_ratio.then(|| Chart {
             title: step.name.to_string(),
-            of: format!("throughput relative to {}", board.base),
-            x: Scale::names(names.iter().map(ToString::to_string)),
+            of: format!("throughput relative to {}", board.short_base()),
+            x: Scale::names(names.iter().map(|name| board.names.short(name))),
             y: Scale::linear(if is_from_zero { 0.0 } else { low }, high),
             effect: Some(effect),
             ideal: Vec::new(),
             curves,
-            remark: slower.map(|at| (Tone::Slower, format!("first slower: {}", names[at]))),
+            remark: slower.map(|at| {
+                let first = board.names.short(names[at]);
+                (Tone::Slower, format!("first slower: {first}"))
+            }),
         })
     };
     board.matrix.measured().filter_map(chart).collect()
@@ -266,7 +269,7 @@ fn curves(
             let Some((x, value)) = figure(row) else {
                 continue;
             };
-            let name = keys.label(line.cell, 0);
+            let name = board.names.short(&keys.label(line.cell, 0));
             let sample = Sample {
                 run: row.run,
                 repeat: row.cell.repeat,
@@ -308,7 +311,7 @@ fn curves(
         });
     let mut curves: Vec<Curve> = curves.collect();
     if are_many {
-        stand_out(&mut curves, board.base);
+        stand_out(&mut curves, &board.short_base());
     }
     curves
 }

@@ -156,13 +156,17 @@ pub(super) fn cut(name: &str, width: f64) -> String {
 }
 
 /// The ways in which a figure is drawn, each with what it means.
-pub(super) const MARKS: [(Tone, &str); 5] = [
+pub(super) const MARKS: [(Tone, &str); 6] = [
     (Tone::Faster, "faster than the base"),
     (Tone::Slower, "slower than the base"),
     (Tone::Plain, "no change shown"),
     (Tone::Noisy, "too noisy to say"),
     (Tone::Unjudged, "measured once: no verdict"),
+    (Tone::SlaMissed, RATE_MISSED),
 ];
+
+/// What the mark of a missed rate means.
+pub(super) const RATE_MISSED: &str = "target rate missed";
 
 /// A mark whose shape says what a figure is worth, and whose color says it again.
 pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
@@ -184,6 +188,7 @@ pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
             Tone::Faster => path.better d=(triangle(1.0)) {},
             Tone::Slower => path.worse d=(triangle(-1.0)) {},
             Tone::Unjudged => path.open d=(path([(0.0, -R), (R, 0.0), (0.0, R), (-R, 0.0)])) {},
+            Tone::SlaMissed => text x=(px(x)) y=(px(y + 7.0)) text-anchor="middle" { (tone.mark()) },
             Tone::Noisy => circle.open cx=(px(x)) cy=(px(y)) r="4" {},
             _ => circle.even cx=(px(x)) cy=(px(y)) r="4" {},
         }
