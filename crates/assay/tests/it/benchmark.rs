@@ -208,7 +208,7 @@ fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
 #[test]
 fn a_shared_table_on_all_engines() {
     let steps = "tables = \"shared\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp500\"]";
-    let mut plan = workload(20_000, 5_000, QUICK, steps) + SQLITE;
+    let mut plan = workload(5_000, 2_000, QUICK, steps) + SQLITE;
     let with_postgres = postgres_is_here_or_test_is_skipped();
     if with_postgres {
         plan += POSTGRES;
@@ -221,7 +221,7 @@ fn a_shared_table_on_all_engines() {
     let engines = 1 + usize::from(with_postgres) + usize::from(mysql_build.is_some());
     assert_eq!(shown.rows().len(), engines * 6);
     for row in shown.rows().iter().filter(|row| row["step"] == "l.i0") {
-        assert_eq!(row["ops"]["insert"]["rows"], 20_000);
+        assert_eq!(row["ops"]["insert"]["rows"], 5_000);
     }
 }
 
