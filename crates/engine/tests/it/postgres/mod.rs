@@ -82,14 +82,12 @@ impl TestServer for Postgres {
         file: "PG_VERSION",
         refused: &[
             ("colour", "red", &["\"colour\""]),
-            ("shared_buffers", "many", &["\"shared_buffers\""]),
             ("shared_buffers", "900TB", &["shared"]),
             (
                 "shared_preload_libraries",
                 "no_such_library",
                 &["no_such_library"],
             ),
-            ("work_mem", "1kB", &["\"work_mem\""]),
             ("wal_level", "minimal", &["max_wal_senders"]),
             ("max_connections", "2", &["superuser_reserved_connections"]),
         ],
