@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(insert["tables"]["default"], "per-client");
         assert_eq!(
             insert["tables"]["description"],
-            "or \"shared\": one for all"
+            "one table for each client, or \"shared\": one for all"
         );
         let step = &insert["step"]["additionalProperties"]["properties"];
         let keys: Vec<&String> = step.as_object().unwrap().keys().collect();
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(kv["checks"]["enum"], json!(["full", "keys", "off"]));
         assert_eq!(
             kv["attempts"]["description"],
-            "at an operation that fails with a transient error"
+            "how often to try an operation that fails with a transient error"
         );
     }
 }

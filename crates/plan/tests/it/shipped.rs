@@ -83,7 +83,7 @@ fn the_examples_are_understood() {
 fn the_example_of_a_test_is_understood() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
     let docs = fs_err::read_to_string(docs).unwrap();
-    let (_, section) = docs.split_once("### Tests of one's own").unwrap();
+    let (_, section) = docs.split_once("### Your own tests").unwrap();
     let (_, example) = section.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
     let text = format!("{example}\n[build.x]\nnull = \"bundled\"\n");
