@@ -1,4 +1,4 @@
-//! What is needed of a program's header: which machine it is for, and which loader it asks for.
+//! Reads from an ELF header which machine a program was built for, and which loader it needs.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use object::{LittleEndian, ReadCache};
 /// An ELF file of this machine's word size.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elf {
-    /// For which machine.
+    /// The machine that the file was built for.
     machine: Machine,
-    /// The loader that it asks for; `None` for libraries and programs that need none.
+    /// The loader that the header names; `None` for libraries and static programs.
     pub loader: Option<PathBuf>,
 }
 
 impl Elf {
-    /// Reads a file's header; `None` when it is no 64-bit little-endian ELF file, or can't be read.
+    /// Reads a file's header. Returns `None` when it is not a 64-bit little-endian ELF file, or can't be read.
     pub fn read(path: &Path) -> Option<Self> {
         let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
@@ -30,7 +30,7 @@ impl Elf {
         })
     }
 
-    /// Whether it is for the machine that this program was made for.
+    /// Returns true when the file was built for the same machine as this program.
     pub fn is_for_this_machine(&self) -> bool {
         std::env::current_exe()
             .ok()
@@ -39,7 +39,7 @@ impl Elf {
     }
 }
 
-/// Whether the kernel would start it: an ELF file or a script.
+/// Returns true when the kernel can start the file: an ELF file or a script.
 pub fn is_program(path: &Path) -> bool {
     let mut start = [0; 4];
     let read = fs_err::File::open(path).and_then(|mut file| file.read(&mut start));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_no_program() {
+    fn text_is_not_a_program() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs_err::write(&path, "hello").unwrap();

@@ -1,6 +1,6 @@
-//! Why a build can't be had, and what to do instead.
+//! The error of this crate: why a build is not available, and what to do about it.
 
-/// A build that can't be had, or is not what it was.
+/// The reason why a build is not available, or has changed since it was fetched.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -10,7 +10,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Returns the error of something that failed, with what to do about it.
+    /// Returns an error for an operation that failed; `help` says what to do about it.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -19,7 +19,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of something that was asked for wrongly, with what to write instead.
+    /// Returns an error for an invalid request; `help` says what to write instead.
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             is_usage: true,
@@ -27,12 +27,12 @@ impl Error {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns the next step for the user.
     pub fn help(&self) -> &str {
         &self.help
     }
 
-    /// Returns true where the request is wrong: nothing was done.
+    /// Returns true when the request itself is invalid. Nothing was changed.
     pub fn is_usage(&self) -> bool {
         self.is_usage
     }

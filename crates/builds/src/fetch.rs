@@ -1,4 +1,4 @@
-//! Fetches one build: finds out whether it is there, has its source bring it, and puts it into the store.
+//! Fetches one build: looks for it in the store, downloads it if it is missing, and adds it to the store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,59 +8,66 @@ use crate::error::Error;
 use crate::hash;
 use crate::inspect::{self, Place, Version};
 use crate::manifest::{Artifact, FORMAT, Manifest, Program};
+use crate::sources::DISK_FULL_HELP;
 use crate::sources::debian::Debian;
 use crate::sources::maven::{Maven, Product};
 use crate::sources::own_libc;
 use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
 
-/// Fetches a build, unless it is there; `say` is told how far it is.
+/// Fetches a build, unless the store already has it. Calls `progress` with a short text before each stage.
 pub fn fetch(
     store: &Store,
     lock: &Lock,
     spec: &Spec,
     name: Option<&str>,
-    say: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> anyhow::Result<Build> {
     let (spec_text, name) = match spec {
-        Spec::Directory { path, name: given } => {
+        Spec::Directory {
+            path,
+            name: name_in_spec,
+        } => {
             let path = fs_err::canonicalize(path).map_err(|error| {
                 Error::usage(
                     error.to_string(),
-                    "name a directory or a library that is there",
+                    "write the path of an existing directory or library after `dir:`",
                 )
             })?;
-            (format!("dir:{}", path.display()), name.or(given.as_deref()))
+            (
+                format!("dir:{}", path.display()),
+                name.or(name_in_spec.as_deref()),
+            )
         }
         _ => (spec.to_string(), name),
     };
     let present = match name {
-        Some(name) => store.named(name)?,
-        None => store.of_spec(&spec_text)?,
+        Some(name) => store.by_name(name)?,
+        None => store.by_spec(&spec_text)?,
     };
     if let Some(build) = present {
         if build.manifest.spec != spec_text {
-            return Err(store::taken(&build.manifest.name));
+            return Err(store::name_is_taken(&build.manifest.name));
         }
-        // It is used again only as it was.
+        // A build that has changed must not be used again.
         build.check(build.verify())?;
-        say(&format!(
-            "it is there already, as `{}`",
+        progress(&format!(
+            "already in the store as `{}`",
             build.manifest.name
         ));
         return Ok(build);
     }
     let partial = store.begin(lock)?;
-    let result = install(store, lock, spec, spec_text, name, &partial, say);
+    let result = install(store, lock, spec, spec_text, name, &partial, progress);
     if result.is_err() {
-        // What was downloaded is elsewhere, and stays.
+        // Downloads are in another folder and are kept for the next attempt.
         let _ = fs_err::remove_dir_all(&partial);
     }
     result.map_err(|error| {
         if is_disk_full(&error) {
             error.context(Error::new(
-                format!("`{spec}` can't be installed: the disk is full"),
-                "make room, or name another place for builds in ASSAY_BUILDS; what was downloaded is kept",
+                format!("cannot install `{spec}`: the disk is full"),
+                DISK_FULL_HELP,
             ))
         } else {
             error
@@ -71,18 +78,18 @@ pub fn fetch(
 fn is_disk_full(error: &anyhow::Error) -> bool {
     let mut causes = error
         .chain()
-        .filter_map(|it| it.downcast_ref::<std::io::Error>());
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }
 
-/// What is put in the store, before its place in it is known.
+/// An unpacked build, before its name in the store is known.
 struct Unpacked {
     place: Place,
     version: Version,
     artifacts: Vec<Artifact>,
-    /// The end of its name, after product and version, when none is given.
+    /// The end of the default name, after product and version.
     suffix: String,
-    /// The downloads that are not needed any more once it is in the store.
+    /// The downloads to delete once the build is in the store.
     downloads: Option<PathBuf>,
 }
 
@@ -93,38 +100,38 @@ fn install(
     spec_text: String,
     name: Option<&str>,
     partial: &Path,
-    say: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> anyhow::Result<Build> {
     let unpacked = match spec {
-        Spec::Directory { path, .. } => registered(path)?,
-        Spec::Release { product, version } => release(
+        Spec::Directory { path, .. } => register(path)?,
+        Spec::Release { product, version } => fetch_release(
             &store.downloads(),
             product,
             version,
             &partial.join("root"),
-            say,
+            progress,
         )?,
         Spec::Debian { suite, packages } => {
-            packaged(&store.downloads(), packages, suite, partial, say)?
+            fetch_packages(&store.downloads(), packages, suite, partial, progress)?
         }
     };
     let (place, version) = (unpacked.place, unpacked.version);
-    let usual = || format!("{}-{}{}", version.product, version.number, unpacked.suffix);
-    let name = name.map_or_else(usual, str::to_owned);
+    let default_name = || format!("{}-{}{}", version.product, version.number, unpacked.suffix);
+    let name = name.map_or_else(default_name, str::to_owned);
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
-        let below = path
+        let stripped = path
             .strip_prefix(&canonical)
             .or_else(|_| path.strip_prefix(partial));
-        below.unwrap_or(path).to_path_buf()
+        stripped.unwrap_or(path).to_path_buf()
     };
     let mut programs = Vec::new();
     for program in place.programs.iter().filter(|program| program.is_file()) {
-        // A script may be reached by a link to its other name; the program itself is beside the script.
-        let aside = own_libc::program(&fs_err::canonicalize(program)?);
-        for file in [&aside, program] {
+        // `program` may be a link to the script, which was put in the place of the real program.
+        let moved = own_libc::moved_program(&fs_err::canonicalize(program)?);
+        for file in [&moved, program] {
             if file.is_file() {
-                programs.push(Program::of(partial, relative(file))?);
+                programs.push(Program::read(partial, relative(file))?);
             }
         }
     }
@@ -146,19 +153,19 @@ fn install(
     };
     let build = store.finish(lock, partial, manifest)?;
     if let Some(downloads) = unpacked.downloads {
-        // They cost space, no more.
+        // Downloads that stay only take disk space.
         let _ = fs_err::remove_dir_all(downloads);
     }
     Ok(build)
 }
 
-/// A directory or a library of the user's: it stays where it is.
-fn registered(path: &Path) -> anyhow::Result<Unpacked> {
+/// Registers a directory or a library of the user, which stays where it is.
+fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let path = fs_err::canonicalize(path)?;
     let place = inspect::find(&path).ok_or_else(|| {
         Error::new(
-            format!("`{}` holds no build of a known engine", path.display()),
-            "name the directory that holds `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a library with RocksDB's C interface",
+                        format!("`{}` contains no build of a supported engine", path.display()),
+            "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library with RocksDB's C API",
         )
     })?;
     let version = inspect::version(&place, &place.programs[0])?;
@@ -171,32 +178,32 @@ fn registered(path: &Path) -> anyhow::Result<Unpacked> {
     })
 }
 
-/// A version from Maven's repositories.
-fn release(
+/// Downloads and unpacks a version from Maven's repositories.
+fn fetch_release(
     downloads: &Path,
     product: &'static Product,
-    asked: &str,
+    requested: &str,
     root: &Path,
-    say: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> anyhow::Result<Unpacked> {
     let arch = std::env::consts::ARCH;
     if arch != "x86_64" {
         return Err(Error::new(
             format!(
-                "`{}@{asked}` is for x86-64 only; this machine is {arch}",
+                "`{}@{requested}` is available for x86-64 only; this machine is {arch}",
                 product.name
             ),
             "fetch it as `debian:SUITE/PACKAGE`, or register a build with `dir:/PATH=NAME`",
         )
         .into());
     }
-    let (number, archive) = Maven::new(downloads, product).fetch(asked, say)?;
+    let (number, archive) = Maven::new(downloads, product).fetch(requested, progress)?;
     let (size_bytes, sha256) = hash::of_file(&archive)?;
     let folder = archive.parent().map(Path::to_path_buf);
-    say("unpacking");
+    progress("unpacking");
     if let Err(error) = product.unpack(&number, &archive, root) {
         if let Some(folder) = folder.filter(|_| !is_disk_full(&error)) {
-            // A damaged download is not to be met again.
+            // The next attempt must not use a damaged download.
             let _ = fs_err::remove_dir_all(folder);
         }
         return Err(error);
@@ -204,15 +211,15 @@ fn release(
     let place = inspect::find(root).ok_or_else(|| {
         Error::new(
             format!(
-                "what was downloaded as {} {number} holds no build of it",
+                "the archive downloaded for {} {number} contains no server or library",
                 product.name
             ),
-            "try another version",
+            "try another version, or register a build with `dir:/PATH=NAME`",
         )
     })?;
     let mut version = inspect::version(&place, &place.programs[0])?;
     if place.engine == "rocksdb" {
-        // A library says nothing of itself without being loaded.
+        // Only loading a library would show its version; the download's is known.
         version = Version {
             product: product.name,
             text: number.clone(),
@@ -233,34 +240,34 @@ fn release(
     })
 }
 
-/// Packages of Debian, to be run by their own loader.
-fn packaged(
+/// Downloads and unpacks Debian packages, and makes their programs start with their own C library.
+fn fetch_packages(
     downloads: &Path,
     packages: &[String],
     suite: &str,
     partial: &Path,
-    say: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> anyhow::Result<Unpacked> {
     let root = &partial.join("root");
     let debian = Debian::new(downloads, suite);
-    let artifacts = debian.fetch(packages, say)?;
-    say("unpacking");
+    let artifacts = debian.fetch(packages, progress)?;
+    progress("unpacking");
     debian.unpack(&artifacts, root)?;
     let place = inspect::find(root).ok_or_else(|| {
         Error::new(
-            format!("there is no database server in {}", packages.join(", ")),
-            "name the package of the server: `postgresql-17`, `mariadb-server`, `mysql-server-core`",
+                        format!("the packages {} contain no database server", packages.join(", ")),
+            "add the package of the server, such as `postgresql-17`, `mariadb-server` or `mysql-server-core`",
         )
     })?;
     let mut program = place.programs[0].clone();
     if place.engine != "rocksdb" {
-        let own = program.parent().map(Path::to_path_buf);
-        let bins = own
+        let server_bin = program.parent().map(Path::to_path_buf);
+        let bins = server_bin
             .into_iter()
             .chain([root.join("usr/bin"), root.join("usr/sbin")]);
         let bins: BTreeSet<PathBuf> = bins.filter(|bin| bin.is_dir()).collect();
-        own_libc::wrap(partial, root, &bins)?;
-        program = own_libc::program(&fs_err::canonicalize(&program)?);
+        own_libc::wrap_programs(partial, root, &bins)?;
+        program = own_libc::moved_program(&fs_err::canonicalize(&program)?);
     }
     let version = inspect::version(&place, &program)?;
     Ok(Unpacked {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// The size of a file in bytes, and its SHA-256 in hexadecimal.
+/// Returns the size of a file in bytes, and its SHA-256 in hexadecimal.
 pub fn of_file(path: &Path) -> io::Result<(u64, String)> {
     let mut file = BufReader::with_capacity(1 << 16, fs_err::File::open(path)?);
     let (mut hasher, mut size) = (Sha256::new(), 0);

@@ -1,4 +1,4 @@
-//! What lies in a folder: which engine's build, where, and of which version, as its own program says.
+//! Finds the build in a folder: its engine, its programs, and the version that its own program prints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,28 +10,28 @@ use crate::version::numbers;
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The engine that it is for.
+    /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
     pub engine: &'static str,
-    /// What the engine is given.
+    /// The path that the engine needs: a folder with programs, or a library.
     pub path: PathBuf,
-    /// The programs or the library that are measured; the first is the server.
+    /// The programs or the library to measure; the first is the server.
     pub programs: Vec<PathBuf>,
 }
 
-/// A version, as a program says it.
+/// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
+    /// One of `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
     pub product: &'static str,
-    /// `17.2`
+    /// Only the number, such as `17.2`.
     pub number: String,
-    /// `17.2 (Debian 17.2-1)`
+    /// The whole text, such as `17.2 (Debian 17.2-1)`.
     pub text: String,
 }
 
 const SERVER_FOLDERS: [&str; 5] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
 
-/// Finds the build in `root`, or the library that `root` is.
+/// Finds the build in the folder `root`; `root` may also be a library.
 pub fn find(root: &Path) -> Option<Place> {
     if root.is_file() {
         return Elf::read(root).map(|_| library(root.to_path_buf()));
@@ -43,8 +43,8 @@ pub fn find(root: &Path) -> Option<Place> {
 
 fn postgres(root: &Path) -> Option<Place> {
     let mut homes = vec![root.to_path_buf()];
-    let mut packaged: Vec<PathBuf> = folder(&root.join("usr/lib/postgresql"));
-    // The newest last in the folder, first here.
+    let mut packaged: Vec<PathBuf> = entries(&root.join("usr/lib/postgresql"));
+    // The newest version wins.
     packaged.sort_by_key(|path| numbers(&path.file_name().unwrap_or_default().to_string_lossy()));
     homes.extend(packaged.into_iter().rev());
     homes.into_iter().find_map(|home| {
@@ -80,7 +80,7 @@ fn rocksdb(root: &Path) -> Option<Place> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         (name.starts_with("librocksdb") || name.starts_with("libspeedb")) && name.contains(".so")
     };
-    let mut found: Vec<PathBuf> = [
+    let mut libraries: Vec<PathBuf> = [
         "",
         "lib",
         "usr/lib",
@@ -88,12 +88,12 @@ fn rocksdb(root: &Path) -> Option<Place> {
         "usr/lib/aarch64-linux-gnu",
     ]
     .iter()
-    .flat_map(|place| folder(&root.join(place)))
+    .flat_map(|name| entries(&root.join(name)))
     .filter(is_library)
     .filter(|path| Elf::read(path).is_some())
     .collect();
-    found.sort();
-    found.into_iter().next().map(library)
+    libraries.sort();
+    libraries.into_iter().next().map(library)
 }
 
 fn library(path: PathBuf) -> Place {
@@ -104,21 +104,21 @@ fn library(path: PathBuf) -> Place {
     }
 }
 
-fn folder(path: &Path) -> Vec<PathBuf> {
+fn entries(path: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Asks a build for its version. `program` is what is asked to be of this machine: the server, or the program behind
-/// its script.
+/// Returns the version of a build. Fails when `program`, the server or the program behind its script, was built for
+/// another machine.
 pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
     if let Some(elf) = Elf::read(program)
         && !elf.is_for_this_machine()
     {
         return Err(Error::new(
-            format!("`{}` is for another kind of machine", program.display()),
+            format!("`{}` was built for another machine", program.display()),
             format!(
-                "this machine is {}: a build for it is needed",
+                "use a build for {}, which this machine is",
                 std::env::consts::ARCH
             ),
         )
@@ -132,21 +132,24 @@ pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
 
 fn server_version(place: &Place) -> anyhow::Result<Version> {
     let program = &place.programs[0];
-    let (args, mark): (&[&str], _) = match place.engine {
+    let (args, prefix): (&[&str], _) = match place.engine {
         "postgres" => (&["--version"], "(PostgreSQL) "),
         _ => (&["--no-defaults", "--version"], "Ver "),
     };
     if let Some(missing) = place.programs.iter().find(|program| !program.is_file()) {
         return Err(Error::new(
             format!("`{}` is missing", missing.display()),
-            "use a whole build of the server",
+            "use a complete build, with the server and all its programs",
         )
         .into());
     }
-    let failed = |what: &str| {
+    let failed = |reason: &str| {
         Error::new(
-            format!("`{}` does not run here: {what}", program.display()),
-            "where a library is missing, install it, or fetch the server with all that it needs as `debian:SUITE/PACKAGE`",
+            format!(
+                "`{}` does not run on this machine: {reason}",
+                program.display()
+            ),
+            "install the missing library, or fetch the server with its libraries as `debian:SUITE/PACKAGE`",
         )
     };
     let output = Command::new(program)
@@ -154,9 +157,10 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
         .output()
         .map_err(|error| failed(&error.to_string()))?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    let Some((_, text)) = printed.split_once(mark) else {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(said.lines().next().unwrap_or("it prints no version")).into());
+    let Some((_, text)) = printed.split_once(prefix) else {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let reason = stderr.lines().next();
+        return Err(failed(reason.unwrap_or("it prints no version")).into());
     };
     let text = text.trim();
     Ok(Version {
@@ -169,11 +173,13 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
     })
 }
 
-/// A library says nothing without being loaded: its name may.
+/// Reads a library's version from its file name: the library itself would have to be loaded.
 fn library_version(path: &Path) -> Version {
     let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.split_once(".so.").map(|(_, rest)| first_number(rest));
+    let number = name
+        .split_once(".so.")
+        .map(|(_, suffix)| first_number(suffix));
     let number = number.filter(|number| !number.is_empty());
     let number = number.unwrap_or_else(|| "unknown".to_owned());
     Version {
@@ -187,13 +193,13 @@ fn library_version(path: &Path) -> Version {
     }
 }
 
-/// The numbers and points that `text` begins with.
+/// Returns the version number that `text` begins with.
 fn first_number(text: &str) -> String {
     let end = text
         .find(|char: char| !char.is_ascii_digit() && char != '.')
         .unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
-    // `17beta1`, `19devel`: more than its numbers.
+    // Keeps the letters of `17beta1` and `19devel`.
     match text[end..].chars().next() {
         Some(char) if char.is_ascii_alphabetic() => {
             text.split_whitespace().next().unwrap_or(number).to_owned()
@@ -235,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn versions_begin_with_their_numbers() {
+    fn a_version_begins_with_its_number() {
         assert_eq!(first_number("17.2 (Debian 17.2-1)"), "17.2");
         assert_eq!(first_number("11.4.5-MariaDB for Linux"), "11.4.5");
         assert_eq!(first_number("19devel"), "19devel");
     }
 
     #[test]
-    fn a_librarys_name_may_tell_its_version() {
+    fn a_librarys_file_name_may_contain_its_version() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("librocksdb.so.7.8.3");
         touch(&path);

@@ -1,5 +1,29 @@
-//! Versions of engines side by side, without touching the system: fetched by the package managers' own clients
-//! (`sources/`), unpacked into a folder of their own, looked at (`inspect.rs`) and kept in a store (`store.rs`).
+//! Keeps several versions of database engines on one machine, without installing anything in the system.
+//!
+//! ```text
+//!  `postgres@17.2`       spec.rs: what to fetch
+//!        │
+//!        ▼
+//!    sources/            maven.rs, debian.rs: download with the package manager's own client
+//!        │               unpack.rs, own_libc.rs: unpack, and make the programs start here
+//!        ▼
+//!    inspect.rs          which engine is it, which version?
+//!        │
+//!        ▼
+//!    store.rs            one folder for each build, with its manifest.rs and hashes
+//! ```
+//!
+//! [`fetch()`] goes through these stages. [`Store`] finds builds by name, spec or version.
+//!
+//! ```
+//! let spec = builds::Spec::parse("postgres@17.2")?;
+//! assert_eq!(spec.engine(), Some("postgres"));
+//!
+//! let error = builds::Spec::parse("oracle@9").unwrap_err();
+//! assert_eq!(error.to_string(), "invalid build spec `oracle@9`: unknown product `oracle`");
+//! assert!(error.help().starts_with("write `postgres@17.2`"));
+//! # Ok::<(), builds::Error>(())
+//! ```
 
 mod elf;
 mod error;

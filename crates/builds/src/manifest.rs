@@ -1,4 +1,4 @@
-//! `build.json`: what a build in the store is.
+//! The file `build.json`, which describes a build in the store.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,87 +10,87 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::hash;
 
-/// The name of the file.
+/// The file's name.
 pub const FILE: &str = "build.json";
 
 /// The version of the format that this program writes and reads.
 pub const FORMAT: u32 = 1;
 
-/// A build in the store.
+/// The description of a build in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of this format.
     pub format: u32,
-    /// The build's name: that of its folder too.
+    /// The name of the build and of its folder.
     pub name: String,
-    /// The engine that it is for: `postgres`, `mysql`, `rocksdb`.
+    /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
     pub engine: String,
-    /// What it is: `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb` or `speedb`.
     pub product: String,
-    /// Its version in numbers, as its own program says: `17.2`.
+    /// The version number that its own program prints, such as `17.2`.
     pub version: String,
-    /// All that its program says of its version.
+    /// The whole version text that its program prints.
     pub version_text: String,
-    /// What was asked for: `postgres@17`.
+    /// The spec that the user requested, such as `postgres@17`.
     pub spec: String,
-    /// When, in seconds since 1970 UTC.
+    /// When the build was fetched, in seconds since 1970 UTC.
     pub fetched_unix_s: u64,
-    /// What the engine is given: a folder with its programs, or a library; relative to the build's folder, or absolute
-    /// for what was only registered.
+    /// The path that the engine needs: a folder with programs, or a library. It is relative to the build's folder, or
+    /// absolute for a registered directory.
     pub path: PathBuf,
-    /// What it was unpacked from.
+    /// The downloads that the build was unpacked from.
     pub artifacts: Vec<Artifact>,
-    /// The programs or the library that are measured.
+    /// The programs or the library to measure.
     pub programs: Vec<Program>,
-    /// The SHA-256 of `files.sha256`, which has that of every file; `None` for what was only registered.
+    /// The SHA-256 of `files.sha256`, which lists the hashes of all files; `None` for a registered directory.
     pub files_sha256: Option<String>,
 }
 
-/// A file that was downloaded.
+/// A downloaded file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// Its size.
+    /// The file's size.
     pub size_bytes: u64,
-    /// Its SHA-256 in hexadecimal.
+    /// The file's SHA-256 in hexadecimal.
     pub sha256: String,
 }
 
-/// A file that is measured.
+/// A program or library to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Where, as [`Manifest::path`].
+    /// The path, relative or absolute like [`Manifest::path`].
     pub path: PathBuf,
-    /// Its size.
+    /// The file's size.
     pub size_bytes: u64,
-    /// When it was last written, in nanoseconds since 1970 UTC.
+    /// When the file was last written, in nanoseconds since 1970 UTC.
     pub modified_unix_ns: i64,
-    /// Its SHA-256 in hexadecimal.
+    /// The file's SHA-256 in hexadecimal.
     pub sha256: String,
 }
 
 impl Program {
-    /// Looks at the file `path` below `folder`.
-    pub fn of(folder: &Path, path: PathBuf) -> anyhow::Result<Self> {
+    /// Reads the size, time and hash of the file `path` below `folder`.
+    pub fn read(folder: &Path, path: PathBuf) -> anyhow::Result<Self> {
         let full = folder.join(&path);
         let metadata = fs_err::metadata(&full)?;
         let (size_bytes, sha256) = hash::of_file(&full)?;
         Ok(Self {
             path,
             size_bytes,
-            modified_unix_ns: modified(&metadata),
+            modified_unix_ns: modified_unix_ns(&metadata),
             sha256,
         })
     }
 }
 
-fn modified(metadata: &Metadata) -> i64 {
+fn modified_unix_ns(metadata: &Metadata) -> i64 {
     metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()
 }
 
 impl Manifest {
-    /// Reads a build's manifest; `None` when the folder has none.
+    /// Reads a build's manifest. Returns `None` when the folder has none.
     pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
         let path = folder.join(FILE);
         let text = match fs_err::read_to_string(&path) {
@@ -106,37 +106,46 @@ impl Manifest {
             Err(error) => return Err(error.into()),
         };
         #[derive(Deserialize)]
-        struct Head {
+        struct Header {
             format: u32,
         }
-        let damaged = || format!("`{}` can't be understood", path.display());
-        let head: Head = serde_json::from_str(&text).with_context(damaged)?;
-        if head.format != FORMAT {
+        let damaged = || {
+            format!(
+                "`{}` is damaged: remove its folder and fetch the build again",
+                path.display()
+            )
+        };
+        let header: Header = serde_json::from_str(&text).with_context(damaged)?;
+        if header.format != FORMAT {
             return Err(Error::new(
-                format!("`{}` has format {}; this assay knows {FORMAT}", path.display(), head.format),
-                "use the assay that fetched it, or remove the folder by hand and fetch the build again",
+                                format!(
+                "`{}` has format {}; this version of assay reads format {FORMAT}",
+                path.display(),
+                header.format
+                ),
+                "use the version of assay that fetched the build, or remove its folder by hand and fetch it again",
             )
             .into());
         }
         Ok(Some(serde_json::from_str(&text).with_context(damaged)?))
     }
 
-    /// Writes it into the build's folder.
+    /// Writes the manifest into the build's folder.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
         Ok(fs_err::write(folder.join(FILE), text)?)
     }
 
-    /// The first of its programs that is not as it was, by its size and time, and what is wrong with it.
+    /// Checks that the programs are unchanged, by size and time. The error names the first one that is not.
     pub fn quick_check(&self, folder: &Path) -> Result<(), String> {
         for program in &self.programs {
             let path = folder.join(&program.path);
             let metadata = std::path::Path::metadata(&path)
                 .map_err(|_| format!("`{}` is missing", path.display()))?;
             let is_as_it_was = metadata.len() == program.size_bytes
-                && modified(&metadata) == program.modified_unix_ns;
-            // A copy of the store has other times, and the same content.
+                && modified_unix_ns(&metadata) == program.modified_unix_ns;
+            // In a copy of the store, the times differ but the content does not.
             if !is_as_it_was
                 && hash::of_file(&path).map_or(true, |(_, sha256)| sha256 != program.sha256)
             {

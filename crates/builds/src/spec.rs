@@ -1,4 +1,4 @@
-//! What `assay fetch` is asked for: `postgres@17.2`, `debian:sid/mysql-server-core`, `dir:/opt/pg=mine`.
+//! The specs of `assay fetch`: `postgres@17.2`, `debian:sid/mysql-server-core`, `dir:/opt/pg=mine`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,45 +6,47 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::sources::maven::Product;
 
-/// A build as it is asked for.
+/// A spec, which says what build to fetch.
 #[derive(Clone, Debug)]
 pub enum Spec {
-    /// A version of a product that is packed as a Java artifact.
+    /// A version of a product that is published as a Java artifact.
     Release {
-        /// Which product.
+        /// The product.
         product: &'static Product,
-        /// `17`, `17.2`: a version, or the beginning of one.
+        /// A version or the beginning of one: `17`, `17.2`.
         version: String,
     },
-    /// Packages of a suite of Debian, with all that they depend on.
+    /// Packages of a Debian suite, with their dependencies.
     Debian {
-        /// `bookworm`, `sid`
+        /// The suite, such as `bookworm` or `sid`.
         suite: String,
-        /// The packages, in their order.
+        /// The names of the packages.
         packages: Vec<String>,
     },
-    /// A directory of the user's, or one library.
+    /// A directory or a library of the user.
     Directory {
-        /// Where it is.
+        /// The directory or library.
         path: PathBuf,
-        /// The name to be registered by.
+        /// The name to register the build under.
         name: Option<String>,
     },
 }
 
-const FORMS: &str = "a spec is `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
-                     `debian:SUITE/PACKAGE,...`, or `dir:/PATH=NAME`";
+const FORMS: &str = "write `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
+`debian:SUITE/PACKAGE,...`, or `dir:/PATH=NAME`";
 
 impl Spec {
-    /// Reads a spec.
+    /// Parses a spec.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong =
-            |what: String| Error::usage(format!("`{text}` is no spec of a build: {what}"), FORMS);
-        if let Some(rest) = text.strip_prefix("dir:") {
-            let named = rest.rsplit_once('=').map(|(path, name)| (path, Some(name)));
-            let (path, name) = named.unwrap_or((rest, None));
+        let invalid =
+            |why: String| Error::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
+        if let Some(path_and_name) = text.strip_prefix("dir:") {
+            let (path, name) = match path_and_name.rsplit_once('=') {
+                Some((path, name)) => (path, Some(name)),
+                None => (path_and_name, None),
+            };
             if path.is_empty() {
-                return Err(wrong("it names no directory".into()));
+                return Err(invalid("the path is missing after `dir:`".into()));
             }
             name.map_or(Ok(()), check_name)?;
             return Ok(Self::Directory {
@@ -52,16 +54,18 @@ impl Spec {
                 name: name.map(str::to_owned),
             });
         }
-        if let Some(rest) = text.strip_prefix("debian:") {
-            let Some((suite, packages)) = rest.split_once('/') else {
-                return Err(wrong("it names no package".into()));
+        if let Some(suite_and_packages) = text.strip_prefix("debian:") {
+            let Some((suite, packages)) = suite_and_packages.split_once('/') else {
+                return Err(invalid("the packages are missing after the suite".into()));
             };
             let packages: Vec<String> = packages.split(',').map(str::to_owned).collect();
-            // What reaches apt is a suite and names of packages, never an option or a path.
+            // Only names may reach apt's command line, never an option or a path.
             let mut words = vec![suite];
             words.extend(packages.iter().map(String::as_str));
             if let Some(bad) = words.iter().find(|word| !is_word(word, "+-.")) {
-                return Err(wrong(format!("`{bad}` is no name of a suite or a package")));
+                return Err(invalid(format!(
+                    "`{bad}` is not the name of a suite or a package"
+                )));
             }
             return Ok(Self::Debian {
                 suite: suite.into(),
@@ -69,14 +73,16 @@ impl Spec {
             });
         }
         let Some((product, version)) = text.split_once('@') else {
-            return Err(wrong("it has neither `@` nor a known prefix".into()));
+            return Err(invalid(
+                "it has neither `@VERSION` nor a prefix `debian:` or `dir:`".into(),
+            ));
         };
         let Some(product) = Product::named(product) else {
-            return Err(wrong(format!("`{product}` is not known")));
+            return Err(invalid(format!("unknown product `{product}`")));
         };
         let is_number = version.starts_with(|char: char| char.is_ascii_digit());
         if !is_number || !is_word(version, ".-") {
-            return Err(wrong(format!("`{version}` is no version")));
+            return Err(invalid(format!("`{version}` is not a version number")));
         }
         Ok(Self::Release {
             product,
@@ -84,7 +90,7 @@ impl Spec {
         })
     }
 
-    /// Returns the engine that it is of; `None` where that is known once it is fetched.
+    /// Returns the engine that runs the build; `None` when only fetching it will show that.
     pub fn engine(&self) -> Option<&'static str> {
         match self {
             Self::Release { product, .. } => Some(product.engine),
@@ -103,18 +109,19 @@ impl fmt::Display for Spec {
     }
 }
 
-/// A build's name: it is a folder's too, and stands in plans.
+/// Checks that `name` may be the name of a build, which is also the name of its folder and is written in plans.
 pub fn check_name(name: &str) -> Result<(), Error> {
     if is_word(name, "._+-") && name != DOWNLOADS && name.len() <= 100 {
         return Ok(());
     }
     Err(Error::usage(
-        format!("`{name}` can't be the name of a build"),
-        "a name begins with a letter or digit, and goes on with letters, digits, `.`, `_`, `+` and `-`",
+        format!("invalid build name `{name}`"),
+        "begin with a letter or digit, continue with letters, digits, `.`, `_`, `+` and `-`, up to 100 characters; \
+        `downloads` is reserved",
     ))
 }
 
-/// Returns whether a text begins with a letter or digit, and goes on with these and the characters of `others`.
+/// Returns true when `text` begins with a letter or digit, and has only letters, digits and the characters of `others`.
 fn is_word(text: &str, others: &str) -> bool {
     let is_plain = |char: char| char.is_ascii_alphanumeric();
     text.starts_with(is_plain)
@@ -123,7 +130,7 @@ fn is_word(text: &str, others: &str) -> bool {
             .all(|char| is_plain(char) || others.contains(char))
 }
 
-/// The folder of the store that is no build.
+/// The folder of the store that holds downloads instead of a build.
 pub const DOWNLOADS: &str = "downloads";
 
 #[cfg(test)]
@@ -132,7 +139,7 @@ mod tests {
     use crate::version::is_version;
 
     #[test]
-    fn each_form_is_read() {
+    fn each_form_is_parsed() {
         for text in [
             "postgres@17.2",
             "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
@@ -140,13 +147,13 @@ mod tests {
             assert_eq!(Spec::parse(text).unwrap().to_string(), text);
         }
         let Ok(Spec::Directory { path, name }) = Spec::parse("dir:/opt/a=b=mine") else {
-            panic!("it names a directory");
+            panic!("not a directory");
         };
         assert_eq!((path, name), ("/opt/a=b".into(), Some("mine".into())));
     }
 
     #[test]
-    fn what_is_no_spec_is_refused() {
+    fn an_invalid_spec_is_refused() {
         for bad in [
             "",
             "postgres",
@@ -167,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn a_version_goes_on_only_after_a_point() {
+    fn a_version_continues_only_after_a_period() {
         assert!(is_version("17.2.0", "17.2") && is_version("17.2", "17.2"));
         assert!(!is_version("17.20", "17.2") && !is_version("1", "17"));
     }
 
     #[test]
-    fn names_are_folders_and_nothing_else() {
+    fn a_name_is_a_single_folder() {
         assert!(check_name("pg-17.2_x").is_ok());
         for bad in ["", ".", "..", ".lock", "a/b", "downloads", "-x"] {
             assert!(check_name(bad).is_err(), "{bad}");

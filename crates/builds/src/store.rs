@@ -1,8 +1,8 @@
-//! The folder of builds: `$ASSAY_BUILDS`, else `/var/lib/assay/builds` of root, else `assay/builds` where the user's data
-//! belongs.
+//! The folder of builds: `$ASSAY_BUILDS`, else `/var/lib/assay/builds` for root, else `assay/builds` in the user's data
+//! folder.
 //!
-//! One folder per build, whole or not there: it is made under another name and renamed when its manifest is in it. What
-//! is downloaded is kept in `downloads` until it is a build.
+//! Each build has one folder, which is complete or absent: it is filled under another name, and renamed once its
+//! manifest is written. Downloads stay in `downloads` until their build is complete.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,16 +17,16 @@ use crate::manifest::{FILE, Manifest};
 use crate::spec::{DOWNLOADS, check_name};
 use crate::version::{is_version, numbers};
 
-/// The SHA-256 of every file of a build, as `sha256sum` writes them.
-const FILES: &str = "files.sha256";
+/// The file with the SHA-256 of every file of a build, in the format of `sha256sum`.
+const FILE_HASHES: &str = "files.sha256";
 
-/// Folders that begin so are not yet builds, or no longer.
+/// The prefix of folders that are being filled or removed.
 const PARTIAL: &str = ".partial-";
 
-/// Where builds of root are kept: servers then run as other users, who can't enter root's home.
-const OF_ROOT: &str = "/var/lib/assay/builds";
+/// The store of root. It is not in root's home, which the users that run servers can't enter.
+const ROOT_STORE: &str = "/var/lib/assay/builds";
 
-/// Where builds are kept.
+/// The folder in which builds are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
@@ -35,30 +35,30 @@ pub struct Store {
 /// A build in the store.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// Its folder.
+    /// The build's folder.
     pub folder: PathBuf,
-    /// What it is.
+    /// The description of the build.
     pub manifest: Manifest,
 }
 
-/// The right to change the store, as long as it lives.
+/// An exclusive lock on the store, released on drop.
 pub struct Lock {
     _file: fs_err::File,
 }
 
 impl Build {
-    /// What the engine is given.
+    /// Returns the path that the engine needs: a folder with programs, or a library.
     pub fn path(&self) -> PathBuf {
         self.folder.join(&self.manifest.path)
     }
 
-    /// Compares every file of the build with what it was, or of one that was only registered its programs.
+    /// Checks the hash of every file of the build; of a registered directory, only of its programs.
     pub fn verify(&self) -> Result<(), String> {
         let check = |path: &Path, expected: &str| {
             let path = self.folder.join(path);
             match hash::of_file(&path) {
                 Err(_) => Err(format!("`{}` is missing", path.display())),
-                Ok((_, found)) if found != expected => {
+                Ok((_, actual)) if actual != expected => {
                     Err(format!("`{}` has changed", path.display()))
                 }
                 Ok(_) => Ok(()),
@@ -70,109 +70,116 @@ impl Build {
         let Some(expected) = &self.manifest.files_sha256 else {
             return Ok(());
         };
-        check(Path::new(FILES), expected)?;
-        let list = self.folder.join(FILES);
+        check(Path::new(FILE_HASHES), expected)?;
+        let list = self.folder.join(FILE_HASHES);
         let text = fs_err::read_to_string(&list).map_err(|error| error.to_string())?;
         for line in text.lines() {
             let (sha256, path) = line
                 .split_once("  ")
-                .ok_or_else(|| format!("`{}` can't be understood", list.display()))?;
+                .ok_or_else(|| format!("`{}` is damaged", list.display()))?;
             check(Path::new(path), sha256)?;
         }
         Ok(())
     }
 
-    /// Returns an error that says how to have it again, where `state` says that it is not what was fetched.
-    pub fn check(&self, state: Result<(), String>) -> Result<(), Error> {
-        state.map_err(|what| {
+    /// Adds to a failed `verification` how to fetch or register the build again.
+    pub fn check(&self, verification: Result<(), String>) -> Result<(), Error> {
+        verification.map_err(|why| {
             let Manifest { name, spec, .. } = &self.manifest;
-            let again = match spec.strip_prefix("dir:") {
+            let help = match spec.strip_prefix("dir:") {
                 Some(path) => format!(
-                    "register it again: `assay builds --remove {name}`, `assay fetch dir:{path}={name}`"
+                    "register it again: `assay builds --remove {name}`, then `assay fetch dir:{path}={name}`"
                 ),
                 None => format!(
-                    "fetch it again: `assay builds --remove {name}`, `assay fetch {spec} --name {name}`"
+                    "fetch it again: `assay builds --remove {name}`, then `assay fetch {spec} --name {name}`"
                 ),
             };
-            Error::new(format!("the build `{name}` is not what was fetched: {what}"), again)
+            Error::new(
+            format!("the build `{name}` has changed since it was fetched: {why}"),
+            help,
+            )
         })
     }
 
-    /// The numbers of its version, if it is all numbers.
+    /// Returns the numbers of the version; `None` for a version that is not all numbers.
     fn numbers(&self) -> Option<Vec<u64>> {
         numbers(&self.manifest.version)
     }
 
-    /// Bytes on disk, of what is the store's.
+    /// Returns the disk space of the build's folder in bytes.
     pub fn size_bytes(&self) -> u64 {
         size_of(&self.folder)
     }
 }
 
 impl Store {
-    /// The user's store. It need not exist.
+    /// Returns the user's store, whose folder need not exist.
     pub fn of_user() -> Result<Self, Error> {
         let is_root = rustix::process::geteuid().is_root();
-        Self::of(is_root, &|name| {
+        Self::from_environment(is_root, &|name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
         })
     }
 
-    fn of(is_root: bool, set: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let root = if let Some(root) = set("ASSAY_BUILDS") {
+    fn from_environment(
+        is_root: bool,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, Error> {
+        let root = if let Some(root) = variable("ASSAY_BUILDS") {
             PathBuf::from(root)
         } else if is_root {
-            PathBuf::from(OF_ROOT)
-        } else if let Some(data) = set("XDG_DATA_HOME") {
+            PathBuf::from(ROOT_STORE)
+        } else if let Some(data) = variable("XDG_DATA_HOME") {
             PathBuf::from(data).join("assay/builds")
-        } else if let Some(home) = set("HOME") {
+        } else if let Some(home) = variable("HOME") {
             PathBuf::from(home).join(".local/share/assay/builds")
         } else {
             return Err(Error::usage(
-                "it is not known where builds are kept: neither ASSAY_BUILDS nor HOME is set",
-                "name a folder for them in ASSAY_BUILDS",
+                "there is no folder for builds: neither ASSAY_BUILDS nor HOME is set",
+                "set ASSAY_BUILDS to a folder for builds",
             ));
         };
         let root = std::path::absolute(&root).unwrap_or(root);
         if root.to_string_lossy().contains([':', ';']) {
             return Err(Error::usage(
                 format!(
-                    "builds can't be kept in `{}`: `:` and `;` part the folders of libraries",
+                    "cannot keep builds in `{}`: the loader's search path separates folders with `:` and `;`",
                     root.display()
                 ),
-                "name another folder for them in ASSAY_BUILDS",
+                "set ASSAY_BUILDS to a folder without these characters",
             ));
         }
         Ok(Self { root })
     }
 
-    /// Its folder.
+    /// Returns the folder of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder for downloads.
+    /// Returns the folder for downloads.
     pub fn downloads(&self) -> PathBuf {
         self.root.join(DOWNLOADS)
     }
 
-    /// The right to change it; waits for another assay that has it, after saying so.
-    pub fn lock(&self, say: &dyn Fn(&str)) -> anyhow::Result<Lock> {
+    /// Locks the store for changes. Calls `progress` before it waits for another process that holds the lock.
+    pub fn lock(&self, progress: &dyn Fn(&str)) -> anyhow::Result<Lock> {
         use rustix::fs::{FlockOperation, flock};
         let ancestors = self.root.ancestors();
-        let new: Vec<&Path> = ancestors.take_while(|path| !path.exists()).collect();
-        fs_err::create_dir_all(&self.root).context("builds can't be kept")?;
-        for folder in new {
-            // Whatever the user's own mask: servers run as other users.
+        let missing: Vec<&Path> = ancestors.take_while(|path| !path.exists()).collect();
+        let failed = "cannot create the folder for builds; ASSAY_BUILDS may name another";
+        fs_err::create_dir_all(&self.root).context(failed)?;
+        for folder in missing {
+            // Independent of the umask: servers run as other users.
             fs_err::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
         }
-        fs_err::create_dir_all(self.downloads()).context("builds can't be kept")?;
-        let file = fs_err::File::create(self.root.join(".lock")).context("builds can't be kept")?;
+        fs_err::create_dir_all(self.downloads()).context(failed)?;
+        let file = fs_err::File::create(self.root.join(".lock")).context(failed)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            say("another assay changes the builds; waiting for it");
-            flock(&file, FlockOperation::LockExclusive).context("the builds can't be locked")?;
+            progress("waiting for another assay that is changing the builds");
+            flock(&file, FlockOperation::LockExclusive).context("cannot lock the builds")?;
         }
-        // What an interrupted one left is no build.
+        // Removes what an interrupted process left.
         for entry in fs_err::read_dir(&self.root)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
                 fs_err::remove_dir_all(entry.path())?;
@@ -181,12 +188,12 @@ impl Store {
         Ok(Lock { _file: file })
     }
 
-    /// Its builds by name; with each that can't be read, why.
+    /// Returns all builds, sorted by name, each with the error if its manifest can't be read.
     pub fn list(&self) -> anyhow::Result<Vec<(String, anyhow::Result<Build>)>> {
         let entries = match fs_err::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).context("the builds can't be read"),
+            Err(error) => return Err(error).context("cannot list the builds"),
         };
         let mut builds = BTreeMap::new();
         for entry in entries {
@@ -196,22 +203,22 @@ impl Store {
             if name.starts_with('.') || name == DOWNLOADS {
                 continue;
             }
-            if let Some(read) = Manifest::read(&folder).transpose() {
-                let read = read.map(|manifest| Build { folder, manifest });
-                builds.insert(name, read);
+            if let Some(manifest) = Manifest::read(&folder).transpose() {
+                let build = manifest.map(|manifest| Build { folder, manifest });
+                builds.insert(name, build);
             }
         }
         Ok(builds.into_iter().collect())
     }
 
-    /// The builds that can be read.
+    /// Returns the builds whose manifests can be read.
     fn readable(&self) -> anyhow::Result<Vec<Build>> {
         let builds = self.list()?.into_iter();
         Ok(builds.filter_map(|(_, build)| build.ok()).collect())
     }
 
-    /// The build of that name.
-    pub fn named(&self, name: &str) -> anyhow::Result<Option<Build>> {
+    /// Returns the build of that name.
+    pub fn by_name(&self, name: &str) -> anyhow::Result<Option<Build>> {
         if check_name(name).is_err() {
             return Ok(None);
         }
@@ -219,8 +226,8 @@ impl Store {
         Ok(Manifest::read(&folder)?.map(|manifest| Build { folder, manifest }))
     }
 
-    /// The build that was fetched for this spec.
-    pub fn of_spec(&self, spec: &str) -> anyhow::Result<Option<Build>> {
+    /// Returns the build that was fetched for this spec.
+    pub fn by_spec(&self, spec: &str) -> anyhow::Result<Option<Build>> {
         let builds = self.readable()?;
         Ok(builds.into_iter().find(|build| build.manifest.spec == spec))
     }
@@ -232,13 +239,13 @@ impl Store {
         Ok(builds.into_iter().max_by_key(Build::numbers))
     }
 
-    /// The build that a plan means by `text`, for `engine`: by name, spec or version, in this order.
+    /// Returns the build of `engine` that `text` in a plan means: a name, a spec or a version, tried in this order.
     pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Build>> {
-        if let Some(build) = self.named(text)? {
+        if let Some(build) = self.by_name(text)? {
             if build.manifest.engine != engine {
                 return Err(Error::usage(
                     format!(
-                        "the build `{text}` is for {}, not for {engine}",
+                        "the build `{text}` is for {}, not {engine}",
                         build.manifest.engine
                     ),
                     format!("write `{} = \"{text}\"`", build.manifest.engine),
@@ -252,9 +259,10 @@ impl Store {
         if let Some(build) = builds.iter().find(|build| build.manifest.spec == text) {
             return Ok(Some(build.clone()));
         }
-        let named = text.split_once('@');
-        let named = named.map(|(product, version)| (Some(product), version));
-        let (product, version) = named.unwrap_or((None, text));
+        let (product, version) = match text.split_once('@') {
+            Some((product, version)) => (Some(product), version),
+            None => (None, text),
+        };
         builds.retain(|build| {
             is_version(&build.manifest.version, version)
                 && product.is_none_or(|product| build.manifest.product == product)
@@ -265,24 +273,24 @@ impl Store {
             let names = builds.iter().map(|build| build.manifest.name.as_str());
             let names = names.collect::<Vec<_>>().join("`, `");
             return Err(Error::usage(
-                format!("`{text}` may be any of the builds `{names}`"),
-                "name one of them",
+                format!("`{text}` matches several builds: `{names}`"),
+                "write the name of one of them",
             )
             .into());
         }
         Ok(builds.pop())
     }
 
-    /// A folder in which a build is made: one at a time.
+    /// Creates the folder in which the next build is unpacked.
     pub fn begin(&self, _lock: &Lock) -> anyhow::Result<PathBuf> {
         let folder = self.root.join(format!("{PARTIAL}fetched"));
         fs_err::create_dir(&folder)?;
-        // Whatever the user's own mask: servers run as other users.
+        // Independent of the umask: servers run as other users.
         fs_err::set_permissions(&folder, PermissionsExt::from_mode(0o755))?;
         Ok(folder)
     }
 
-    /// Makes a build of the folder `partial`.
+    /// Completes the build in the folder `partial`, and renames the folder to the build's name.
     pub fn finish(
         &self,
         _lock: &Lock,
@@ -291,15 +299,15 @@ impl Store {
     ) -> anyhow::Result<Build> {
         let folder = self.root.join(&manifest.name);
         if folder.exists() {
-            return Err(taken(&manifest.name));
+            return Err(name_is_taken(&manifest.name));
         }
         if manifest.path.is_relative() {
             let mut list = String::new();
-            let mut all = below(partial)?;
-            all.sort_by(|(one, _), (other, _)| one.cmp(other));
-            for (path, metadata) in all {
+            let mut entries = entries_below(partial)?;
+            entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+            for (path, metadata) in entries {
                 if metadata.is_dir() {
-                    // Whatever the user's own mask: servers run as other users.
+                    // Independent of the umask: servers run as other users.
                     fs_err::set_permissions(path, PermissionsExt::from_mode(0o755))?;
                 } else if metadata.is_file() {
                     let (_, sha256) = hash::of_file(&path)?;
@@ -307,12 +315,12 @@ impl Store {
                     list.push_str(&format!("{sha256}  {path}\n"));
                 }
             }
-            let path = partial.join(FILES);
+            let path = partial.join(FILE_HASHES);
             fs_err::write(&path, list)?;
             manifest.files_sha256 = Some(hash::of_file(&path)?.1);
         }
         manifest.write(partial)?;
-        // What is in it must be on disk before its name says that it is whole.
+        // The content must be on disk before the new name says that it is complete.
         fs_err::File::open(partial.join(FILE))?.sync_all()?;
         rustix::fs::syncfs(fs_err::File::open(partial)?)?;
         fs_err::rename(partial, &folder)?;
@@ -320,27 +328,27 @@ impl Store {
         Ok(Build { folder, manifest })
     }
 
-    /// Removes the build of that name.
+    /// Removes the build of that name. Returns the freed disk space in bytes.
     pub fn remove(&self, _lock: &Lock, name: &str) -> anyhow::Result<u64> {
         check_name(name)?;
         let folder = self.root.join(name);
         if !folder.join(FILE).is_file() {
             return Err(if folder.exists() {
                 Error::new(
-                    format!("`{}` is no build: it has no `{FILE}`", folder.display()),
-                    "assay removes only what it made; remove it by hand",
+                    format!("`{}` is not a build: it has no `{FILE}`", folder.display()),
+                    "assay removes only folders that it created; remove this one by hand",
                 )
                 .into()
             } else {
                 Error::usage(
                     format!("there is no build `{name}` in `{}`", self.root.display()),
-                    "`assay builds` lists them",
+                    "`assay builds` lists the builds",
                 )
                 .into()
             });
         }
         let size = size_of(&folder);
-        // Gone in one step: half a build must not look like one.
+        // Renames first: a half-removed folder must not look like a build.
         let partial = self.root.join(format!("{PARTIAL}removed-{name}"));
         fs_err::rename(&folder, &partial)?;
         fs_err::remove_dir_all(&partial)?;
@@ -348,34 +356,34 @@ impl Store {
     }
 }
 
-/// The name is another build's.
-pub fn taken(name: &str) -> anyhow::Error {
+/// Returns the error for a name that another build has.
+pub fn name_is_taken(name: &str) -> anyhow::Error {
     Error::new(
-        format!("there is another build of the name `{name}`"),
-        format!("give this one another name with `--name`, or remove that one: `assay builds --remove {name}`"),
+                format!("another build has the name `{name}`"),
+        format!("choose another name with `--name`, or remove that build: `assay builds --remove {name}`"),
     )
     .into()
 }
 
-/// Returns the bytes on disk of all files below `folder`.
+/// Returns the disk space of all files below `folder` in bytes.
 fn size_of(folder: &Path) -> u64 {
-    let files = below(folder).unwrap_or_default();
-    let blocks = files.iter().filter(|(_, it)| !it.is_dir());
-    blocks.map(|(_, it)| it.blocks() * 512).sum()
+    let entries = entries_below(folder).unwrap_or_default();
+    let files = entries.iter().filter(|(_, metadata)| !metadata.is_dir());
+    files.map(|(_, metadata)| metadata.blocks() * 512).sum()
 }
 
-/// Returns all that is below `folder`.
-fn below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
-    let mut found = Vec::new();
+/// Returns all files and folders below `folder`, at any depth.
+fn entries_below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
+    let mut entries = Vec::new();
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
         let (path, metadata) = (entry.path(), entry.metadata()?);
         if metadata.is_dir() {
-            found.extend(below(&path)?);
+            entries.extend(entries_below(&path)?);
         }
-        found.push((path, metadata));
+        entries.push((path, metadata));
     }
-    Ok(found)
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -404,17 +412,18 @@ mod tests {
     }
 
     #[test]
-    fn builds_of_root_are_where_other_users_can_get_to_them() {
+    fn other_users_can_reach_the_builds_of_root() {
         let home = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
-        let root = |is_root| Store::of(is_root, &home).unwrap().root;
+        let root = |is_root| Store::from_environment(is_root, &home).unwrap().root;
         assert_eq!(root(true), Path::new("/var/lib/assay/builds"));
         assert_eq!(root(false), Path::new("/h/.local/share/assay/builds"));
-        let named = |name: &str| (name == "ASSAY_BUILDS").then(|| OsString::from("/b"));
-        assert_eq!(Store::of(true, &named).unwrap().root, Path::new("/b"));
+        let builds = |name: &str| (name == "ASSAY_BUILDS").then(|| OsString::from("/b"));
+        let store = Store::from_environment(true, &builds).unwrap();
+        assert_eq!(store.root, Path::new("/b"));
     }
 
     #[test]
-    fn folders_that_are_made_for_builds_can_be_entered_by_all() {
+    fn all_users_can_enter_the_folders_of_a_store() {
         let directory = tempfile::tempdir().unwrap();
         fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
         let top = directory.path().join("assay");
@@ -423,7 +432,7 @@ mod tests {
         for folder in [top, root] {
             assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o755);
         }
-        // What was there already is as it was.
+        // A folder that existed keeps its mode.
         assert_eq!(directory.path().metadata().unwrap().mode() & 0o777, 0o700);
     }
 
@@ -460,59 +469,59 @@ mod tests {
         (directory, store)
     }
 
-    fn found(store: &Store, engine: &str, text: &str) -> Result<Option<String>, String> {
-        let found = store
+    fn name_of(store: &Store, engine: &str, text: &str) -> Result<Option<String>, String> {
+        let build = store
             .find(engine, text)
             .map_err(|error| error.to_string())?;
-        Ok(found.map(|build| build.manifest.name))
+        Ok(build.map(|build| build.manifest.name))
     }
 
     #[test]
     fn a_build_is_found_by_name_spec_and_version() {
         let (_directory, store) = store();
-        let found = |engine, text| found(&store, engine, text).unwrap();
-        assert_eq!(found("postgres", "pg").as_deref(), Some("pg"));
-        assert_eq!(found("postgres", "postgres@17.2").as_deref(), Some("pg"));
-        assert_eq!(found("postgres", "17.2").as_deref(), Some("pg"));
-        assert_eq!(found("postgres", "17").as_deref(), Some("new"));
-        assert_eq!(found("mysql", "mariadb@11").as_deref(), Some("maria"));
-        assert_eq!(found("postgres", "17.1"), None);
-        assert_eq!(found("postgres", "mariadb@11"), None);
-        assert_eq!(found("postgres", "/opt/pg"), None);
-        assert_eq!(found("postgres", ""), None);
+        let find = |engine, text| name_of(&store, engine, text).unwrap();
+        assert_eq!(find("postgres", "pg").as_deref(), Some("pg"));
+        assert_eq!(find("postgres", "postgres@17.2").as_deref(), Some("pg"));
+        assert_eq!(find("postgres", "17.2").as_deref(), Some("pg"));
+        assert_eq!(find("postgres", "17").as_deref(), Some("new"));
+        assert_eq!(find("mysql", "mariadb@11").as_deref(), Some("maria"));
+        assert_eq!(find("postgres", "17.1"), None);
+        assert_eq!(find("postgres", "mariadb@11"), None);
+        assert_eq!(find("postgres", "/opt/pg"), None);
+        assert_eq!(find("postgres", ""), None);
     }
 
     #[test]
-    fn what_may_be_two_builds_is_an_error_that_names_both() {
+    fn an_ambiguous_text_is_an_error_that_names_the_builds() {
         let (_directory, store) = store();
-        let error = found(&store, "mysql", "11.4").unwrap_err();
+        let error = name_of(&store, "mysql", "11.4").unwrap_err();
         assert!(error.contains("`maria`, `my`"), "{error}");
-        let error = found(&store, "mysql", "pg").unwrap_err();
+        let error = name_of(&store, "mysql", "pg").unwrap_err();
         assert!(error.contains("is for postgres"), "{error}");
     }
 
     #[test]
-    fn only_what_has_a_manifest_is_removed() {
+    fn a_folder_without_a_manifest_is_not_removed() {
         let (_directory, store) = store();
         let lock = store.lock(&|_| {}).unwrap();
         fs_err::create_dir(store.root.join("mine")).unwrap();
         fs_err::write(store.root.join("mine/file"), "x").unwrap();
         let error = store.remove(&lock, "mine").unwrap_err();
-        assert!(error.to_string().contains("is no build"), "{error}");
+        assert!(error.to_string().contains("is not a build"), "{error}");
         assert!(store.root.join("mine/file").exists());
         store.remove(&lock, "pg").unwrap();
-        assert!(store.named("pg").unwrap().is_none());
+        assert!(store.by_name("pg").unwrap().is_none());
         assert!(store.remove(&lock, "../mine").is_err());
     }
 
     #[test]
-    fn what_an_interrupted_fetch_left_is_cleared() {
+    fn the_leftovers_of_an_interrupted_fetch_are_removed() {
         let (_directory, store) = store();
         let lock = store.lock(&|_| {}).unwrap();
-        let left = store.begin(&lock).unwrap();
+        let leftover = store.begin(&lock).unwrap();
         drop(lock);
         let lock = store.lock(&|_| {}).unwrap();
-        assert!(!left.exists());
+        assert!(!leftover.exists());
         store.begin(&lock).unwrap();
     }
 }

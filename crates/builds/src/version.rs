@@ -1,13 +1,16 @@
-//! Versions as they are asked for and put in order.
+//! Compares and orders version numbers.
 
-/// Returns whether `version` is the one that `asked` means: the same, or one that goes on after a point.
-pub fn is_version(version: &str, asked: &str) -> bool {
+/// Returns true when `version` is `requested`, or continues it after a period: `17.2` matches the request `17`.
+pub fn is_version(version: &str, requested: &str) -> bool {
     version
-        .strip_prefix(asked)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        .strip_prefix(requested)
+        .is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
 }
 
-/// A version's numbers, for putting versions in order; `None` for one that is not all numbers, such as a beta.
+/// Returns a version's numbers, for sorting; `None` for a version that is not all numbers, such as a beta.
 pub fn numbers(version: &str) -> Option<Vec<u64>> {
-    version.split('.').map(|part| part.parse().ok()).collect()
+    version
+        .split('.')
+        .map(|number| number.parse().ok())
+        .collect()
 }

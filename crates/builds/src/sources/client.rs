@@ -1,4 +1,4 @@
-//! Runs the package managers' own clients, and understands how they fail.
+//! Runs the package managers' own clients, and recognizes why they fail.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -6,35 +6,33 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
+use super::DISK_FULL_HELP;
 use crate::error::Error;
 
-/// What a client said.
+/// What a client printed, and whether it succeeded.
 #[derive(Debug)]
-pub struct Said {
-    /// Whether it did its work.
-    pub success: bool,
-    /// Its standard output.
+pub struct ClientOutput {
+    pub is_success: bool,
     pub stdout: String,
-    /// All that it said, for looking for reasons.
+    /// Standard output and standard error.
     all: String,
 }
 
-/// How a client failed, as far as it can be told from what it said.
+/// Why a client failed, as far as its output shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// There is no such thing.
-    Unknown,
-    /// Nobody answers.
+    /// The requested package or version does not exist.
+    NotFound,
+    /// The server can't be reached.
     NoNetwork,
     /// The disk is full.
     DiskFull,
-    /// What came is not what was announced.
+    /// A download does not match its checksum or size.
     Damaged,
-    /// Something else.
     Other,
 }
 
-/// What clients print, and what it means; the first that is found counts.
+/// Phrases that clients print, in lower case, and their reasons. The first match counts.
 const PHRASES: [(&str, Reason); 24] = [
     ("no space left on device", Reason::DiskFull),
     ("disk quota exceeded", Reason::DiskFull),
@@ -56,39 +54,39 @@ const PHRASES: [(&str, Reason); 24] = [
     ("read timed out", Reason::NoNetwork),
     ("connection reset", Reason::NoNetwork),
     ("no route to host", Reason::NoNetwork),
-    ("could not find artifact", Reason::Unknown),
-    ("unable to locate package", Reason::Unknown),
-    ("has no installation candidate", Reason::Unknown),
-    ("does not have a release file", Reason::Unknown),
+    ("could not find artifact", Reason::NotFound),
+    ("unable to locate package", Reason::NotFound),
+    ("has no installation candidate", Reason::NotFound),
+    ("does not have a release file", Reason::NotFound),
 ];
 
-impl Said {
-    /// Why it failed.
+impl ClientOutput {
+    /// Returns why the client failed.
     pub fn reason(&self) -> Reason {
-        let said = self.all.to_lowercase();
+        let text = self.all.to_lowercase();
         PHRASES
             .iter()
-            .find(|(phrase, _)| said.contains(phrase))
+            .find(|(phrase, _)| text.contains(phrase))
             .map_or(Reason::Other, |&(_, reason)| reason)
     }
 
-    /// What follows `mark` in the first line that begins with it.
-    pub fn complaint(&self, mark: &str) -> Option<&str> {
-        self.all.lines().find_map(|line| line.strip_prefix(mark))
+    /// Returns the text after `prefix` in the first line that begins with it.
+    pub fn text_after(&self, prefix: &str) -> Option<&str> {
+        self.all.lines().find_map(|line| line.strip_prefix(prefix))
     }
 
-    /// Returns the failure in words; `what` was to be done by `client`, whose words are in `log`.
-    pub fn failure(&self, what: &str, client: &str, log: &Path) -> Error {
-        self.failure_or(what, client, log, || {
+    /// Returns the error of a failed client: `what` failed, because of `client`, whose output is in `log`.
+    pub fn error(&self, what: &str, client: &str, log: &Path) -> Error {
+        self.error_or(what, client, log, || {
             Error::new(
-                format!("{what}: `{client}` failed{}", self.first_complaint()),
-                format!("what `{client}` said is in `{}`", log.display()),
+                format!("{what}: `{client}` failed{}", self.first_error()),
+                format!("see the output of `{client}` in `{}`", log.display()),
             )
         })
     }
 
-    /// Returns the failure in words, where its reason is the same whatever was asked for; else that of `other`.
-    pub fn failure_or(
+    /// Returns the error of a failed client like [`Self::error`], or `other` when the reason depends on the request.
+    pub fn error_or(
         &self,
         what: &str,
         client: &str,
@@ -98,31 +96,28 @@ impl Said {
         let log = log.display();
         match self.reason() {
             Reason::NoNetwork => Error::new(
-                format!("{what}: `{client}` reaches nobody"),
+                format!("{what}: `{client}` cannot reach the server"),
                 format!(
-                    "try again when there is a network, or register a build that is on this machine with `dir:/PATH=NAME`; what `{client}` said is in `{log}`"
+                    "check the network and try again, or register a build on this machine with `dir:/PATH=NAME`; the output of `{client}` is in `{log}`"
                 ),
             ),
-            Reason::DiskFull => Error::new(
-                format!("{what}: the disk is full"),
-                "make room, or name another place for builds in ASSAY_BUILDS; what was downloaded is kept",
-            ),
+            Reason::DiskFull => Error::new(format!("{what}: the disk is full"), DISK_FULL_HELP),
             Reason::Damaged => Error::new(
-                format!("{what}: what arrived is not what was announced"),
-                format!("try again; what `{client}` said is in `{log}`"),
+                format!("{what}: a download does not match its checksum or size"),
+                format!("try again; the output of `{client}` is in `{log}`"),
             ),
-            Reason::Unknown | Reason::Other => other(),
+            Reason::NotFound | Reason::Other => other(),
         }
     }
 
-    /// The first complaint, without addresses.
-    fn first_complaint(&self) -> String {
-        let complaint = self.all.lines().map(str::trim).find(|line| {
+    /// Returns the first error message that the client printed, without addresses.
+    fn first_error(&self) -> String {
+        let first = self.all.lines().map(str::trim).find(|line| {
             ["E: ", "[ERROR]", "error", "tar: ", "dpkg"]
                 .iter()
-                .any(|mark| line.starts_with(mark))
+                .any(|prefix| line.starts_with(prefix))
         });
-        complaint.map_or_else(String::new, |line| {
+        first.map_or_else(String::new, |line| {
             let words = line.split_whitespace();
             let words: Vec<&str> = words.filter(|word| !word.contains("://")).collect();
             format!(": {}", words.join(" "))
@@ -130,8 +125,8 @@ impl Said {
     }
 }
 
-/// Runs a client to its end, and adds all that it says to `log`. `install` says how the client itself is had.
-pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<Said> {
+/// Runs a client to its end, and appends its output to `log`. `install` says how to install the client.
+pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<ClientOutput> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .env("LC_ALL", "C.UTF-8")
@@ -141,19 +136,21 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<S
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let all = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
     append(log, &format!("$ {command:?}\n{all}\n"))
-        .with_context(|| format!("what `{name}` said can't be noted"))?;
-    Ok(Said {
-        success: output.status.success(),
+        .with_context(|| format!("cannot write the output of `{name}` to a file"))?;
+    Ok(ClientOutput {
+        is_success: output.status.success(),
         stdout,
         all,
     })
 }
 
-/// Returns why a client was not started; `install` says how it is had.
+/// Returns the error of a client that did not start; `install` says how to install it.
 pub fn not_started(name: &str, install: &str, error: std::io::Error) -> anyhow::Error {
     match error.kind() {
-        ErrorKind::NotFound => Error::new(format!("there is no `{name}` here"), install).into(),
-        _ => anyhow::Error::new(error).context(format!("`{name}` can't be started")),
+        ErrorKind::NotFound => {
+            Error::new(format!("cannot find the program `{name}`"), install).into()
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot start `{name}`")),
     }
 }
 
@@ -170,18 +167,21 @@ fn append(log: &Path, text: &str) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn said(all: &str) -> Said {
-        Said {
-            success: false,
+    fn failed_client(all: &str) -> ClientOutput {
+        ClientOutput {
+            is_success: false,
             stdout: String::new(),
             all: all.into(),
         }
     }
 
     #[test]
-    fn reasons_are_told_apart() {
+    fn the_output_shows_why_a_client_failed() {
         for (text, reason) in [
-            ("[ERROR] Could not find artifact a:b:jar:1", Reason::Unknown),
+            (
+                "[ERROR] Could not find artifact a:b:jar:1",
+                Reason::NotFound,
+            ),
             (
                 "Could not transfer artifact: registry.example: Unknown host",
                 Reason::NoNetwork,
@@ -194,21 +194,21 @@ mod tests {
                 "java.io.IOException: No space left on device",
                 Reason::DiskFull,
             ),
-            ("E: Unable to locate package x", Reason::Unknown),
+            ("E: Unable to locate package x", Reason::NotFound),
             ("Checksum validation failed, expected", Reason::Damaged),
-            ("it rains", Reason::Other),
+            ("something else", Reason::Other),
         ] {
-            assert_eq!(said(text).reason(), reason, "{text}");
+            assert_eq!(failed_client(text).reason(), reason, "{text}");
         }
     }
 
     #[test]
-    fn a_failure_carries_the_complaint_without_addresses() {
-        let failure = said("note\nE: Broken http://mirror.example/x here\n").failure(
-            "it",
-            "apt-get",
-            Path::new("/l"),
+    fn an_error_repeats_the_clients_message_without_addresses() {
+        let output = failed_client("note\nE: Broken http://mirror.example/x here\n");
+        let error = output.error("cannot fetch `x`", "apt-get", Path::new("/l"));
+        assert_eq!(
+            error.to_string(),
+            "cannot fetch `x`: `apt-get` failed: E: Broken here"
         );
-        assert_eq!(failure.to_string(), "it: `apt-get` failed: E: Broken here");
     }
 }

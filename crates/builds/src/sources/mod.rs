@@ -1,7 +1,11 @@
-//! Where builds come from: Maven's repositories and Debian's mirrors.
+//! The sources of builds: Maven's repositories and Debian's mirrors.
 
 mod client;
 pub mod debian;
 pub mod maven;
 pub mod own_libc;
 pub mod unpack;
+
+/// What to do when the disk is full.
+pub const DISK_FULL_HELP: &str =
+    "free disk space, or set ASSAY_BUILDS to a folder on another disk; downloaded files are kept";

@@ -1,8 +1,8 @@
-//! Programs that were made for another C library than this system's.
+//! Makes programs start that were built for another C library than this system's.
 //!
-//! Each is moved aside, and in its place comes a script that starts it by its own loader with its own libraries. A
-//! prefix to the command line would not do: PostgreSQL's `initdb` starts `postgres` itself, by its path. Nor would
-//! LD_LIBRARY_PATH: it would reach the system's shell, which those programs start, and break it.
+//! Moves each program to another folder, and puts a script in its place, which starts it with its own loader and
+//! libraries. A prefix to the command line would not suffice: PostgreSQL's `initdb` starts `postgres` itself, by its
+//! path. LD_LIBRARY_PATH would not either: the programs start the system's shell, which would inherit it and break.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -14,12 +14,12 @@ use anyhow::Context;
 use crate::elf::Elf;
 use crate::error::Error;
 
-/// The folder, beside the scripts, of the programs themselves.
-const ASIDE: &str = ".program";
+/// The folder of the moved programs, in the folder of the scripts.
+const MOVED_PROGRAMS: &str = ".program";
 
-/// Gives each program in `bins` a script that starts it; `folder` is the build's, `root` the unpacked packages' in it.
-/// The programs that were moved are where [`program`] says.
-pub fn wrap(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
+/// Replaces each program in the folders `bins` by a script that starts it. `folder` is the build's folder, and `root` the
+/// folder in it with the unpacked packages. [`moved_program`] returns where a program was moved to.
+pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     let mut programs = Vec::new();
     for bin in bins {
         for entry in fs_err::read_dir(bin)? {
@@ -31,11 +31,13 @@ pub fn wrap(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Res
             }
         }
     }
-    let (_, asked) = programs.first().context("the packages have no programs")?;
-    let loader = own_loader(root, asked)?;
-    refuse_old(&loader)?;
+    let (_, loader_path) = programs
+        .first()
+        .context("the packages contain no programs")?;
+    let loader = own_loader(root, loader_path)?;
+    check_loader(&loader)?;
     let canonical = fs_err::canonicalize(folder)?;
-    let below = |path: &Path| -> anyhow::Result<PathBuf> {
+    let relative = |path: &Path| -> anyhow::Result<PathBuf> {
         let path = path
             .strip_prefix(&canonical)
             .or_else(|_| path.strip_prefix(folder))?;
@@ -50,36 +52,41 @@ pub fn wrap(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Res
     let library_path: Vec<PathBuf> = folders
         .filter(|path| path.is_dir())
         .chain(private_folders(&lib))
-        .map(|path| below(&path))
+        .map(|path| relative(&path))
         .collect::<anyhow::Result<_>>()?;
-    let loader = below(&loader)?;
+    let loader = relative(&loader)?;
     for (path, _) in programs {
-        let aside = program(&path);
-        fs_err::create_dir_all(path.with_file_name(ASIDE))?;
-        fs_err::rename(&path, &aside)?;
-        fs_err::write(&path, script(&loader, &library_path, &below(&path)?))?;
+        let moved = moved_program(&path);
+        fs_err::create_dir_all(path.with_file_name(MOVED_PROGRAMS))?;
+        fs_err::rename(&path, &moved)?;
+        fs_err::write(&path, script(&loader, &library_path, &relative(&path)?))?;
         fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
     }
     Ok(())
 }
 
-/// Returns where the program itself is whose place the script `path` has.
-pub fn program(path: &Path) -> PathBuf {
+/// Returns where the program was moved to that the script `path` starts.
+pub fn moved_program(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
-    path.with_file_name(ASIDE).join(name)
+    path.with_file_name(MOVED_PROGRAMS).join(name)
 }
 
-/// The loader that programs ask for, as the packages bring it.
-fn own_loader(root: &Path, asked: &Path) -> anyhow::Result<PathBuf> {
-    let relative = asked.strip_prefix("/").unwrap_or(asked);
+/// Returns the packages' copy of the loader that programs name by `loader_path`.
+fn own_loader(root: &Path, loader_path: &Path) -> anyhow::Result<PathBuf> {
+    let relative = loader_path.strip_prefix("/").unwrap_or(loader_path);
     [root.join("usr").join(relative), root.join(relative)]
         .iter()
         .find_map(|path| fs_err::canonicalize(path).ok())
-        .with_context(|| format!("the packages bring no `{}`", asked.display()))
+        .with_context(|| {
+            format!(
+                "the packages do not contain the loader `{}`",
+                loader_path.display()
+            )
+        })
 }
 
-/// A loader before glibc 2.33 can't be told under which name a program is to run.
-fn refuse_old(loader: &Path) -> anyhow::Result<()> {
+/// Refuses a loader before glibc 2.33, which has no option to set the program's name.
+fn check_loader(loader: &Path) -> anyhow::Result<()> {
     let help = Command::new(loader).arg("--help").output();
     let is_new = help.is_ok_and(|output| {
         let text = [output.stdout, output.stderr].concat();
@@ -89,13 +96,13 @@ fn refuse_old(loader: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Error::new(
-        "the suite's C library is older than glibc 2.33, or not for this machine: its programs can't be run here",
-        "use a newer suite, bookworm or later, or `postgres@VERSION` or `mariadb@VERSION`",
+                "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
+        "use bookworm or a later suite, or `postgres@VERSION` or `mariadb@VERSION`",
     )
     .into())
 }
 
-/// Folders of libraries that a single package keeps for itself, such as `usr/lib/mysql/private`.
+/// Returns the folders of libraries that belong to a single package, such as `usr/lib/mysql/private`.
 fn private_folders(lib: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(lib).into_iter().flatten().flatten();
     let private = entries.map(|entry| entry.path().join("private"));
@@ -104,11 +111,11 @@ fn private_folders(lib: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the script in the place of the program `path`, relative to the build's folder, like `loader` and
-/// `library_path`. It finds the rest from its own place: the store may be moved.
+/// Returns the script that replaces the program `path`. All paths are relative to the build's folder. The script finds
+/// them from its own path, because the store may be moved.
 fn script(loader: &Path, library_path: &[PathBuf], path: &Path) -> String {
-    let up = path.components().count() - 1;
-    let home = std::iter::repeat_n("/..", up).collect::<String>();
+    let depth = path.components().count() - 1;
+    let home = std::iter::repeat_n("/..", depth).collect::<String>();
     let name = path.file_name().unwrap_or_default().display();
     let libraries: Vec<String> = library_path
         .iter()
@@ -116,11 +123,11 @@ fn script(loader: &Path, library_path: &[PathBuf], path: &Path) -> String {
         .collect();
     format!(
         "#!/bin/sh\n\
-         # Starts `{name}` by the loader and with the libraries that it was made for.\n\
+         # Starts `{name}` with the loader and the libraries that it was built for.\n\
          self=$(readlink -f \"$0\")\n\
          bin=${{self%/*}}\n\
          home=$(readlink -f \"$bin{home}\")\n\
-         exec \"$home/{}\" --inhibit-cache --library-path \"{}\" --argv0 \"$self\" \"$bin/{ASIDE}/{name}\" \"$@\"\n",
+         exec \"$home/{}\" --inhibit-cache --library-path \"{}\" --argv0 \"$self\" \"$bin/{MOVED_PROGRAMS}/{name}\" \"$@\"\n",
         loader.display(),
         libraries.join(":"),
     )
@@ -131,13 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_starts_the_program_that_was_moved_aside() {
+    fn a_script_starts_the_moved_program() {
         let folder = tempfile::tempdir().unwrap();
         let folder = fs_err::canonicalize(folder.path()).unwrap();
         let root = folder.join("root");
         let bin = root.join("usr/bin");
         fs_err::create_dir_all(&bin).unwrap();
-        // This system's own programs and loader play those of the packages.
+        // This system's shell and loader take the place of those in packages.
         let sh = fs_err::canonicalize("/bin/sh").unwrap();
         let loader = Elf::read(&sh).unwrap().loader.unwrap();
         let libraries = root.join("usr/lib/own");
@@ -148,12 +155,12 @@ mod tests {
         fs_err::copy(&loader, &real).unwrap();
         std::os::unix::fs::symlink(&real, &own_loader).unwrap();
         fs_err::copy(&sh, bin.join("shell")).unwrap();
-        fs_err::write(bin.join("text"), "no program").unwrap();
-        wrap(&folder, &root, &[bin.clone()].into()).unwrap();
+        fs_err::write(bin.join("text"), "not a program").unwrap();
+        wrap_programs(&folder, &root, &[bin.clone()].into()).unwrap();
         assert!(bin.join(".program/shell").is_file());
         assert_eq!(
             fs_err::read_to_string(bin.join("text")).unwrap(),
-            "no program"
+            "not a program"
         );
         let output = Command::new(bin.join("shell"))
             .args([

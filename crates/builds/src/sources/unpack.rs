@@ -1,4 +1,4 @@
-//! Takes archives apart, so that nothing lands outside the folder that is meant for it.
+//! Unpacks archives, and writes nothing outside the destination folder.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use tar::EntryType;
 
 use crate::elf;
 
-/// Folders of Debian's packages that no server reads.
+/// Folders of Debian packages that no server reads.
 const NOT_NEEDED: [&str; 8] = [
     "usr/share/doc",
     "usr/share/i18n",
@@ -22,61 +22,61 @@ const NOT_NEEDED: [&str; 8] = [
     "var",
 ];
 
-/// Folders that are links into `usr` on a merged system, as all of Debian's are since bookworm.
+/// Folders that are links into `usr` on a system with merged `/usr`, as in Debian since bookworm.
 const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 fn open(jar: &Path) -> anyhow::Result<zip::ZipArchive<io::BufReader<fs_err::File>>> {
     zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
-        .with_context(|| format!("`{}` is no archive", jar.display()))
+        .with_context(|| format!("`{}` is not a jar or zip archive", jar.display()))
 }
 
-/// Writes the files of a jar that `select` gives a place below `root`.
+/// Unpacks files of a jar below `root`. `select` returns a file's path below `root`, or `None` to skip the file.
 pub fn jar(jar: &Path, root: &Path, select: &dyn Fn(&str) -> Option<&str>) -> anyhow::Result<()> {
     let mut archive = open(jar)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
         let name = entry.name()?.into_owned();
-        let Some(place) = entry.is_file().then(|| select(&name)).flatten() else {
+        let Some(path) = entry.is_file().then(|| select(&name)).flatten() else {
             continue;
         };
-        let path = root.join(inside(Path::new(place))?);
+        let path = root.join(normalize(Path::new(path))?);
         make_parent(&path)?;
         io::copy(&mut entry, &mut fs_err::File::create(&path)?)?;
-        // A jar knows no modes.
+        // A jar has no file modes.
         set_mode(&path, elf::is_program(&path))?;
     }
     Ok(())
 }
 
-/// Writes what is in the compressed archive within a jar whose name ends so below `root`.
-pub fn archive_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<()> {
+/// Unpacks the compressed archive in a jar whose name ends with `suffix` below `root`.
+pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<()> {
     let mut archive = open(jar)?;
     let name = archive
         .file_names()
         .filter_map(Result::ok)
-        .find(|name| name.ends_with(ending))
+        .find(|name| name.ends_with(suffix))
         .map(std::borrow::Cow::into_owned)
-        .with_context(|| format!("`{}` has no `*{ending}`", jar.display()))?;
+        .with_context(|| format!("`{}` contains no file `*{suffix}`", jar.display()))?;
     let entry = io::BufReader::new(archive.by_name(&name)?);
     let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
         Box::new(flate2::bufread::GzDecoder::new(entry))
     } else {
         Box::new(lzma_rust2::XzReader::new(entry, true))
     };
-    tree(content, root, |path| Some(path.to_path_buf()))
-        .with_context(|| format!("`{name}` in `{}` can't be unpacked", jar.display()))
+    tar(content, root, |path| Some(path.to_path_buf()))
+        .with_context(|| format!("cannot unpack `{name}` in `{}`", jar.display()))
 }
 
-/// The files of one of Debian's packages, written below `root`, laid out as on a merged system.
-pub fn debian(files: impl Read, root: &Path) -> anyhow::Result<()> {
-    tree(files, root, |path| {
-        let path = merged(path);
+/// Unpacks the files of a Debian package below `root`, in the layout of a system with merged `/usr`.
+pub fn debian_package(files: impl Read, root: &Path) -> anyhow::Result<()> {
+    tar(files, root, |path| {
+        let path = merged_path(path);
         (!NOT_NEEDED.iter().any(|folder| path.starts_with(folder))).then_some(path)
     })
 }
 
-/// `lib/x` is `usr/lib/x`.
-fn merged(path: &Path) -> PathBuf {
+/// Returns the path on a system with merged `/usr`: `usr/lib/x` for `lib/x`.
+fn merged_path(path: &Path) -> PathBuf {
     if MERGED.iter().any(|folder| path.starts_with(folder)) {
         Path::new("usr").join(path)
     } else {
@@ -84,46 +84,49 @@ fn merged(path: &Path) -> PathBuf {
     }
 }
 
-/// The entries of an archive that `select` gives a place, written below `root`. Owners and special bits are not kept.
-fn tree(
+/// Unpacks entries of a tar archive below `root`. `select` returns an entry's path below `root`, or `None` to skip the
+/// entry. Does not keep owners and special mode bits.
+fn tar(
     content: impl Read,
     root: &Path,
     select: impl Fn(&Path) -> Option<PathBuf>,
 ) -> anyhow::Result<()> {
-    // Links come last: then nothing is written through one.
+    // Creates links last, so that nothing is written through one.
     let mut links = BTreeMap::new();
     let mut hard_links = Vec::new();
-    let place = |path: &Path| -> anyhow::Result<Option<PathBuf>> {
-        let path = inside(path)?;
+    let destination = |path: &Path| -> anyhow::Result<Option<PathBuf>> {
+        let path = normalize(path)?;
         Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
     };
     for entry in tar::Archive::new(content).entries()? {
         let mut entry = entry?;
-        let Some(path) = place(&entry.path()?)? else {
+        let Some(path) = destination(&entry.path()?)? else {
             continue;
         };
         let target = |entry: &tar::Entry<'_, _>| -> anyhow::Result<PathBuf> {
             let target = entry.link_name()?;
-            Ok(target.context("a link leads nowhere")?.into_owned())
+            Ok(target
+                .context("a link in the archive has no target")?
+                .into_owned())
         };
         match entry.header().entry_type() {
             EntryType::Regular | EntryType::Continuous => {
                 let full = root.join(&path);
                 make_parent(&full)?;
-                let executable = entry.header().mode()? & 0o111 != 0;
+                let is_executable = entry.header().mode()? & 0o111 != 0;
                 io::copy(&mut entry, &mut fs_err::File::create(&full)?)?;
-                set_mode(&full, executable)?;
+                set_mode(&full, is_executable)?;
             }
             EntryType::Symlink => {
                 links.insert(path, target(&entry)?);
             }
             EntryType::Link => hard_links.push((path, target(&entry)?)),
-            // Folders are made when something comes into them; a server needs no devices.
+            // Folders are created with their first file; a server needs no devices.
             _ => {}
         }
     }
     for (path, target) in hard_links {
-        let Some(target) = place(&target)? else {
+        let Some(target) = destination(&target)? else {
             continue;
         };
         let full = root.join(&path);
@@ -133,48 +136,50 @@ fn tree(
     for (path, target) in links {
         let full = root.join(&path);
         make_parent(&full)?;
-        let target = within(&path, &target);
-        // Where two packages have the same path the first one's is kept, as is what a folder holds already.
+        let target = relative_target(&path, &target);
+        // Keeps what exists: another package's entry, or a folder with files.
         match symlink(&target, &full) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result.with_context(|| format!("no link `{}`", full.display()))?,
+            result => {
+                result.with_context(|| format!("cannot create the link `{}`", full.display()))?
+            }
         }
     }
     Ok(())
 }
 
-/// A link's target as it must be within a folder that is not the system's root: relative.
-fn within(link: &Path, target: &Path) -> PathBuf {
+/// Returns a link's target as a relative path, because the archive's root is not the system's root.
+fn relative_target(link: &Path, target: &Path) -> PathBuf {
     let Ok(from_root) = target.strip_prefix("/") else {
         return target.to_path_buf();
     };
     let depth = link.components().count().saturating_sub(1);
-    let up: PathBuf = std::iter::repeat_n("..", depth).collect();
-    up.join(merged(from_root))
+    let parents: PathBuf = std::iter::repeat_n("..", depth).collect();
+    parents.join(merged_path(from_root))
 }
 
-/// The path without `.` and the root; one that leads out is refused.
-fn inside(path: &Path) -> anyhow::Result<PathBuf> {
-    let mut inside = PathBuf::new();
+/// Returns the path without `.` and the root. Refuses a path that leads out of the archive.
+fn normalize(path: &Path) -> anyhow::Result<PathBuf> {
+    let mut normalized = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(name) => inside.push(name),
+            Component::Normal(name) => normalized.push(name),
             Component::CurDir | Component::RootDir => {}
             Component::ParentDir | Component::Prefix(_) => {
-                bail!("`{}` leads out of the archive", path.display())
+                bail!("the path `{}` leads out of the archive", path.display())
             }
         }
     }
-    Ok(inside)
+    Ok(normalized)
 }
 
 fn make_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs_err::create_dir_all)
 }
 
-/// Whatever the user's own mask: another user may have to run it.
-fn set_mode(path: &Path, executable: bool) -> io::Result<()> {
-    let mode = if executable { 0o755 } else { 0o644 };
+/// Sets a file's mode independently of the umask, because another user may run the file.
+fn set_mode(path: &Path, is_executable: bool) -> io::Result<()> {
+    let mode = if is_executable { 0o755 } else { 0o644 };
     fs_err::set_permissions(path, PermissionsExt::from_mode(mode))
 }
 
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_laid_out_merged_and_its_links_stay_inside() {
+    fn a_package_has_the_merged_layout_and_its_links_stay_inside() {
         let root = tempfile::tempdir().unwrap();
         let package = archive(|builder| {
             file(builder, "./lib/a/x.so", 0o644, "x");
@@ -214,7 +219,7 @@ mod tests {
             link(builder, "./usr/bin/y", "/lib/a/x.so");
             link(builder, "./usr/bin/z", "../lib/a/x.so");
         });
-        debian(&package[..], root.path()).unwrap();
+        debian_package(&package[..], root.path()).unwrap();
         for name in ["y", "z"] {
             let path = root.path().join("usr/bin").join(name);
             assert_eq!(fs_err::read_to_string(path).unwrap(), "x", "{name}");
@@ -225,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_is_refused() {
+    fn a_path_that_leads_out_of_the_archive_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let mut bytes = archive(|builder| file(builder, "xx/evil", 0o644, "x"));
-        // The builder refuses such names itself.
+        // The builder refuses such a name, so it is written into the bytes.
         bytes[..7].copy_from_slice(b"../evil");
         let sum: u32 = bytes[..512]
             .iter()
@@ -236,7 +241,7 @@ mod tests {
             .map(|(at, &byte)| u32::from(if (148..156).contains(&at) { b' ' } else { byte }))
             .sum();
         bytes[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        let error = debian(&bytes[..], &root.path().join("root")).unwrap_err();
+        let error = debian_package(&bytes[..], &root.path().join("root")).unwrap_err();
         assert!(error.to_string().contains("leads out"), "{error}");
         assert!(!root.path().join("evil").exists());
     }
