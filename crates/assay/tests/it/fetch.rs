@@ -373,7 +373,7 @@ fn what_can_not_be_had_says_why_and_the_others_are_fetched() {
         "apt-get install maven",
         "debian:",
     ];
-    let apt = ["there is no `apt-get` here", "postgres@VERSION"];
+    let apt = ["cannot find the program `apt-get`", "postgres@VERSION"];
     for (args, texts) in [
         ("fetch speedb@2.8.0", &mvn[..]),
         ("fetch debian:sid/postgresql-18", &apt),
