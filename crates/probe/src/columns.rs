@@ -1,22 +1,22 @@
-//! The columns of a sample: their names, in their order, and how each behaves. Adding one is a minor change of the
-//! record's format, renaming one a major change.
+//! The columns of a sample: their names, order and kinds. To add one is a minor change of the record's format; to rename
+//! one is a major change.
 
 use words::CounterKind;
 
-/// One column.
+/// A column of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, the unit last.
+    /// The name, which ends with the unit.
     pub name: &'static str,
-    /// How it behaves.
+    /// Whether the value accumulates or goes up and down.
     pub kind: CounterKind,
 }
 
 macro_rules! columns {
     ($($(#[$about:meta])* $id:ident $kind:ident $name:literal;)*) => {
-        /// A column's place in a row.
+        /// The index of a column in a row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Place { $($(#[$about])* $id),* }
+        pub(crate) enum ColumnIndex { $($(#[$about])* $id),* }
 
         const ALL: &[Column] = &[$(Column { name: $name, kind: CounterKind::$kind }),*];
     };
@@ -35,63 +35,63 @@ columns! {
     CpuIowait Cumulative "cpu_iowait_ns";
     /// All processors in interrupts.
     CpuIrq Cumulative "cpu_irq_ns";
-    /// All processors in deferred work of interrupts.
+    /// All processors in deferred interrupt work.
     CpuSoftirq Cumulative "cpu_softirq_ns";
-    /// Time that the hypervisor gave to others.
+    /// Time that the hypervisor gave to other virtual machines.
     CpuSteal Cumulative "cpu_steal_ns";
-    /// Frequency of the fastest processor, as the kernel measures it: idle ones don't lower it.
+    /// The measured frequency of the fastest processor, so that idle ones don't lower it.
     CpuFrequency Gauge "cpu_frequency_khz";
     /// Context switches of the host.
     ContextSwitch Cumulative "context_switch_count";
     /// Processes and threads created on the host.
     Created Cumulative "process_created_count";
-    /// Threads that run or could run, the sampling thread included.
+    /// Threads that run or are ready to run, including the sampling thread.
     Runnable Gauge "runnable_count";
     /// Threads that wait for I/O.
     Blocked Gauge "blocked_count";
     /// Reads completed by the devices of the data.
     DiskReadCount Cumulative "disk_read_count";
-    /// Bytes read from them.
+    /// Bytes read from these devices.
     DiskReadBytes Cumulative "disk_read_bytes";
-    /// Time of these reads, each counted in full.
+    /// The sum of these reads' durations.
     DiskReadNs Cumulative "disk_read_ns";
     /// Writes completed by the devices of the data.
     DiskWriteCount Cumulative "disk_write_count";
-    /// Bytes written to them.
+    /// Bytes written to these devices.
     DiskWriteBytes Cumulative "disk_write_bytes";
-    /// Time of these writes, each counted in full.
+    /// The sum of these writes' durations.
     DiskWriteNs Cumulative "disk_write_ns";
     /// Discards completed by the devices of the data.
     DiskDiscardCount Cumulative "disk_discard_count";
     /// Bytes discarded.
     DiskDiscardBytes Cumulative "disk_discard_bytes";
-    /// Time of these discards, each counted in full.
+    /// The sum of these discards' durations.
     DiskDiscardNs Cumulative "disk_discard_ns";
     /// Cache flushes completed by the whole disks below the data.
     DiskFlushCount Cumulative "disk_flush_count";
-    /// Time of these flushes.
+    /// The sum of these flushes' durations.
     DiskFlushNs Cumulative "disk_flush_ns";
-    /// Time with a request under way, summed over the devices.
+    /// Time with at least one request in flight, summed over the devices.
     DiskIoNs Cumulative "disk_io_ns";
-    /// Time of all requests: over elapsed time it is the mean queue length.
+    /// The sum of all requests' durations. Divided by elapsed time, it is the mean queue length.
     DiskQueueNs Cumulative "disk_queue_ns";
-    /// Requests under way.
+    /// Requests in flight.
     DiskInflight Gauge "disk_inflight_count";
-    /// Memory that nothing uses.
+    /// Unused memory.
     MemoryFree Gauge "memory_free_bytes";
-    /// Memory that new work could get without swapping.
+    /// Memory available to new work without swapping.
     MemoryAvailable Gauge "memory_available_bytes";
-    /// Page cache, shared memory included.
+    /// Page cache, including shared memory.
     MemoryCached Gauge "memory_cached_bytes";
-    /// Page cache that waits to be written back.
+    /// Modified page cache that is not yet being written back.
     MemoryDirty Gauge "memory_dirty_bytes";
     /// Page cache that is being written back.
     MemoryWriteback Gauge "memory_writeback_bytes";
     /// Swap in use.
     SwapUsed Gauge "swap_used_bytes";
-    /// Read from all block devices.
+    /// Bytes read from all block devices.
     PageIn Cumulative "page_in_bytes";
-    /// Written to all block devices.
+    /// Bytes written to all block devices.
     PageOut Cumulative "page_out_bytes";
     /// Pages read from swap.
     SwapIn Cumulative "swap_in_page_count";
@@ -101,74 +101,74 @@ columns! {
     Fault Cumulative "page_fault_count";
     /// Page faults that needed I/O.
     MajorFault Cumulative "major_fault_count";
-    /// Time in which some thread waited for a processor.
+    /// Time in which at least one thread waited for a processor.
     PressureCpuSome Cumulative "pressure_cpu_some_ns";
-    /// Time in which some thread waited for I/O.
+    /// Time in which at least one thread waited for I/O.
     PressureIoSome Cumulative "pressure_io_some_ns";
     /// Time in which all threads with work waited for I/O.
     PressureIoFull Cumulative "pressure_io_full_ns";
-    /// Time in which some thread waited for memory.
+    /// Time in which at least one thread waited for memory.
     PressureMemorySome Cumulative "pressure_memory_some_ns";
     /// Time in which all threads with work waited for memory.
     PressureMemoryFull Cumulative "pressure_memory_full_ns";
-    /// The server's process tree in user mode, ended processes included.
+    /// The server's process tree in user mode, including processes that ended.
     ServerCpuUser Cumulative "server_cpu_user_ns";
-    /// The same in kernel mode.
+    /// The server's process tree in kernel mode, including processes that ended.
     ServerCpuSystem Cumulative "server_cpu_system_ns";
     /// Processes of the server.
     ServerProcess Gauge "server_process_count";
-    /// Private memory of all processes of the server, and the largest shared part once.
+    /// Private memory of all server processes, plus the largest shared memory of one of them.
     ServerRss Gauge "server_rss_bytes";
-    /// Resident memory of the server's largest process, its shared part included.
+    /// Resident memory of the server's largest process, including shared memory.
     ServerRssMax Gauge "server_rss_bytes_max";
     /// Private memory of all processes of the server.
     ServerPrivate Gauge "server_private_bytes";
     /// Bytes that the server read from storage.
     ServerRead Cumulative "server_read_bytes";
-    /// Bytes of page cache that the server made dirty, as the kernel charges them: whole folios, so that it may be far more than was written.
+    /// Bytes of page cache that the server modified. The kernel counts whole folios, which may be far more than was written.
     ServerWrite Cumulative "server_write_bytes";
-    /// Memory that the server's control group is charged with, where that is limited.
+    /// Memory charged to the server's control group, if the group has a limit.
     ServerGroupMemory Gauge "server_cgroup_memory_bytes";
-    /// The part of it that is page cache of files, without shared memory.
+    /// The page cache of files within that memory, without shared memory.
     ServerGroupCache Gauge "server_cgroup_cache_bytes";
-    /// All of assay's own process, user and kernel mode.
+    /// Assay's own process, in user and kernel mode.
     AssayCpu Cumulative "assay_cpu_ns";
     /// Bytes that assay's own process read from storage.
     AssayRead Cumulative "assay_read_bytes";
-    /// Bytes of page cache that assay's own process made dirty, charged as those of the server.
+    /// Bytes of page cache that assay's own process modified, counted like the server's.
     AssayWrite Cumulative "assay_write_bytes";
-    /// Tables and indexes, as allocated on disk.
+    /// Allocated disk space of tables and indexes.
     Data Gauge "data_bytes";
-    /// Redo, undo and write-ahead logs, as allocated on disk.
+    /// Allocated disk space of redo, undo and write-ahead logs.
     Log Gauge "log_bytes";
 }
 
 /// One row of the host's metrics: every column of [`Sample::COLUMNS`], in that order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Name and value; `None` is not applicable: this kernel, machine or target does not have it.
+    /// Each column's name and value. `None` means not applicable: this kernel, machine or target does not have it.
     pub values: Vec<(&'static str, Option<i64>)>,
 }
 
 impl Sample {
-    /// All columns in their order.
+    /// All columns, in order.
     pub const COLUMNS: &'static [Column] = ALL;
 
-    /// A row in which nothing is known yet.
+    /// Returns a row without values.
     pub(crate) fn new() -> Self {
         Self {
             values: ALL.iter().map(|column| (column.name, None)).collect(),
         }
     }
 
-    /// A value above what 63 bits hold stays at that: it would take a nanosecond counter 292 years.
-    pub(crate) fn set(&mut self, place: Place, value: impl Into<Option<u64>>) {
-        self.values[place as usize].1 = value
+    /// Sets a value. Limits it to 63 bits, which a counter of nanoseconds exceeds after 292 years.
+    pub(crate) fn set(&mut self, column: ColumnIndex, value: impl Into<Option<u64>>) {
+        self.values[column as usize].1 = value
             .into()
             .map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     }
 
-    /// A value by its column's name; `None` if it is not applicable, or no such column exists.
+    /// Returns the value of a column. `None` means not applicable, or no such column.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.values
             .iter()
@@ -187,7 +187,11 @@ mod tests {
     fn names_are_unique_and_end_in_their_unit() {
         let mut names = HashSet::new();
         for column in Sample::COLUMNS {
-            assert!(names.insert(column.name), "`{}` twice", column.name);
+            assert!(
+                names.insert(column.name),
+                "duplicate column `{}`",
+                column.name
+            );
             let name = column.name.trim_end_matches("_max");
             assert!(
                 ["_ns", "_bytes", "_count", "_khz"]
@@ -199,9 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_its_column() {
-        assert_eq!(Sample::COLUMNS[Place::CpuUser as usize].name, "cpu_user_ns");
-        assert_eq!(Sample::COLUMNS[Place::Log as usize].name, "log_bytes");
-        assert_eq!(Place::Log as usize + 1, Sample::COLUMNS.len());
+    fn an_index_refers_to_its_column() {
+        assert_eq!(
+            Sample::COLUMNS[ColumnIndex::CpuUser as usize].name,
+            "cpu_user_ns"
+        );
+        assert_eq!(Sample::COLUMNS[ColumnIndex::Log as usize].name, "log_bytes");
+        assert_eq!(ColumnIndex::Log as usize + 1, Sample::COLUMNS.len());
     }
 }

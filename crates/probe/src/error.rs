@@ -1,40 +1,46 @@
-//! The two ways in which observing the host fails: a file that can't be read, and a file that says what it must not.
+//! The errors of this crate: a file that can't be read, and a file with unexpected text.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Text of `/proc` or `/sys` that is not what the kernel's documentation says.
+/// The error for text of `/proc` or `/sys` that does not have the documented format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(String);
 
 impl Malformed {
-    /// Says what was to be read, what was found (shortened to what fits a line), and what is allowed there.
-    pub(crate) fn new(what: &str, got: &str, expected: &str) -> Self {
-        let short: String = got.chars().take(60).collect();
-        let dots = if short.len() < got.len() { "..." } else { "" };
-        Self(format!("{what}: got `{short}{dots}`, expected {expected}"))
+    /// Returns the error for the item `what`: the text that it has, shortened to fit a line, and the expected format.
+    pub(crate) fn new(what: &str, actual: &str, expected: &str) -> Self {
+        let short: String = actual.chars().take(60).collect();
+        let dots = if short.len() < actual.len() {
+            "..."
+        } else {
+            ""
+        };
+        Self(format!(
+            "{what}: expected {expected}, found `{short}{dots}`"
+        ))
     }
 }
 
-/// A sample that could not be taken.
+/// The error for a sample that could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// A file that must be there and readable.
+    /// A required file is missing or not readable.
     #[error("cannot read `{}`", path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file with unexpected text.
-    #[error("cannot understand `{}`", path.display())]
+    /// A file has unexpected text.
+    #[error("unexpected format of `{}`", path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The text and the expected format.
         #[source]
         source: Malformed,
     },

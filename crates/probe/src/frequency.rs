@@ -1,26 +1,26 @@
-//! What the processors run at.
+//! The frequency of the processors.
 
 use crate::Proc;
 use crate::parse::parse_frequency_khz;
 
-/// Where the kernel tells it.
+/// The source of the frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frequency {
-    /// `/proc/cpuinfo`, from the processors' own counters. All of them at once: one file of a processor after the other
-    /// takes older kernels up to 10 ms each.
-    Counted,
-    /// Files of the frequency's policies, where there are no such counters.
-    Set(Vec<String>),
-    /// Nowhere, as in most virtual machines.
+    /// `/proc/cpuinfo`, from the processors' counters, all at once: on older kernels, each processor's own file takes up
+    /// to 10 ms.
+    Counters,
+    /// The files of the frequency policies, where the processors have no such counters.
+    Policies(Vec<String>),
+    /// None, as in most virtual machines.
     Unknown,
 }
 
 impl Frequency {
-    /// Looks for it, once.
-    pub(crate) fn of(proc: &Proc) -> Self {
+    /// Finds the source of the frequency.
+    pub(crate) fn find(proc: &Proc) -> Self {
         let text = proc.text("proc/cpuinfo");
         if text.is_some_and(|text| parse_frequency_khz(&text).is_some()) {
-            return Self::Counted;
+            return Self::Counters;
         }
         let directory = "sys/devices/system/cpu/cpufreq";
         let files: Vec<String> = proc
@@ -31,16 +31,15 @@ impl Frequency {
             .collect();
         match files.is_empty() {
             true => Self::Unknown,
-            false => Self::Set(files),
+            false => Self::Policies(files),
         }
     }
 
-    /// The frequency of the fastest processor in kHz: how fast the machine lets work be done. In a mean those that are
-    /// idle would say how much work there is.
+    /// Returns the frequency of the fastest processor in kHz. A mean would depend on how many processors are idle.
     pub(crate) fn sample(&self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<u64> {
         match self {
-            Self::Counted => parse_frequency_khz(&proc.read("proc/cpuinfo", buffer).ok()?),
-            Self::Set(files) => files
+            Self::Counters => parse_frequency_khz(&proc.read("proc/cpuinfo", buffer).ok()?),
+            Self::Policies(files) => files
                 .iter()
                 .filter_map(|file| proc.read(file, buffer).ok()?.trim().parse().ok())
                 .max(),
@@ -55,8 +54,8 @@ mod tests {
 
     use super::*;
 
-    /// What a machine with these files tells.
-    fn told(files: &[(&str, &str)]) -> Option<u64> {
+    /// Returns the frequency on a machine with these files.
+    fn frequency_khz(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = root.path().join(name);
@@ -64,32 +63,35 @@ mod tests {
             fs_err::write(path, text).unwrap();
         }
         let proc = Proc::at(root.path());
-        Frequency::of(&proc).sample(&proc, &mut Vec::new())
+        Frequency::find(&proc).sample(&proc, &mut Vec::new())
     }
 
-    const OF_FIRST: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq";
-    const OF_SECOND: &str = "sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq";
+    const FIRST_POLICY: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq";
+    const SECOND_POLICY: &str = "sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq";
 
     #[test]
-    fn it_is_that_of_the_fastest_processor_by_its_own_counters() {
+    fn the_frequency_is_that_of_the_fastest_processor_by_its_counters() {
         let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 800.000\nflags\t\t: fpu aperfmperf tsc\n\n\
                        processor\t: 1\ncpu MHz\t\t: 3391.724\nflags\t\t: fpu aperfmperf tsc\n";
-        let policy = (OF_FIRST, "1000000\n");
-        assert_eq!(told(&[("proc/cpuinfo", cpuinfo), policy]), Some(3_391_724));
+        let policy = (FIRST_POLICY, "1000000\n");
+        assert_eq!(
+            frequency_khz(&[("proc/cpuinfo", cpuinfo), policy]),
+            Some(3_391_724)
+        );
     }
 
     #[test]
-    fn without_counters_it_is_what_the_policies_set() {
-        let policies = [(OF_FIRST, "1800000\n"), (OF_SECOND, "2400000\n")];
-        assert_eq!(told(&policies), Some(2_400_000));
-        let one = [(OF_FIRST, "<unknown>\n"), (OF_SECOND, "2400000\n")];
-        assert_eq!(told(&one), Some(2_400_000));
+    fn without_counters_the_frequency_is_that_of_the_policies() {
+        let policies = [(FIRST_POLICY, "1800000\n"), (SECOND_POLICY, "2400000\n")];
+        assert_eq!(frequency_khz(&policies), Some(2_400_000));
+        let one_unknown = [(FIRST_POLICY, "<unknown>\n"), (SECOND_POLICY, "2400000\n")];
+        assert_eq!(frequency_khz(&one_unknown), Some(2_400_000));
     }
 
     #[test]
-    fn what_a_processor_is_sold_as_is_not_what_it_runs_at() {
+    fn a_nominal_frequency_is_not_a_measured_one() {
         let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 2445.428\nflags\t\t: fpu tsc hypervisor\n";
-        assert_eq!(told(&[("proc/cpuinfo", cpuinfo)]), None);
-        assert_eq!(told(&[]), None);
+        assert_eq!(frequency_khz(&[("proc/cpuinfo", cpuinfo)]), None);
+        assert_eq!(frequency_khz(&[]), None);
     }
 }

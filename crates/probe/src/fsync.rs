@@ -1,4 +1,4 @@
-//! How long a flush takes in a directory: what every commit of a durable engine waits for.
+//! The latency of a flush in a directory, which each commit of a durable engine waits for.
 
 use std::io;
 use std::path::Path;
@@ -9,34 +9,34 @@ use fs_err::os::unix::fs::FileExt;
 use rustix::fs::{FlockOperation, flock};
 use words::FsyncLatency;
 
-/// What the name of the file begins with.
+/// The prefix of the file's name.
 const PREFIX: &str = ".assay-fsync-";
 
 /// The size of one write.
 const BLOCK_BYTES: usize = 4096;
 
-/// Blocks of the file: 4 MiB in all.
+/// The number of blocks of the file, which has 4 MiB.
 const BLOCK_COUNT: u64 = 1024;
 
-/// Flushes that are timed at most: the median and the 99th percentile are known by then.
+/// The highest number of timed flushes, enough for the median and the 99th percentile.
 const SAMPLE_COUNT_MAX: usize = 1000;
 
-/// Measures, for about `limit` (and always one flush), the latency of `fdatasync` after a write of 4 KiB, in `dir`.
+/// Measures the latency of `fdatasync` after a write of 4 KiB in `dir`, for about `limit` and at least one flush.
 ///
-/// The file is written in full and flushed before, and then overwritten at increasing offsets: the flush has data to
-/// write but no change of the file's extents, as with a log file that is used again. The file has a name while
-/// it is measured, because some file systems skip the flush of a file without one; it is removed in any case, and one
-/// that a process left which was killed meanwhile by whoever measures there next.
+/// First writes and flushes the whole file, then overwrites it at increasing offsets. So a flush has data to write but
+/// does not change the file's extents, as in a log file that is used again. The file keeps its name during the
+/// measurement, because some file systems skip the flush of a file without a name. It is removed at the end, or by the
+/// next measurement in `dir` if the process was killed.
 ///
 /// # Errors
-/// When the file can't be made, written or flushed: the directory is missing or read-only, the disk is full.
+/// When the file can't be created, written or flushed: the directory is missing or read-only, or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
-    remove_left(dir);
+    remove_leftovers(dir);
     let (file, path) = tempfile::Builder::new()
         .prefix(PREFIX)
         .tempfile_in(dir)?
         .into_parts();
-    // As long as this process lives, nobody takes it for left. A file system without locks has no such file removed.
+    // The lock keeps other processes from removing the file. Without locks in the file system, nobody removes any.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let file = File::from_parts(file, &*path);
     let mut block = [0x5au8; BLOCK_BYTES];
@@ -59,16 +59,15 @@ pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
         }
     }
     match path.close() {
-        // Another process took it for left in the moment before it was locked.
+        // Another process removed the file before it was locked.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        closed => closed?,
+        result => result?,
     }
     Ok(summary(&mut samples))
 }
 
-/// Removes the files of processes that were killed while they measured: those that nobody holds. One that stays is no
-/// reason not to measure.
-fn remove_left(dir: &Path) {
+/// Removes the unlocked files of processes that were killed during a measurement. Ignores files that can't be removed.
+fn remove_leftovers(dir: &Path) {
     for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_ours
@@ -82,24 +81,24 @@ fn remove_left(dir: &Path) {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a measurement of its own, outside of every step and its clock"
+    reason = "this measurement is outside of the steps and their clock"
 )]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// Nearest-rank percentiles of at least one sample.
+/// Returns the nearest-rank percentiles of at least one sample.
 fn summary(samples: &mut [u64]) -> FsyncLatency {
     samples.sort_unstable();
-    let rank = |per_cent: usize| {
-        let rank = (samples.len() * per_cent).div_ceil(100).max(1);
+    let percentile = |percent: usize| {
+        let rank = (samples.len() * percent).div_ceil(100).max(1);
         samples.get(rank - 1).copied().unwrap_or(0)
     };
     FsyncLatency {
         count: samples.len() as u64,
-        p50_ns: rank(50),
-        p99_ns: rank(99),
-        max_ns: rank(100),
+        p50_ns: percentile(50),
+        p99_ns: percentile(99),
+        max_ns: percentile(100),
     }
 }
 
@@ -111,15 +110,20 @@ mod tests {
     fn percentiles_are_nearest_rank() {
         let mut samples: Vec<u64> = (1..=200).rev().collect();
         let figures = |samples: &mut [u64]| {
-            let it = summary(samples);
-            (it.count, it.p50_ns, it.p99_ns, it.max_ns)
+            let latency = summary(samples);
+            (
+                latency.count,
+                latency.p50_ns,
+                latency.p99_ns,
+                latency.max_ns,
+            )
         };
         assert_eq!(figures(&mut samples), (200, 100, 198, 200));
         assert_eq!(figures(&mut [7]), (1, 7, 7, 7));
     }
 
     #[test]
-    fn it_measures_and_leaves_nothing_behind() {
+    fn a_measurement_removes_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let sample = measure_fsync(dir.path(), Duration::from_millis(20)).unwrap();
         assert!(sample.count >= 1);
@@ -130,21 +134,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_what_a_living_one_holds_is_not() {
+    fn the_file_of_a_killed_process_is_removed_and_a_locked_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        for name in [".assay-fsync-left", ".assay-fsync-held", "theirs"] {
+        for name in [".assay-fsync-leftover", ".assay-fsync-locked", "theirs"] {
             fs_err::write(path(name), "x").unwrap();
         }
-        let held = fs_err::File::open(path(".assay-fsync-held")).unwrap();
-        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let locked = fs_err::File::open(path(".assay-fsync-locked")).unwrap();
+        flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
         measure_fsync(dir.path(), Duration::from_millis(1)).unwrap();
-        assert!(!path(".assay-fsync-left").exists());
-        assert!(path(".assay-fsync-held").exists() && path("theirs").exists());
+        assert!(!path(".assay-fsync-leftover").exists());
+        assert!(path(".assay-fsync-locked").exists() && path("theirs").exists());
     }
 
     #[test]
-    fn a_missing_directory_is_named() {
+    fn the_error_names_a_missing_directory() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("missing");
         let error = measure_fsync(&missing, Duration::from_millis(1)).unwrap_err();

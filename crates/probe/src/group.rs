@@ -1,4 +1,4 @@
-//! Control groups: where a process's group is, what it is limited to, and what the server's holds.
+//! Control groups: the group of a process, its limits, and the memory of the server's group.
 
 use std::path::{Path, PathBuf};
 
@@ -8,37 +8,37 @@ use crate::parse::{
 };
 use crate::{ProbeError, Proc};
 
-/// The version of control groups. A machine may have both; a controller is then in one of them.
+/// The version of control groups. A machine may have both; then each controller is in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// The first, with a hierarchy for each controller.
+    /// Version 1, with a hierarchy for each controller.
     One,
-    /// The second, with one hierarchy.
+    /// Version 2, with a single hierarchy.
     Two,
 }
 
-/// A group of a hierarchy, as a directory.
+/// A control group and its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The version.
+    /// The version of its hierarchy.
     pub version: Version,
     /// The group's directory.
     pub directory: PathBuf,
-    /// The highest group that can be seen: where the hierarchy is mounted.
+    /// The directory of the highest visible group, where the hierarchy is mounted.
     pub top: PathBuf,
 }
 
 impl Group {
-    /// Finds the group that this process is in, of the hierarchy that has a controller: by what the kernel says of this
-    /// process and of its mounts, not by fixed paths.
+    /// Finds this process's group in the hierarchy of a controller. Uses the kernel's lists of groups and mounts instead
+    /// of fixed paths.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no such group.
     pub fn own(proc: &Proc, controller: &str) -> Result<Self, String> {
-        Self::of(proc, "self", controller)
+        Self::of_process(proc, "self", controller)
     }
 
-    fn of(proc: &Proc, process: &str, controller: &str) -> Result<Self, String> {
+    fn of_process(proc: &Proc, process: &str, controller: &str) -> Result<Self, String> {
         let read = |name: &str| {
             let path = proc.path(name);
             fs_err::read_to_string(path).map_err(|error| error.to_string())
@@ -49,51 +49,61 @@ impl Group {
     }
 
     fn find(groups: &[Membership], mounts: &[Mount], controller: &str) -> Result<Self, String> {
-        let has_it = |group: &&Membership| group.controllers.iter().any(|name| name == controller);
-        let (version, group) = match groups.iter().find(has_it) {
+        let has_controller =
+            |group: &&Membership| group.controllers.iter().any(|name| name == controller);
+        let (version, group) = match groups.iter().find(has_controller) {
             Some(group) => (Version::One, Some(group)),
             None => {
                 let mut groups = groups.iter();
-                (Version::Two, groups.find(|it| it.controllers.is_empty()))
+                (
+                    Version::Two,
+                    groups.find(|group| group.controllers.is_empty()),
+                )
             }
         };
         let path = match group {
             Some(group) => &group.path,
-            None => return Err(format!("this kernel has no control groups of {controller}")),
+            None => {
+                return Err(format!(
+                    "this kernel has no control groups for `{controller}`"
+                ));
+            }
         };
-        let is_of_hierarchy = |mount: &&Mount| match version {
+        let is_hierarchy = |mount: &&Mount| match version {
             Version::One => {
                 let mut options = mount.fs_options.split(',');
                 mount.fs_type == "cgroup" && options.any(|option| option == controller)
             }
             Version::Two => mount.fs_type == "cgroup2",
         };
-        let mut hierarchy = mounts.iter().filter(is_of_hierarchy).peekable();
+        let mut hierarchy = mounts.iter().filter(is_hierarchy).peekable();
         if hierarchy.peek().is_none() {
-            return Err("the hierarchy of control groups is not mounted".into());
+            return Err(format!(
+                "the control groups of `{controller}` are not mounted"
+            ));
         }
-        // In a container the mount may show only a part of the hierarchy, and not the one that the process is in.
-        let found = hierarchy.find_map(|mount| {
-            let below = Path::new(path).strip_prefix(&mount.root).ok()?;
-            let is_below = !below.components().any(|part| part.as_os_str() == "..");
-            is_below.then(|| Self {
+        // In a container, the mount may show a subtree that does not contain this process's group.
+        let group = hierarchy.find_map(|mount| {
+            let relative = Path::new(path).strip_prefix(&mount.root).ok()?;
+            let is_inside = !relative.components().any(|name| name.as_os_str() == "..");
+            is_inside.then(|| Self {
                 version,
-                directory: mount.point.join(below),
+                directory: mount.point.join(relative),
                 top: mount.point.clone(),
             })
         });
-        found.ok_or_else(|| {
-            format!("assay's own control group, `{path}`, is not among those that are mounted")
+        group.ok_or_else(|| {
+            format!("assay's own control group `{path}` is not visible in this mount namespace")
         })
     }
 
-    /// Returns the directories of the group and of those above it that can be seen.
-    pub(crate) fn with_above(&self) -> impl Iterator<Item = &Path> {
+    /// Returns the directories of the group and of its visible ancestors.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
         let all = self.directory.ancestors();
         all.take_while(|directory| directory.starts_with(&self.top))
     }
 
-    /// Returns the limit of memory that holds in the group, those of the groups above included; `None` without one.
+    /// Returns the memory limit of the group, the lowest of its own and its ancestors'. `None` means no limit.
     pub fn memory_limit(&self, proc: &Proc) -> Option<u64> {
         let limit = |file: PathBuf| parse_limit(&proc.text(file)?);
         match self.version {
@@ -101,19 +111,19 @@ impl Group {
                 let own = limit(self.directory.join("memory.limit_in_bytes"));
                 let stat = proc.text(self.directory.join("memory.stat"));
                 let stat = stat.unwrap_or_default();
-                let with_above = value(&stat, "hierarchical_memory_limit").ok().flatten();
-                let limits = own.into_iter().chain(with_above);
+                let hierarchical = value(&stat, "hierarchical_memory_limit").ok().flatten();
+                let limits = own.into_iter().chain(hierarchical);
                 limits.min().filter(|bytes| *bytes < UNLIMITED)
             }
             Version::Two => {
-                let files = self.with_above().map(|it| it.join("memory.max"));
+                let files = self.directories().map(|path| path.join("memory.max"));
                 files.filter_map(limit).min()
             }
         }
     }
 }
 
-/// The files that tell what a server's own group holds.
+/// The files with the memory of a server's group.
 #[derive(Debug)]
 pub(crate) struct ServerGroup {
     usage: String,
@@ -121,9 +131,10 @@ pub(crate) struct ServerGroup {
 }
 
 impl ServerGroup {
-    /// The group of the process `server`, where it has a limit of memory; `None` in assay's own, which holds others.
-    pub(crate) fn of(proc: &Proc, server: u32) -> Option<Self> {
-        let group = Group::of(proc, &server.to_string(), "memory").ok()?;
+    /// Finds the group of the process `server`. Returns `None` if the group has no memory limit, or is assay's own, which
+    /// has other processes too.
+    pub(crate) fn find(proc: &Proc, server: u32) -> Option<Self> {
+        let group = Group::of_process(proc, &server.to_string(), "memory").ok()?;
         if Group::own(proc, "memory").is_ok_and(|own| own == group) {
             return None;
         }
@@ -139,7 +150,7 @@ impl ServerGroup {
         })
     }
 
-    /// What the group is charged with, and how much of that is page cache; each `None` when the group is gone.
+    /// Returns the memory charged to the group, and the page cache within it. Each is `None` when the group is gone.
     pub(crate) fn sample(
         &self,
         proc: &Proc,
@@ -162,7 +173,7 @@ mod tests {
     const BOTH: &str = "4:memory:/a/b\n2:cpu,cpuacct:/c\n0::/user.slice/x.scope\n";
 
     #[test]
-    fn version_one_is_taken_where_it_has_the_memory_controller() {
+    fn version_one_is_used_if_it_has_the_memory_controller() {
         let mounts = "33 31 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
             35 31 0:32 / /my\\040groups/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
             41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
@@ -173,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_is_taken_elsewhere() {
+    fn version_two_is_used_otherwise() {
         let mounts = "of another format\n\
             31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         let own = find("0::/user.slice/x.scope\n", mounts).unwrap();
@@ -185,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_sees_a_part() {
+    fn a_container_sees_a_subtree() {
         let mounts = "32 23 0:29 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
         let own = find("4:memory:/docker/1f/sub\n", mounts).unwrap();
         assert_eq!(own.directory, Path::new("/sys/fs/cgroup/memory/sub"));
@@ -196,9 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn the_error_names_what_is_missing() {
         let reason = find("2:cpu:/\n", "").unwrap_err();
-        assert!(reason.contains("no control groups of memory"), "{reason}");
+        assert!(
+            reason.contains("no control groups for `memory`"),
+            "{reason}"
+        );
         let reason = find(BOTH, "1 2 0:3 / / rw - ext4 /dev/a rw\n").unwrap_err();
         assert!(reason.contains("not mounted"), "{reason}");
     }

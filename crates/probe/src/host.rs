@@ -1,30 +1,30 @@
-//! What the machine is: the facts that explain a result, or that it can't be repeated elsewhere. The host's name is
-//! not among them, nor is the kernel's command line.
+//! Facts about the machine, which help to explain a result. They don't include the host's name and the kernel's command
+//! line.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustix::process::Resource;
 
-use crate::disk::{devices_of, existing, mounts};
+use crate::disk::{devices_of, mounts, nearest_existing};
 use crate::parse::{
     Mount, count_processors, mount_of, parse_cpu_max, parse_cpu_ticks, parse_cpuinfo, value,
 };
 use crate::{Group, Proc, Version};
 
-/// The machine as found. What could not be found out is absent.
+/// The facts about a machine. Facts that are unknown are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostFacts {
-    /// Facts by name, in the order in which they are shown; the unit is last in the name.
+    /// Names and values in the order in which they are shown. A name ends with its unit.
     pub facts: Vec<(String, String)>,
-    /// Processors that are online.
+    /// The number of processors that are online.
     pub cpu_count: u32,
-    /// Memory.
+    /// The size of memory.
     pub memory_total_bytes: u64,
 }
 
 impl HostFacts {
-    /// A fact by its name.
+    /// Returns the value of a fact.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.facts
             .iter()
@@ -32,7 +32,7 @@ impl HostFacts {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A fact that is a whole number.
+    /// Returns the value of a fact that is a whole number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.parse().ok()
     }
@@ -47,21 +47,22 @@ impl HostFacts {
         }
     }
 
-    /// Adds facts that are the text of a file each, where that is there; `name` and `directory` are what all begin with.
-    fn add_files(&mut self, proc: &Proc, name: &str, directory: &str, files: &[(&str, &str)]) {
+    /// Adds a fact for each file of `directory` that exists: its name, after `prefix`, and its text.
+    fn add_files(&mut self, proc: &Proc, prefix: &str, directory: &str, files: &[(&str, &str)]) {
         for (fact, file) in files {
             let text = proc.text(format!("{directory}/{file}"));
-            self.add_known(format!("{name}{fact}"), text);
+            self.add_known(format!("{prefix}{fact}"), text);
         }
     }
 }
 
-/// Describes this machine, with the file system and disks of `data_dir` (or of its nearest ancestor that exists).
+/// Describes this machine, and the file system and disks of `data_dir` (or of its nearest ancestor that exists).
 pub fn host(data_dir: &Path) -> HostFacts {
     host_at(&Proc::live(), data_dir)
 }
 
-/// As [`host`], from the files below another root. What system calls tell (limits, free space, user) is this machine's.
+/// Describes the machine whose files are below another root. The results of system calls (limits, free space, user) are
+/// this machine's.
 pub fn host_at(proc: &Proc, data_dir: &Path) -> HostFacts {
     let mut facts = HostFacts::default();
     let mounts = mounts(proc);
@@ -78,19 +79,19 @@ fn add_system(facts: &mut HostFacts, proc: &Proc) {
     let release = proc
         .text("etc/os-release")
         .or_else(|| proc.text("usr/lib/os-release"));
-    let pretty = release.as_deref().and_then(|text| {
+    let name = release.as_deref().and_then(|text| {
         text.lines()
             .find_map(|line| line.strip_prefix("PRETTY_NAME="))
     });
-    facts.add_known("os_name", pretty.map(|name| name.trim_matches(['"', '\''])));
+    facts.add_known("os_name", name.map(|name| name.trim_matches(['"', '\''])));
     let kernel = [("release", "osrelease"), ("version", "version")];
     facts.add_files(proc, "kernel_", "proc/sys/kernel", &kernel);
     facts.add("architecture", std::env::consts::ARCH);
-    let maker = ["sys_vendor", "product_name"];
-    let maker = maker.map(|file| proc.text(format!("sys/class/dmi/id/{file}")));
-    let maker: Vec<String> = maker.into_iter().flatten().collect();
-    let is_known = !maker.is_empty();
-    facts.add_known("machine_model", is_known.then(|| maker.join(" ")));
+    let files = ["sys_vendor", "product_name"];
+    let model = files.map(|file| proc.text(format!("sys/class/dmi/id/{file}")));
+    let model: Vec<String> = model.into_iter().flatten().collect();
+    let is_known = !model.is_empty();
+    facts.add_known("machine_model", is_known.then(|| model.join(" ")));
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     facts.add_known("clocksource", proc.text(clock));
     facts.add("user_id", rustix::process::geteuid().as_raw());
@@ -113,7 +114,7 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     let smt = proc.text("sys/devices/system/cpu/smt/active");
     let smt = smt.map(|text| if text == "1" { "active" } else { "not active" });
     facts.add_known("cpu_smt", smt);
-    let hypervisor = if info.hypervisor {
+    let hypervisor = if info.has_hypervisor {
         "present"
     } else {
         "none seen"
@@ -133,7 +134,7 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
         ("cpu_frequency_max_khz", "cpuinfo_max_freq"),
         ("cpu_frequency_limit_khz", "scaling_max_freq"),
     ] {
-        // The same on all processors as a rule; if not, all values are named.
+        // Usually the same on all processors; otherwise lists all values.
         let read = |policy| proc.text(format!("{policy}/{file}"));
         let values: BTreeSet<String> = policies.iter().filter_map(read).collect();
         if !values.is_empty() {
@@ -187,7 +188,7 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
         ("thp_shmem_enabled", "shmem_enabled"),
     ] {
         let choice = proc.text(format!("sys/kernel/mm/transparent_hugepage/{file}"));
-        facts.add_known(name, choice.as_deref().map(chosen));
+        facts.add_known(name, choice.as_deref().map(selected));
     }
     let vm = [
         ("swappiness", "swappiness"),
@@ -204,10 +205,10 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
     facts.add_files(proc, "vm_", "proc/sys/vm", &vm);
 }
 
-/// Of `always [madvise] never` the one in brackets; a text without brackets as it is.
-fn chosen(text: &str) -> &str {
+/// Returns the word in brackets of `always [madvise] never`, or the whole text if it has no brackets.
+fn selected(text: &str) -> &str {
     text.split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
+        .and_then(|(_, text)| text.split_once(']'))
         .map_or(text, |(choice, _)| choice)
 }
 
@@ -229,8 +230,8 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc) {
                 Version::Two => read("cpu.max")?,
             })
         };
-        let tightest = group.with_above().filter_map(limit).min();
-        facts.add_known("cgroup_cpu_limit_millicpus", tightest);
+        let lowest = group.directories().filter_map(limit).min();
+        facts.add_known("cgroup_cpu_limit_millicpus", lowest);
     }
     if let Ok(group) = Group::own(proc, "memory") {
         facts.add_known("cgroup_memory_limit_bytes", group.memory_limit(proc));
@@ -238,7 +239,7 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc) {
 }
 
 fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
-    let Some(path) = existing(data_dir) else {
+    let Some(path) = nearest_existing(data_dir) else {
         return;
     };
     if let Some(mount) = mount_of(mounts, &path) {
@@ -246,13 +247,16 @@ fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
         facts.add("data_fs_device", &mount.source);
         facts.add("data_fs_mount_point", mount.point.display());
         let both = format!("{},{}", mount.options, mount.fs_options);
-        let options: BTreeSet<&str> = both.split(',').filter(|it| !it.is_empty()).collect();
+        let options: BTreeSet<&str> = both
+            .split(',')
+            .filter(|option| !option.is_empty())
+            .collect();
         facts.add("data_fs_options", Vec::from_iter(options).join(","));
     }
     if let Ok(space) = rustix::fs::statvfs(&path) {
         let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
         facts.add("data_fs_total_bytes", bytes(space.f_blocks));
-        // What those without privileges may use: servers do not run as root.
+        // The space for unprivileged users: servers do not run as root.
         facts.add("data_fs_free_bytes", bytes(space.f_bavail));
     }
 }
@@ -267,7 +271,7 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
     };
     let names: Vec<String> = devices.iter().map(|device| device.name(proc)).collect();
     facts.add("data_disk", names.join(", "));
-    // A partition's queue is its disk's; an array has one of its own above those of its members.
+    // A partition uses its disk's queue; an array has a queue of its own above its members'.
     let mut described = BTreeSet::new();
     for device in &devices {
         described.insert(device.whole(proc));
@@ -296,9 +300,9 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
         let rotational = rotational.map(|text| if text == "1" { "yes" } else { "no" });
         facts.add_known(format!("{name}rotational"), rotational);
         let scheduler = read("queue/scheduler");
-        let scheduler = scheduler.as_deref().map(chosen);
+        let scheduler = scheduler.as_deref().map(selected);
         facts.add_known(format!("{name}scheduler"), scheduler);
-        // In sectors of 512 bytes, whatever the device's own.
+        // In sectors of 512 bytes, independent of the device's block size.
         let sectors = read("size").and_then(|text| text.parse::<u64>().ok());
         let bytes = sectors.map(|sectors| sectors * 512);
         facts.add_known(format!("{name}size_bytes"), bytes);

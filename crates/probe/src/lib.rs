@@ -1,11 +1,32 @@
-//! Host observers: what the machine, its disk and the server's processes did, and what the machine is.
+//! Observes the host during a measurement: its CPU, disks and memory, the server's processes, and the states of
+//! connections.
 //!
-//! [`Sampler`] reads `/proc` once a second and gives one row of [`Sample::COLUMNS`]. [`host`] describes the machine,
-//! [`measure_fsync`] its disk's flush, and [`warnings`] says what of that spoils a measurement. The parsers in
-//! `parse` are pure functions of text; all files are read through [`Proc`], so that other kernels' files can stand in.
+//! ```text
+//! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
+//!                                  ├─► ThreadStates  what connections wait for
+//!                                  └─► host ─────┐
+//!                     data directory ──► measure_fsync ──► warnings
+//! ```
 //!
-//! Nothing here is part of the measured path: a sample costs CPU time of the thread that takes it, which is why its
-//! cost is kept small and why that CPU time is in `assay_cpu_ns`.
+//! [`Sampler`] takes the samples of a step. [`host()`] describes the machine, [`measure_fsync`] measures a flush in the
+//! data directory, and [`warnings()`] says what disturbs a measurement. All files are read through [`Proc`], so tests can
+//! use files of other kernels. The parsers in `parse` are pure functions.
+//!
+//! This crate is not part of the measured path. A sample takes CPU time of its thread, which `assay_cpu_ns` includes.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! let mut sampler = probe::Sampler::new(probe::Targets::default());
+//! let row = sampler.sample()?;
+//! assert!(row.get("cpu_user_ns") > Some(0));
+//! // Without a server, its columns are not applicable.
+//! assert_eq!(row.get("server_rss_bytes"), None);
+//!
+//! let facts = probe::host(Path::new("/"));
+//! assert!(facts.cpu_count > 0 && facts.get("kernel_release").is_some());
+//! # Ok::<(), probe::ProbeError>(())
+//! ```
 
 mod columns;
 mod disk;

@@ -1,11 +1,11 @@
-//! The sampler: one row of the host's metrics per call.
+//! The sampler, which takes one row of the host's metrics per call.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::columns::{Place, Sample};
+use crate::columns::{ColumnIndex, Sample};
 use crate::disk::Disks;
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
@@ -13,83 +13,82 @@ use crate::parse::{parse_cpu_ticks, parse_pressure, parse_process_io, required_v
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
-/// The walk over a target's files is repeated only when this many times its own duration has passed: it takes at most
-/// 0.5% of one processor. One of 5 ms is made every second, one of 50 ms every ten.
+/// The interval between walks over a target's files, as a multiple of a walk's duration. So walks take at most 0.5% of
+/// one processor: a walk of 5 ms is repeated after 1 s, a walk of 50 ms after 10 s.
 const WALK_SPACING: u32 = 200;
 
-/// Where the times of `/proc/stat` go, in their order.
-const TIMES: [Place; 8] = [
-    Place::CpuUser,
-    Place::CpuNice,
-    Place::CpuSystem,
-    Place::CpuIdle,
-    Place::CpuIowait,
-    Place::CpuIrq,
-    Place::CpuSoftirq,
-    Place::CpuSteal,
+/// The columns of the times in `/proc/stat`, in order.
+const TIMES: [ColumnIndex; 8] = [
+    ColumnIndex::CpuUser,
+    ColumnIndex::CpuNice,
+    ColumnIndex::CpuSystem,
+    ColumnIndex::CpuIdle,
+    ColumnIndex::CpuIowait,
+    ColumnIndex::CpuIrq,
+    ColumnIndex::CpuSoftirq,
+    ColumnIndex::CpuSteal,
 ];
 
-/// The lines of `/proc/stat` that each kernel has, and where they go.
-const SYSTEM: [(&str, Place); 4] = [
-    ("ctxt", Place::ContextSwitch),
-    (CREATED, Place::Created),
-    ("procs_running", Place::Runnable),
-    ("procs_blocked", Place::Blocked),
+/// The lines of `/proc/stat` that every kernel has, and their columns.
+const SYSTEM: [(&str, ColumnIndex); 4] = [
+    ("ctxt", ColumnIndex::ContextSwitch),
+    (CREATED, ColumnIndex::Created),
+    ("procs_running", ColumnIndex::Runnable),
+    ("procs_blocked", ColumnIndex::Blocked),
 ];
 
 /// The line of `/proc/stat` that counts the processes and threads created so far.
 const CREATED: &str = "processes";
 
-/// The lines of `/proc/meminfo` that each kernel has, and where they go.
-const MEMORY: [(&str, Place); 4] = [
-    ("MemFree", Place::MemoryFree),
-    ("Cached", Place::MemoryCached),
-    ("Dirty", Place::MemoryDirty),
-    ("Writeback", Place::MemoryWriteback),
+/// The lines of `/proc/meminfo` that every kernel has, and their columns.
+const MEMORY: [(&str, ColumnIndex); 4] = [
+    ("MemFree", ColumnIndex::MemoryFree),
+    ("Cached", ColumnIndex::MemoryCached),
+    ("Dirty", ColumnIndex::MemoryDirty),
+    ("Writeback", ColumnIndex::MemoryWriteback),
 ];
 
-/// The lines of `/proc/vmstat`, by what their numbers are multiplied, and where they go. `pgpgin` and `pgpgout` count KiB, not
-/// pages, whatever their names say.
-const PAGING: [(&str, u64, Place); 6] = [
-    ("pgpgin", 1024, Place::PageIn),
-    ("pgpgout", 1024, Place::PageOut),
-    ("pswpin", 1, Place::SwapIn),
-    ("pswpout", 1, Place::SwapOut),
-    ("pgfault", 1, Place::Fault),
-    ("pgmajfault", 1, Place::MajorFault),
+/// The lines of `/proc/vmstat`, their factors, and their columns. `pgpgin` and `pgpgout` count KiB, not pages.
+const PAGING: [(&str, u64, ColumnIndex); 6] = [
+    ("pgpgin", 1024, ColumnIndex::PageIn),
+    ("pgpgout", 1024, ColumnIndex::PageOut),
+    ("pswpin", 1, ColumnIndex::SwapIn),
+    ("pswpout", 1, ColumnIndex::SwapOut),
+    ("pgfault", 1, ColumnIndex::Fault),
+    ("pgmajfault", 1, ColumnIndex::MajorFault),
 ];
 
-/// The files of `/proc/pressure`, their lines, and where these go.
-const PRESSURE: [(&str, &[(&str, Place)]); 3] = [
-    ("cpu", &[("some", Place::PressureCpuSome)]),
+/// The files of `/proc/pressure`, their lines, and the lines' columns.
+const PRESSURE: [(&str, &[(&str, ColumnIndex)]); 3] = [
+    ("cpu", &[("some", ColumnIndex::PressureCpuSome)]),
     (
         "io",
         &[
-            ("some", Place::PressureIoSome),
-            ("full", Place::PressureIoFull),
+            ("some", ColumnIndex::PressureIoSome),
+            ("full", ColumnIndex::PressureIoFull),
         ],
     ),
     (
         "memory",
         &[
-            ("some", Place::PressureMemorySome),
-            ("full", Place::PressureMemoryFull),
+            ("some", ColumnIndex::PressureMemorySome),
+            ("full", ColumnIndex::PressureMemoryFull),
         ],
     ),
 ];
 
-/// What a sampler looks at besides the host.
+/// What a sampler observes in addition to the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// The root of the server's process tree, where there is a server on this host.
+    /// The root of the server's process tree, if a server runs on this host.
     pub server_pid: Option<u32>,
-    /// Directories and files that hold tables and indexes.
+    /// Directories and files with tables and indexes.
     pub data: Vec<PathBuf>,
-    /// Directories and files that hold redo, undo or write-ahead logs; they may lie within those of `data`.
+    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of `data`.
     pub logs: Vec<PathBuf>,
 }
 
-/// Takes samples. One sampler serves one target: what it knows of processes and counters goes on from call to call.
+/// Takes samples of one target. Keeps its knowledge of processes and counters from call to call.
 #[derive(Debug)]
 pub struct Sampler {
     proc: Proc,
@@ -102,26 +101,28 @@ pub struct Sampler {
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
     sizes: Sizes,
-    /// The most that each time was that may fall.
-    idle_ns: [(Place, u64); 2],
+    /// The maxima of the times that may decrease.
+    idle_ns: [(ColumnIndex, u64); 2],
 }
 
-/// Sizes of the target's files, and when they were last looked at.
+/// The sizes of the target's files.
 #[derive(Debug, Default)]
 struct Sizes {
-    last: Option<(u64, u64)>,
-    walked: Option<(Instant, Duration)>,
+    /// The bytes of data and logs.
+    bytes: Option<(u64, u64)>,
+    /// The start and the duration of the last walk.
+    last_walk: Option<(Instant, Duration)>,
 }
 
 impl Sampler {
-    /// A sampler of this machine. The devices of the data are looked up here, once: make it when the directories exist.
+    /// Returns a sampler of this machine. Looks up the devices of the data, so the directories must exist.
     pub fn new(targets: Targets) -> Self {
         Self::at(Proc::live(), targets)
     }
 
-    /// A sampler of the files below another root.
+    /// Returns a sampler of the files below another root.
     pub fn at(proc: Proc, targets: Targets) -> Self {
-        let disks = Disks::of(&proc, targets.data.iter().chain(&targets.logs));
+        let disks = Disks::find(&proc, targets.data.iter().chain(&targets.logs));
         let mut sampler = Self {
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             page_bytes: rustix::param::page_size() as u64,
@@ -129,8 +130,8 @@ impl Sampler {
             server: None,
             server_group: None,
             sizes: Sizes::default(),
-            idle_ns: [(Place::CpuIdle, 0), (Place::CpuIowait, 0)],
-            frequency: Frequency::of(&proc),
+            idle_ns: [(ColumnIndex::CpuIdle, 0), (ColumnIndex::CpuIowait, 0)],
+            frequency: Frequency::find(&proc),
             proc,
             targets,
             disks,
@@ -139,93 +140,93 @@ impl Sampler {
         sampler
     }
 
-    /// Goes on with another server, or none. Its counters begin anew.
+    /// Sets the server to observe, or none. The server's counters restart.
     pub fn set_server(&mut self, pid: Option<u32>) {
         self.targets.server_pid = pid;
         self.server = pid.map(Tree::new);
-        self.server_group = pid.and_then(|pid| ServerGroup::of(&self.proc, pid));
+        self.server_group = pid.and_then(|pid| ServerGroup::find(&self.proc, pid));
     }
 
-    /// The names of the block devices that the disk's columns count, summed.
+    /// Returns the names of the block devices whose counters the disk's columns sum.
     pub fn disks(&self) -> Vec<String> {
         self.disks.names(&self.proc)
     }
 
-    /// Why the disk's columns are not applicable, or lack a directory: one sentence each.
+    /// Returns the reasons why the disk's columns are not applicable, or don't include a directory. Each is a sentence.
     pub fn notes(&self) -> &[String] {
         &self.disks.notes
     }
 
-    /// Takes one sample. Rates need two; the first may be taken at any time before the step.
+    /// Takes one sample. A rate needs two; the first may be taken at any time before the step.
     ///
-    /// Sizes of files are repeated from an earlier sample while a new walk would take more than 0.5% of a processor.
+    /// Repeats the file sizes of an earlier sample if a new walk would take more than 0.5% of a processor.
     ///
     /// # Errors
-    /// When `/proc/stat` or `/proc/meminfo` can't be read, or a file is not as the kernel documents it. What this
-    /// kernel does not have, or a process that ends meanwhile, is no error.
+    /// When `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the documented format. A value that
+    /// this kernel lacks, or a process that ends during the sample, is not an error.
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();
         let births = self.sample_system(&mut row)?;
         if let Some(server) = &mut self.server {
             let tree = server.sample(&self.proc, births, &mut self.buffer)?;
             let bytes = |pages: u64| pages * self.page_bytes;
-            row.set(Place::ServerCpuUser, tree.cpu.user * self.tick_ns);
-            row.set(Place::ServerCpuSystem, tree.cpu.system * self.tick_ns);
-            row.set(Place::ServerProcess, tree.process_count);
+            row.set(ColumnIndex::ServerCpuUser, tree.cpu.user * self.tick_ns);
+            row.set(ColumnIndex::ServerCpuSystem, tree.cpu.system * self.tick_ns);
+            row.set(ColumnIndex::ServerProcess, tree.process_count);
             let resident_pages = tree.private_pages + tree.shared_pages_max;
-            row.set(Place::ServerRss, bytes(resident_pages));
-            row.set(Place::ServerRssMax, bytes(tree.resident_pages_max));
-            row.set(Place::ServerPrivate, bytes(tree.private_pages));
-            row.set(Place::ServerRead, tree.io.map(|io| io.read_bytes));
-            row.set(Place::ServerWrite, tree.io.map(|io| io.write_bytes));
+            row.set(ColumnIndex::ServerRss, bytes(resident_pages));
+            row.set(ColumnIndex::ServerRssMax, bytes(tree.resident_pages_max));
+            row.set(ColumnIndex::ServerPrivate, bytes(tree.private_pages));
+            row.set(ColumnIndex::ServerRead, tree.io.map(|io| io.read_bytes));
+            row.set(ColumnIndex::ServerWrite, tree.io.map(|io| io.write_bytes));
         }
         if let Some(group) = &self.server_group {
             let (memory, cache) = group.sample(&self.proc, &mut self.buffer)?;
-            row.set(Place::ServerGroupMemory, memory);
-            row.set(Place::ServerGroupCache, cache);
+            row.set(ColumnIndex::ServerGroupMemory, memory);
+            row.set(ColumnIndex::ServerGroupCache, cache);
         }
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
-        // Last, as these may take longest: the counters above then belong to one moment.
+        // Last, because these may take longest: the counters above should belong to one moment.
         let khz = self.frequency.sample(&self.proc, &mut self.buffer);
-        row.set(Place::CpuFrequency, khz);
+        row.set(ColumnIndex::CpuFrequency, khz);
         if let Some((data_bytes, log_bytes)) = self.sizes(now()) {
-            row.set(Place::Data, data_bytes);
-            row.set(Place::Log, log_bytes);
+            row.set(ColumnIndex::Data, data_bytes);
+            row.set(ColumnIndex::Log, log_bytes);
         }
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         let io = proc.optional("proc/self/io", buffer, parse_process_io)?;
-        row.set(Place::AssayRead, io.map(|io| io.read_bytes));
-        row.set(Place::AssayWrite, io.map(|io| io.write_bytes));
+        row.set(ColumnIndex::AssayRead, io.map(|io| io.read_bytes));
+        row.set(ColumnIndex::AssayWrite, io.map(|io| io.write_bytes));
         let own = clock_gettime(ClockId::ProcessCPUTime);
         row.set(
-            Place::AssayCpu,
+            ColumnIndex::AssayCpu,
             own.tv_sec.unsigned_abs() * 1_000_000_000 + own.tv_nsec.unsigned_abs(),
         );
         Ok(row)
     }
 
-    /// CPU and processes of the host. Gives the count of processes and threads created so far.
+    /// Samples CPU and processes of the host. Returns the count of processes and threads created so far.
     fn sample_system(&mut self, row: &mut Sample) -> Result<u64, ProbeError> {
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         proc.required("proc/stat", buffer, |text| {
             let ticks = parse_cpu_ticks(text)?;
-            for (at, place) in TIMES.into_iter().enumerate() {
-                // Some kernels' figure of stolen time is near 2^64 after a machine has moved to another host.
-                let ns = ticks[at].saturating_mul(self.tick_ns);
-                // The kernel's documentation says of idle times that they may fall.
-                let ns = match self.idle_ns.iter_mut().find(|(idle, _)| *idle == place) {
-                    Some((_, most)) => {
-                        *most = ns.max(*most);
-                        *most
+            for (index, column) in TIMES.into_iter().enumerate() {
+                // After a virtual machine's migration, some kernels report a steal time near 2^64.
+                let ns = ticks[index].saturating_mul(self.tick_ns);
+                // The kernel documents that idle times may decrease.
+                let ns = match self.idle_ns.iter_mut().find(|(idle, _)| *idle == column) {
+                    Some((_, max_ns)) => {
+                        *max_ns = ns.max(*max_ns);
+                        *max_ns
                     }
                     None => ns,
                 };
-                row.set(place, ns);
+                row.set(column, ns);
             }
-            for (key, place) in SYSTEM {
-                row.set(place, required_value(text, key)?);
+            for (key, column) in SYSTEM {
+                row.set(column, required_value(text, key)?);
             }
             required_value(text, CREATED)
         })
@@ -234,19 +235,19 @@ impl Sampler {
     fn sample_memory(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         proc.required("proc/meminfo", buffer, |text| {
-            for (key, place) in MEMORY {
-                row.set(place, required_value(text, key)?);
+            for (key, column) in MEMORY {
+                row.set(column, required_value(text, key)?);
             }
             // Kernel 3.14 and later.
-            row.set(Place::MemoryAvailable, value(text, "MemAvailable")?);
+            row.set(ColumnIndex::MemoryAvailable, value(text, "MemAvailable")?);
             let swap = required_value(text, "SwapTotal")?;
             let free = required_value(text, "SwapFree")?;
-            row.set(Place::SwapUsed, swap.saturating_sub(free));
+            row.set(ColumnIndex::SwapUsed, swap.saturating_sub(free));
             Ok(())
         })?;
         proc.optional("proc/vmstat", buffer, |text| {
-            for (key, factor, place) in PAGING {
-                row.set(place, value(text, key)?.map(|count| count * factor));
+            for (key, factor, column) in PAGING {
+                row.set(column, value(text, key)?.map(|count| count * factor));
             }
             Ok(())
         })?;
@@ -254,13 +255,13 @@ impl Sampler {
     }
 
     fn sample_pressure(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        // A kernel with pressure switched off has the files and refuses to read them.
+        // If pressure stall information is off, these files exist but can't be read.
         for (file, lines) in PRESSURE {
             let name = format!("proc/pressure/{file}");
             self.proc.optional(&name, &mut self.buffer, |text| {
-                for (key, place) in lines {
+                for (key, column) in lines {
                     let us = parse_pressure(text, key)?;
-                    row.set(*place, us.map(|us| us * 1000));
+                    row.set(*column, us.map(|us| us * 1000));
                 }
                 Ok(())
             })?;
@@ -268,29 +269,28 @@ impl Sampler {
         Ok(())
     }
 
-    /// Sizes of the files: looked at now, or repeated where looking is not due. `None` without files, and where they
-    /// may not be read.
+    /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if they can't be read.
     fn sizes(&mut self, at: Instant) -> Option<(u64, u64)> {
         if self.targets.data.is_empty() && self.targets.logs.is_empty() {
             return None;
         }
-        let due = match self.sizes.walked {
-            Some((walked_at, took)) => {
-                at.saturating_duration_since(walked_at) >= took * WALK_SPACING
+        let is_due = match self.sizes.last_walk {
+            Some((started_at, duration)) => {
+                at.saturating_duration_since(started_at) >= duration * WALK_SPACING
             }
             None => true,
         };
-        if due {
-            self.sizes.last = storage_size(&self.targets.data, &self.targets.logs).ok();
-            self.sizes.walked = Some((at, now().saturating_duration_since(at)));
+        if is_due {
+            self.sizes.bytes = storage_size(&self.targets.data, &self.targets.logs).ok();
+            self.sizes.last_walk = Some((at, now().saturating_duration_since(at)));
         }
-        self.sizes.last
+        self.sizes.bytes
     }
 }
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "the cost of a walk over files, not a measured time"
+    reason = "this is the cost of a walk over files, not a measured time"
 )]
 fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! Where `/proc` and `/sys` are read from.
+//! Reads `/proc` and `/sys`, or copies of them.
 
 use std::borrow::Cow;
 use std::os::fd::OwnedFd;
@@ -10,39 +10,39 @@ use rustix::io::Errno;
 use crate::parse::parse_process_stat;
 use crate::{Malformed, ProbeError};
 
-/// The directory that holds `proc` and `sys`: `/`, or a copy of another machine's files.
+/// The directory that contains `proc` and `sys`: `/`, or a copy of another machine's files.
 #[derive(Clone, Debug)]
 pub struct Proc {
     root: PathBuf,
-    /// The files are this kernel's own.
-    live: bool,
+    /// True for the files of this kernel.
+    is_live: bool,
 }
 
 impl Proc {
-    /// This machine.
+    /// Returns the files of this machine.
     pub fn live() -> Self {
         Self {
             root: PathBuf::from("/"),
-            live: true,
+            is_live: true,
         }
     }
 
-    /// A copy: `root/proc/stat`, `root/sys/block`.
+    /// Returns the copies below `root`, such as `root/proc/stat`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
-            live: false,
+            is_live: false,
         }
     }
 
-    /// The path of a file that is named from the root, with or without its leading slash: `proc/stat`.
+    /// Returns the path of a file. `name` is relative to the root, with or without a leading slash, such as `proc/stat`.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         let name = name.as_ref();
         self.root.join(name.strip_prefix("/").unwrap_or(name))
     }
 
-    /// Reads a file into `buffer`, which is reused so that a sample allocates little. No `fstat` for a size: the
-    /// files of `/proc` have none. Bytes that are not UTF-8 (a process may name itself so) become replacements.
+    /// Reads a file into `buffer`, which is reused so that a sample allocates little. Does not ask for the size, because
+    /// files of `/proc` have none. Replaces bytes that are not UTF-8, which the name of a process may contain.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
@@ -64,28 +64,28 @@ impl Proc {
         }
     }
 
-    /// As [`Self::read`], for the files of a process, which the kernel makes in one piece: what is not filled by one
-    /// read is the end. With `keep` the open file is kept in `kept` and read again from its start the next time,
-    /// which costs a third of opening it; once the process is gone such a read fails with `ESRCH`.
-    pub(crate) fn read_piece<'b>(
+    /// Reads a file of a process like [`Self::read`]. A single read returns the whole text of such a file. With
+    /// `keep_open`, keeps the file in `open_file` and reads it again from its start the next time, which costs a third
+    /// of opening it. Once the process is gone, such a read fails with `ESRCH`.
+    pub(crate) fn read_at_once<'b>(
         &self,
         name: &str,
-        kept: &mut Option<OwnedFd>,
-        keep: bool,
+        open_file: &mut Option<OwnedFd>,
+        keep_open: bool,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Cow<'b, str>, Errno> {
-        let file = match kept.take() {
+        let file = match open_file.take() {
             Some(file) => file,
             None => self.open(name)?,
         };
-        // Grown only, as clearing it would mean to fill it with zeros each time.
+        // Never shrinks: clearing the buffer would fill it with zeros each time.
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
         }
         let length = rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut buffer[..], 0))?;
-        // A copy's files do not vanish with a process, so they are not kept.
-        if keep && self.live {
-            *kept = Some(file);
+        // The files of a copy may be replaced, so they are not kept open.
+        if keep_open && self.is_live {
+            *open_file = Some(file);
         }
         Ok(String::from_utf8_lossy(&buffer[..length]))
     }
@@ -98,7 +98,7 @@ impl Proc {
         )
     }
 
-    /// Reads and parses a file that must be there.
+    /// Reads and parses a required file.
     pub(crate) fn required<T>(
         &self,
         name: &str,
@@ -112,7 +112,7 @@ impl Proc {
         self.parsed(name, parse(&text))
     }
 
-    /// Names the file whose text was malformed.
+    /// Adds the file's path to the error of a parser.
     pub(crate) fn parsed<T>(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl Proc {
         })
     }
 
-    /// Reads and parses a file that this kernel or container may not offer: `None` if so.
+    /// Reads and parses an optional file. Returns `None` if this kernel or container lacks it.
     pub(crate) fn optional<T>(
         &self,
         name: &str,
@@ -137,14 +137,14 @@ impl Proc {
         }
     }
 
-    /// The text of a file without white space at its ends; `None` if it is empty or can't be read.
+    /// Returns the text of a file without leading and trailing white space; `None` if it is empty or can't be read.
     pub(crate) fn text(&self, name: impl AsRef<Path>) -> Option<String> {
         let bytes = fs_err::read(self.path(name)).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim().to_string();
         (!text.is_empty()).then_some(text)
     }
 
-    /// The names in a directory, sorted; none if it can't be read.
+    /// Returns the sorted names in a directory; none if it can't be read.
     pub(crate) fn names(&self, name: impl AsRef<Path>) -> Vec<String> {
         let mut names: Vec<String> = fs_err::read_dir(self.path(name))
             .into_iter()
@@ -157,7 +157,7 @@ impl Proc {
     }
 }
 
-/// Returns the state of a process of this machine, a letter, and the process id of its parent; `None` where there is none.
+/// Returns the state of a process on this machine, a letter, and its parent's process ID; `None` if there is no such process.
 pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     let text = Proc::live().text(format!("proc/{pid}/stat"))?;
     let stat = parse_process_stat(&text).ok()?;

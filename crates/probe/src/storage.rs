@@ -1,4 +1,4 @@
-//! The size of a target's files, as allocated on disk.
+//! The allocated disk space of a target's files.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,18 +9,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, open, stat, statat};
 use rustix::io::Errno;
 
-/// Sizes of data and logs in bytes, as allocated on disk (`st_blocks`), directories included.
+/// Returns the allocated disk space (`st_blocks`) of data and logs in bytes, including directories.
 ///
-/// Logs that lie within the data are counted as logs only. A file with several names is counted once. Symbolic links
-/// are followed, as tablespaces and log directories are often reached so, each directory once. What is not there, or
-/// vanishes during the walk, counts nothing.
+/// Counts logs inside the data as logs only, and a file with several names once. Follows symbolic links, which often
+/// lead to tablespaces and log directories. Ignores files that are missing or vanish during the walk.
 ///
 /// # Errors
-/// When a directory or file may not be read.
+/// When a directory or file can't be read.
 pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)> {
     let mut seen = HashSet::new();
     let mut log_bytes = 0;
-    // Logs first: what they took is then no longer there for the data.
+    // Logs first, so that the data does not count them again.
     for path in logs {
         log_bytes += size_of(path, &mut seen)?;
     }
@@ -31,13 +30,12 @@ pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)
     Ok((data_bytes, log_bytes))
 }
 
-/// The size of what is at `top` and below it, without what is in `seen`, to which it adds.
+/// Returns the disk space of `top` and everything below it. Skips files in `seen`, and adds the others to it.
 ///
-/// Names are looked up from their directory, not from the root: that is most of what a walk costs, and it is made beside
-/// the load.
+/// Looks up names relative to their directory instead of the root, because that is most of a walk's cost.
 fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
     let mut bytes = 0;
-    // Whether it is a directory that was not seen before.
+    // Returns true for a directory that was not seen before.
     let mut count = |stat: &Stat| {
         let is_new = seen.insert((stat.st_dev, stat.st_ino));
         if is_new {
@@ -46,29 +44,29 @@ fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
         is_new && FileType::from_raw_mode(stat.st_mode).is_dir()
     };
     let mut pending = Vec::new();
-    if let Some(stat) = if_there(stat(top), top)?
+    if let Some(stat) = if_present(stat(top), top)?
         && count(&stat)
     {
         pending.push(top.to_path_buf());
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     while let Some(path) = pending.pop() {
-        let Some(directory) = if_there(open(&path, flags, Mode::empty()), &path)? else {
+        let Some(directory) = if_present(open(&path, flags, Mode::empty()), &path)? else {
             continue;
         };
-        let Some(entries) = if_there(Dir::read_from(&directory), &path)? else {
+        let Some(entries) = if_present(Dir::read_from(&directory), &path)? else {
             continue;
         };
         for entry in entries {
-            let Some(entry) = if_there(entry, &path)? else {
+            let Some(entry) = if_present(entry, &path)? else {
                 continue;
             };
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let found = statat(&directory, name, AtFlags::empty());
-            if let Some(stat) = if_there(found, &path)?
+            let stat = statat(&directory, name, AtFlags::empty());
+            if let Some(stat) = if_present(stat, &path)?
                 && count(&stat)
             {
                 pending.push(path.join(OsStr::from_bytes(name.to_bytes())));
@@ -78,14 +76,14 @@ fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// What is not there is `None`; of what can't be read the error names the path, or the directory that it is in.
-fn if_there<T>(result: Result<T, Errno>, path: &Path) -> io::Result<Option<T>> {
+/// Returns `None` for a missing file. Any other error names `path`, the file or its directory.
+fn if_present<T>(result: Result<T, Errno>, path: &Path) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => {
             let error = io::Error::from(error);
-            let text = format!("`{}` can't be read: {error}", path.display());
+            let text = format!("cannot read `{}`: {error}", path.display());
             Err(io::Error::new(error.kind(), text))
         }
     }
@@ -103,13 +101,13 @@ mod tests {
         path
     }
 
-    /// What lies at `path` alone.
+    /// Returns the disk space of the file or directory itself.
     fn blocks(path: &Path) -> u64 {
         fs_err::metadata(path).unwrap().blocks() * 512
     }
 
     #[test]
-    fn logs_within_the_data_are_counted_once() {
+    fn logs_inside_the_data_are_counted_once() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let table = file(data.join("base/1/16384"), 100_000);
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_counts_nothing() {
+    fn missing_files_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         symlink(dir.path().join("nowhere"), dir.path().join("dangling")).unwrap();
         let missing = dir.path().join("db-wal");

@@ -1,11 +1,10 @@
-//! Samples what connections are doing: on a processor or ready for one, waiting for the device, for another thread, or
-//! for each other.
+//! Samples the states of connections: runnable, or waiting for a device, for another thread, or for each other.
 //!
-//! `/proc/TID/syscall` names the system call in which a thread is blocked, or says that it runs. It needs no kernel
-//! setting, no privilege over assay's own children, and interrupts nobody. A connection to a server has two threads, of
-//! which one works while the other waits: its state is the server's while the client waits for a reply. Samples are
-//! taken at random moments, so that the share of a state among them is its share of the time, whatever the load's
-//! rhythm is; the standard error of a share `p` of `n` samples is `sqrt(p (1 - p) / n)`.
+//! `/proc/TID/syscall` names the system call that blocks a thread, or says that the thread runs. To read it takes no
+//! kernel setting and no privileges for assay's own children, and does not interrupt the thread. A connection to a server
+//! has two threads, a client's and a server's, which work in turn: while the client waits for a reply, the connection's
+//! state is the server's. Samples are taken at random moments, so a state's share of the samples estimates its share of
+//! the time, independent of the load's rhythm. The standard error of a share `p` of `n` samples is `sqrt(p (1 - p) / n)`.
 
 use std::os::fd::OwnedFd;
 
@@ -13,23 +12,24 @@ use words::ConnectionState;
 
 use crate::Proc;
 
-/// Files read in one sample, at most. More connections take turns.
+/// The highest number of files read in one sample. With more connections, they take turns.
 const READS_PER_SAMPLE_MAX: usize = 32;
 
 /// The threads of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedConnection {
-    /// The load's thread.
+    /// The thread ID of the client.
     pub client: u32,
-    /// The server's thread; `None` for an engine that works on the client's, and where it is not known.
+    /// The thread ID of the server; `None` if it is unknown, or the engine runs in the client's thread.
     pub server: Option<u32>,
 }
 
-/// Samples of one connection, by state in the order of [`ConnectionState::ALL`].
+/// The number of samples of one connection in each state, in the order of [`ConnectionState::ALL`].
 pub type StateCounts = [u64; ConnectionState::ALL.len()];
 
-/// Files kept open, at most: of more connections each file is opened anew, so that descriptors are left for connections.
-const KEPT_FILES_MAX: usize = 128;
+/// The highest number of files kept open. With more connections, each sample opens the files again, which leaves
+/// descriptors for connections.
+const OPEN_FILES_MAX: usize = 128;
 
 /// Counts the states of connections over one step.
 pub struct ThreadStates {
@@ -42,22 +42,22 @@ pub struct ThreadStates {
 }
 
 impl ThreadStates {
-    /// Watches these connections; [`counts`](Self::counts) are in their order.
+    /// Watches connections; [`counts`](Self::counts) has the same order.
     pub fn new(connections: &[WatchedConnection]) -> Self {
         Self::at(Proc::live(), connections)
     }
 
     fn at(proc: Proc, connections: &[WatchedConnection]) -> Self {
-        let keep = 2 * connections.len() <= KEPT_FILES_MAX;
+        let keep_open = 2 * connections.len() <= OPEN_FILES_MAX;
         let mut buffer = Vec::new();
         let threads = connections.iter().map(|connection| {
-            let mut server = connection.server.map(|tid| Thread::new(tid, keep));
-            // Connections wait for their first message now: a server that waits in another way later waits for something else.
+            let mut server = connection.server.map(|tid| Thread::new(tid, keep_open));
+            // Now every server thread waits for its first message. A different wait later is for something else.
             if let Some(server) = &mut server {
                 server.idle_call = server.read(&proc, &mut buffer).and_then(|text| call(&text));
             }
             Threads {
-                client: Thread::new(connection.client, keep),
+                client: Thread::new(connection.client, keep_open),
                 server,
             }
         });
@@ -72,29 +72,28 @@ impl ThreadStates {
         }
     }
 
-    /// Takes one sample of each connection, or of the next ones where there are many. Skips a connection that has
-    /// ended, and one whose threads may not be looked at.
+    /// Takes one sample of each connection, or of the next ones if there are many. Skips connections that have ended or
+    /// whose threads can't be read.
     pub fn sample(&mut self) {
-        // The second thread is read some microseconds after the first: which one that is alternates, so that neither
-        // is always the later one.
+        // The second thread is read some microseconds after the first, so the order alternates.
         self.is_server_first = !self.is_server_first;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
         for _ in 0..count {
-            let at = self.next;
-            self.next = (at + 1) % self.threads.len();
-            if let Some(state) = self.state(at) {
-                self.counts[at][state as usize] += 1;
+            let index = self.next;
+            self.next = (index + 1) % self.threads.len();
+            if let Some(state) = self.state(index) {
+                self.counts[index][state as usize] += 1;
             }
         }
     }
 
-    /// Returns the samples of each connection since the beginning.
+    /// Returns the counts of each connection since the beginning.
     pub fn counts(&self) -> &[StateCounts] {
         &self.counts
     }
 
-    fn state(&mut self, at: usize) -> Option<ConnectionState> {
-        let Threads { client, server } = &mut self.threads[at];
+    fn state(&mut self, index: usize) -> Option<ConnectionState> {
+        let Threads { client, server } = &mut self.threads[index];
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         let Some(server) = server else {
             return Some(own_state(client.activity(proc, buffer)?));
@@ -124,46 +123,46 @@ struct Threads {
     server: Option<Thread>,
 }
 
-/// A thread and the open file that tells what it does.
+/// A thread and its file in `/proc`.
 #[derive(Default)]
 struct Thread {
     tid: u32,
     file: Option<OwnedFd>,
-    keep: bool,
-    /// Its file could not be read once: it has ended, and its number may be another thread's by now.
-    is_gone: bool,
-    /// The call in which it waits for a message, with the call's first argument.
+    keep_open: bool,
+    /// True once the file could not be read: the thread has ended, and its ID may belong to another thread.
+    has_ended: bool,
+    /// The system call in which the thread waits for a message, and its first argument.
     idle_call: Option<(i64, String)>,
 }
 
 impl Thread {
-    fn new(tid: u32, keep: bool) -> Self {
+    fn new(tid: u32, keep_open: bool) -> Self {
         Self {
             tid,
-            keep,
+            keep_open,
             ..Self::default()
         }
     }
 
     fn read(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<String> {
-        if self.is_gone {
+        if self.has_ended {
             return None;
         }
         let name = format!("proc/{}/syscall", self.tid);
-        let text = proc.read_piece(&name, &mut self.file, self.keep, buffer);
-        self.is_gone = text.is_err();
+        let text = proc.read_at_once(&name, &mut self.file, self.keep_open, buffer);
+        self.has_ended = text.is_err();
         text.ok().map(|text| text.into_owned())
     }
 
     fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
         let text = self.read(proc, buffer)?;
         let activity = parse(&text)?;
-        // PostgreSQL waits in one set of events for its client, and in another for locks and other processes.
-        let waits_in_set = |call: &(i64, String)| EVENT_SETS.contains(&call.0);
-        let now = call(&text).filter(waits_in_set);
-        let idle = self.idle_call.as_ref().filter(|it| waits_in_set(it));
-        Some(match (activity, now, idle) {
-            (Activity::Message, Some(now), Some(idle)) if now != *idle => {
+        // PostgreSQL waits for its client with one event set, and for locks and other processes with another.
+        let uses_event_set = |call: &(i64, String)| EVENT_SET_CALLS.contains(&call.0);
+        let current = call(&text).filter(uses_event_set);
+        let idle = self.idle_call.as_ref().filter(|call| uses_event_set(call));
+        Some(match (activity, current, idle) {
+            (Activity::Message, Some(current), Some(idle)) if current != *idle => {
                 Activity::State(ConnectionState::Lock)
             }
             (activity, ..) => activity,
@@ -171,38 +170,38 @@ impl Thread {
     }
 }
 
-/// Calls whose first argument names a set of events.
-const EVENT_SETS: &[i64] = &[
+/// System calls whose first argument is an event set.
+const EVENT_SET_CALLS: &[i64] = &[
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_epoll_wait,
 ];
 
-/// Reads the number of a system call and its first argument.
+/// Parses the number of a system call and its first argument.
 fn call(text: &str) -> Option<(i64, String)> {
     let mut words = text.split_ascii_whitespace();
     Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
 }
 
-/// What one thread does at one moment.
+/// What a thread does at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     State(ConnectionState),
-    /// It waits for a message.
+    /// Waits for a message.
     Message,
 }
 
 fn own_state(activity: Activity) -> ConnectionState {
     match activity {
         Activity::State(state) => state,
-        // Without the other side's thread nobody knows what it does meanwhile.
+        // The state is unknown without the thread that the message comes from.
         Activity::Message => ConnectionState::Other,
     }
 }
 
-/// Reads `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
-/// thread that is blocked outside of any, as by a page fault.
+/// Parses `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
+/// thread that is blocked outside of system calls, such as by a page fault.
 fn parse(text: &str) -> Option<Activity> {
     use ConnectionState::{Fsync, Lock, Other, Read, Runnable, Sleep, Write};
     let first = text.split_ascii_whitespace().next()?;
@@ -255,24 +254,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorded_files_are_read() {
-        let of = |text: &str| parse(text);
-        let is = |state| Some(Activity::State(state));
-        assert_eq!(of("running\n"), is(ConnectionState::Runnable));
+    fn recorded_files_are_parsed() {
+        let state = |state| Some(Activity::State(state));
+        assert_eq!(parse("running\n"), state(ConnectionState::Runnable));
         assert_eq!(
-            of("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"),
-            is(ConnectionState::Read)
+            parse("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"),
+            state(ConnectionState::Read)
         );
-        let call = |number: i64| of(&format!("{number} 0x3 0x7ff4c07ce000 0x20000 0x0\n"));
-        assert_eq!(call(libc::SYS_fdatasync), is(ConnectionState::Fsync));
-        assert_eq!(call(libc::SYS_pread64), is(ConnectionState::Read));
-        assert_eq!(call(libc::SYS_futex), is(ConnectionState::Lock));
+        let call = |number: i64| parse(&format!("{number} 0x3 0x7ff4c07ce000 0x20000 0x0\n"));
+        assert_eq!(call(libc::SYS_fdatasync), state(ConnectionState::Fsync));
+        assert_eq!(call(libc::SYS_pread64), state(ConnectionState::Read));
+        assert_eq!(call(libc::SYS_futex), state(ConnectionState::Lock));
         assert_eq!(call(libc::SYS_recvfrom), Some(Activity::Message));
-        assert_eq!(call(libc::SYS_getpid), is(ConnectionState::Other));
-        assert_eq!(of(""), None);
+        assert_eq!(call(libc::SYS_getpid), state(ConnectionState::Other));
+        assert_eq!(parse(""), None);
     }
 
-    /// A copy of `/proc` with the call of each thread.
+    /// Creates a copy of `/proc` with the call of each thread.
     fn proc_with(calls: &[(u32, String)]) -> (tempfile::TempDir, Proc) {
         let root = tempfile::tempdir().unwrap();
         for (tid, call) in calls {
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_where_the_thread_is_whose_turn_it_is() {
+    fn the_state_of_a_connection_is_that_of_the_working_thread() {
         let reply = format!("{} 0x3", libc::SYS_recvfrom);
         let fsync = format!("{} 0x5", libc::SYS_fdatasync);
         let (_root, proc) = proc_with(&[
@@ -305,13 +303,13 @@ mod tests {
             watched(3, None),
             watched(3, Some(8)),
             watched(3, Some(2)),
-            // Nobody has this thread.
+            // There is no such thread.
             watched(7, None),
         ];
         let mut states = ThreadStates::at(proc, &connections);
         states.sample();
         states.sample();
-        let count = |at: usize, state: ConnectionState| states.counts()[at][state as usize];
+        let count = |index: usize, state: ConnectionState| states.counts()[index][state as usize];
         assert_eq!(count(0, ConnectionState::Fsync), 2);
         assert_eq!(count(1, ConnectionState::Runnable), 2);
         assert_eq!(count(2, ConnectionState::Handover), 2);
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_waits_in_another_set_of_events_waits_for_others() {
+    fn a_server_that_waits_with_another_event_set_waits_for_a_lock() {
         let wait = |set: &str| format!("{} {set} 0x7ff4 0x1 0xffffffff", libc::SYS_epoll_pwait);
         let reply = format!("{} 0x3", libc::SYS_recvfrom);
         let (root, proc) = proc_with(&[(1, reply), (2, wait("0x5"))]);
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_thread_of_this_process_is_seen_to_wait() {
+    fn a_blocked_thread_of_this_process_is_waiting() {
         let (send, tid) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
@@ -360,6 +358,6 @@ mod tests {
         thread.join().unwrap();
         let before = states.counts()[0];
         states.sample();
-        assert_eq!(states.counts()[0], before, "it has ended");
+        assert_eq!(states.counts()[0], before, "the thread has ended");
     }
 }

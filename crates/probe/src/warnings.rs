@@ -1,4 +1,4 @@
-//! What of the machine spoils a measurement, and the way out.
+//! Warnings about a machine that disturbs measurements: what is wrong, why it matters, and what to do.
 
 use std::path::Path;
 
@@ -6,33 +6,33 @@ use words::{FsyncLatency, Warning};
 
 use crate::HostFacts;
 
-/// A flush that takes less than this has not reached a medium that keeps data without power.
+/// A faster flush can't have reached a medium that keeps data without power.
 const FSYNC_TOO_FAST_NS: u64 = 20_000;
 
-/// Steal above this share of all processor time disturbs a comparison.
+/// The highest share of steal time that does not disturb a comparison.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// Free space above what is needed that a file system should have left: logs and temporary files vary.
+/// The free space that a file system should have beyond the estimate, because logs and temporary files vary.
 const SPARE_PERCENT: u64 = 10;
 
-/// What the warnings depend on besides the machine.
+/// What the warnings depend on in addition to the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct HostContext<'a> {
-    /// Where the data will be.
+    /// The directory of the data.
     pub data_dir: &'a Path,
-    /// The space that it will take there, if that is known.
+    /// The disk space that the data will need, if it is known.
     pub needed_bytes: Option<u64>,
-    /// A server runs on the same host as the clients.
-    pub local_server: bool,
-    /// Connections at a time, at most; 0 if that is not known.
+    /// Whether a server runs on the same host as the clients.
+    pub has_local_server: bool,
+    /// The highest number of simultaneous connections; 0 if unknown.
     pub connections: u32,
-    /// Those of them that work at a time, at most; likewise.
-    pub working: u32,
-    /// The flush latency in the data directory, if it was measured.
+    /// The highest number of connections that work at the same time; 0 if unknown.
+    pub active_connections: u32,
+    /// The measured flush latency in the data directory.
     pub fsync: Option<FsyncLatency>,
 }
 
-/// What the checks look at.
+/// The input of the checks.
 struct Subject<'a> {
     facts: &'a HostFacts,
     context: HostContext<'a>,
@@ -45,13 +45,13 @@ impl Subject<'_> {
         matches!(self.fs_type, "tmpfs" | "ramfs")
     }
 
-    fn is_mounted_with(&self, wanted: &[&str]) -> bool {
+    fn is_mounted_with(&self, any_of: &[&str]) -> bool {
         let options = self.facts.get("data_fs_options").unwrap_or("");
-        options.split(',').any(|option| wanted.contains(&option))
+        options.split(',').any(|option| any_of.contains(&option))
     }
 }
 
-/// Returns all that applies, in order of how much it spoils.
+/// Returns all warnings that apply, the most severe first.
 pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<Warning> {
     let subject = Subject {
         facts,
@@ -59,24 +59,24 @@ pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<Warning> {
         dir: context.data_dir.display(),
         fs_type: facts.get("data_fs_type").unwrap_or(""),
     };
-    let found = CHECKS
+    let warnings = CHECKS
         .iter()
         .filter_map(|(code, check)| Some(Warning::new(*code, check(&subject)?)));
-    found.collect()
+    warnings.collect()
 }
 
-/// A check: its code, and what it says where it applies.
+/// A check: the code of its warning, and a function that returns the warning's text if it applies.
 type Check = (&'static str, fn(&Subject<'_>) -> Option<String>);
 
-/// All checks, in order of how much what they look for spoils.
+/// All checks, the most severe first.
 const CHECKS: [Check; 17] = [
     ("host::little-disk", |at| {
         let needed = at.context.needed_bytes?;
         let free = at.facts.number("data_fs_free_bytes")?;
         (free < needed.saturating_add(needed / 100 * SPARE_PERCENT)).then(|| {
             format!(
-                "the file system of `{}` has {} free, and the run needs about {}; make room, choose another directory or \
-                 fewer rows",
+                                "the file system of `{}` has {} free, and the run needs about {}: it may fail with a full disk; free \
+                space, choose another directory, or load fewer rows",
                 at.dir,
                 bytes(free),
                 bytes(needed)
@@ -86,7 +86,8 @@ const CHECKS: [Check; 17] = [
     ("host::read-only", |at| {
         at.is_mounted_with(&["ro"]).then(|| {
             format!(
-                "the file system of `{}` is mounted read-only; choose another directory or mount it `rw`",
+                "the file system of `{}` is mounted read-only, so no data can be written; choose another directory, or \
+                remount it with `rw`",
                 at.dir
             )
         })
@@ -94,8 +95,8 @@ const CHECKS: [Check; 17] = [
     ("host::data-in-memory", |at| {
         at.is_in_memory().then(|| {
             format!(
-                "`{}` is on {}: a flush costs nothing there and the data takes memory from the server; choose a \
-                 directory on a disk",
+                                "`{}` is on {}, in memory: flushes cost nothing, and the data takes memory from the server; choose a \
+                directory on a disk",
                 at.dir, at.fs_type
             )
         })
@@ -103,8 +104,8 @@ const CHECKS: [Check; 17] = [
     ("host::data-on-network", |at| {
         is_network(at.fs_type).then(|| {
             format!(
-                "`{}` is on {}: its latency is that of the network or of another system, and its disk is not measured; \
-                 choose a directory on a local disk",
+                                "`{}` is on {}: its latency includes the network or another system, and assay can't measure its disk; \
+                choose a directory on a local disk",
                 at.dir, at.fs_type
             )
         })
@@ -112,8 +113,8 @@ const CHECKS: [Check; 17] = [
     ("host::data-on-overlay", |at| {
         matches!(at.fs_type, "overlay" | "aufs").then(|| {
             format!(
-                "`{}` is on {}: the first write to a file copies it, and the disk below is not known; in a container put \
-                 the data on a volume",
+                                "`{}` is on {}: the first write to a file copies the file, and the disk below is unknown; in a container, \
+                put the data on a volume",
                 at.dir, at.fs_type
             )
         })
@@ -122,11 +123,11 @@ const CHECKS: [Check; 17] = [
         let fsync = at
             .context
             .fsync
-            .filter(|it| it.p50_ns < FSYNC_TOO_FAST_NS && !at.is_in_memory())?;
+            .filter(|fsync| fsync.p50_ns < FSYNC_TOO_FAST_NS && !at.is_in_memory())?;
         Some(format!(
-            "fdatasync in `{}` takes {} at the median: nothing is written to a medium that fast, so a cache that a power \
-             failure may empty answers, or the flush is ignored; durable commits are cheaper here than on a disk that \
-             keeps its word",
+            "the median fdatasync in `{}` takes {}: no durable medium is that fast, so a volatile cache answers or the \
+            flush is ignored, and durable commits look too cheap; use a disk that honors flushes, or compare only \
+            results from this machine",
             at.dir,
             micros(fsync.p50_ns)
         ))
@@ -134,8 +135,8 @@ const CHECKS: [Check; 17] = [
     ("host::no-barrier", |at| {
         at.is_mounted_with(&["nobarrier", "barrier=0"]).then(|| {
             format!(
-                "the file system of `{}` is mounted without write barriers: a flush does not reach the disk; mount it \
-                 without `nobarrier`",
+                                "the file system of `{}` is mounted without write barriers: a flush does not reach the disk, so durable \
+                commits look too cheap; remount it without `nobarrier`",
                 at.dir
             )
         })
@@ -146,8 +147,8 @@ const CHECKS: [Check; 17] = [
             .number("swap_used_bytes")
             .filter(|used| *used > 0)?;
         Some(format!(
-            "{} of swap are in use: memory was short before this run, and pages may be read back in the middle of a step; \
-             stop what is not needed, then `swapoff -a`, and `swapon -a` if wanted",
+            "{} of swap is in use: memory was short before this run, and the kernel may read pages back during a step; \
+            stop other programs, then run `swapoff -a && swapon -a`",
             bytes(used)
         ))
     }),
@@ -156,24 +157,22 @@ const CHECKS: [Check; 17] = [
             .facts
             .get("cpu_governor")
             .filter(|governor| *governor != "performance")?;
-        // These drivers choose the frequency themselves; `powersave` is the name of their normal mode.
-        let itself = match at.facts.get("cpu_frequency_driver") {
-            Some("intel_pstate" | "amd-pstate-epp") => {
-                " (with the driver's own choice of frequency)"
-            }
+        // These drivers choose the frequency themselves; `powersave` is their default mode.
+        let by_driver = match at.facts.get("cpu_frequency_driver") {
+            Some("intel_pstate" | "amd-pstate-epp") => " (the driver chooses the frequency)",
             _ => "",
         };
         Some(format!(
-            "the CPU governor is `{governor}`{itself}, not `performance`: the frequency follows the load, so CPU time per \
-             operation changes with it; `cpupower frequency-set -g performance`"
+            "the CPU governor is `{governor}`{by_driver}, not `performance`: the frequency follows the load, and with it \
+            the CPU time per operation; run `cpupower frequency-set -g performance`"
         ))
     }),
     ("host::cpu-steal", |at| {
         let percent: f64 = at.facts.get("cpu_steal_since_boot_percent")?.parse().ok()?;
         (percent > STEAL_PERCENT_MAX).then(|| {
             format!(
-                "the hypervisor gave {percent:.1}% of the processors' time since boot to others: results vary with the \
-                 neighbours; use dedicated processors, more repeats and interleaved order"
+                                "since boot, the hypervisor gave {percent:.1}% of the processors' time to other virtual machines: results \
+                vary with their load; use dedicated processors, or more repeats in interleaved order"
             )
         })
     }),
@@ -183,9 +182,9 @@ const CHECKS: [Check; 17] = [
             .get("clocksource")
             .filter(|clock| !FAST_CLOCKS.contains(clock))?;
         Some(format!(
-            "the clock source is `{clock}`: each reading of the clock is a system call and may take a microsecond, twice \
-             per operation; choose `tsc` (or `kvm-clock`) in \
-             /sys/devices/system/clocksource/clocksource0/current_clocksource if it is stable there"
+            "the clock source is `{clock}`: reading the clock is a system call of up to a microsecond, twice per \
+            operation; if `tsc` or `kvm-clock` is stable on this machine, write its name to \
+            /sys/devices/system/clocksource/clocksource0/current_clocksource"
         ))
     }),
     ("host::cpu-limit", |at| {
@@ -193,8 +192,9 @@ const CHECKS: [Check; 17] = [
         let limit = at.facts.number("cgroup_cpu_limit_millicpus")?;
         (limit < u64::from(count) * 1000).then(|| {
             format!(
-                "a control group limits this process to {} of {count} processors: when the limit is reached all threads \
-                 are stopped for up to 0.1 s, which shows as stalls; pin to whole processors instead (`cpuset`)",
+                                "a control group limits this process to {} of {count} processors: at the limit, the kernel stops all \
+                threads for up to 0.1 s, which looks like a stall of the engine; limit it to whole processors instead \
+                (`cpuset`)",
                 limit as f64 / 1000.0
             )
         })
@@ -206,8 +206,8 @@ const CHECKS: [Check; 17] = [
             .number("cgroup_memory_limit_bytes")
             .filter(|limit| *limit < total)?;
         Some(format!(
-            "a control group limits memory to {} of {}, page cache included: a server that sizes itself by the machine's \
-             memory will be killed or starved; set its sizes in the config",
+            "a control group limits memory to {} of {}, including page cache: a server that sizes its caches by the \
+            machine's memory may be killed or run short of memory; set the sizes of its caches in the config",
             bytes(limit),
             bytes(total)
         ))
@@ -215,38 +215,38 @@ const CHECKS: [Check; 17] = [
     ("host::shared-cpus", |at| {
         let allowed = at.facts.number("cpu_allowed_count");
         let allowed = allowed.unwrap_or(u64::from(at.facts.cpu_count));
-        let working = at.context.working;
-        let crowded = match working > 0 && u64::from(working) >= allowed {
-            true => {
-                format!(", and the {working} connections that work at a time keep all of them busy")
-            }
+        let active = at.context.active_connections;
+        let crowded = match active > 0 && u64::from(active) >= allowed {
+            true => format!(
+                ", and {active} connections that work at the same time keep all of them busy"
+            ),
             false => String::new(),
         };
-        at.context.local_server.then(|| {
+        at.context.has_local_server.then(|| {
             format!(
-                "clients and server share all {allowed} processors{crowded}: what clients use is reported apart, but the \
-                 server can't have it; for the server's full throughput run it on another host and name its `url` in the \
-                 plan"
+                                "clients and server share all {allowed} processors{crowded}: CPU time of the clients is reported \
+                separately, but the server can't use it; to measure the server's full throughput, run it on another \
+                host, and write its `url` in the plan"
             )
         })
     }),
     ("host::few-open-files", |at| {
         let connections = at.context.connections;
         let files = at.facts.number("open_files_soft_count")?;
-        // A connection takes a descriptor at the client; the server, its child, inherits the limit.
-        let is_few = at.context.local_server && files < u64::from(connections) * 2 + 256;
-        is_few.then(|| {
+        // A connection takes a descriptor in the client, and the server inherits the limit.
+        let is_low = at.context.has_local_server && files < u64::from(connections) * 2 + 256;
+        is_low.then(|| {
             format!(
-                "a process may have {files} files open, which {connections} connections and the server's files may \
-                 exceed; raise it with `ulimit -n`"
+                                "a process may open {files} files: {connections} connections and the server's files may exceed that, and \
+                the run would fail; raise the limit with `ulimit -n`"
             )
         })
     }),
     ("host::transparent-huge-pages", |at| {
         (at.facts.get("thp_enabled") == Some("always")).then(|| {
-            "transparent huge pages are `always`: memory is merged in the background, which costs CPU time and stalls at \
-             times of its own, and most servers advise against it; write `madvise` to \
-             /sys/kernel/mm/transparent_hugepage/enabled"
+                        "transparent huge pages are set to `always`: the kernel merges memory in the background, which takes CPU time \
+            and causes stalls at random times; write `madvise` to /sys/kernel/mm/transparent_hugepage/enabled, as most \
+            servers' manuals advise"
                 .to_string()
         })
     }),
@@ -255,8 +255,8 @@ const CHECKS: [Check; 17] = [
             .number("vm_zone_reclaim_mode")
             .filter(|mode| *mode > 0)?;
         Some(
-            "`vm.zone_reclaim_mode` is on: page cache of one NUMA node is dropped while another has free memory; set it \
-             to 0"
+                        "`vm.zone_reclaim_mode` is on: the kernel drops page cache of one NUMA node while another has free memory, so \
+            reads go to the disk; run `sysctl vm.zone_reclaim_mode=0`"
                 .to_string(),
         )
     }),
@@ -269,7 +269,7 @@ fn is_network(fs_type: &str) -> bool {
     NETWORK.contains(&fs_type) || fs_type.starts_with("fuse")
 }
 
-/// Clocks that a process reads without entering the kernel.
+/// Clock sources that a process reads without a system call.
 const FAST_CLOCKS: [&str; 7] = [
     "tsc",
     "kvm-clock",
@@ -280,7 +280,7 @@ const FAST_CLOCKS: [&str; 7] = [
     "riscv_clocksource",
 ];
 
-/// A size for a reader, in powers of 1024.
+/// Formats a size with a binary unit.
 fn bytes(count: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match units.into_iter().find(|(_, shift)| count >> shift > 0) {

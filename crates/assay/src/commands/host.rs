@@ -17,9 +17,9 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     let (host, warnings) = look(HostContext {
         data_dir: &args.directory,
         needed_bytes: None,
-        local_server: true,
+        has_local_server: true,
         connections: 0,
-        working: 0,
+        active_connections: 0,
         fsync: None,
     })?;
     let mut text = String::new();

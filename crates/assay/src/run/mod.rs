@@ -225,9 +225,9 @@ fn needs<'a>(plan: &Plan, matrix: &Matrix, data_dir: &'a Path) -> HostContext<'a
     HostContext {
         data_dir,
         needed_bytes: Some(estimate.disk_bytes),
-        local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+        has_local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
-        working: estimate.working,
+        active_connections: estimate.working,
         fsync: None,
     }
 }

@@ -5,18 +5,18 @@ use super::*;
 /// A machine with one disk, two partitions, and an array and a volume above disks.
 fn machine() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let block = |name: &str, number: &str, partition: bool| {
+    let block = |name: &str, number: &str, is_partition: bool| {
         let path = dir.path().join("sys/devices").join(name);
         fs_err::create_dir_all(&path).unwrap();
         fs_err::write(path.join("dev"), format!("{number}\n")).unwrap();
-        if partition {
+        if is_partition {
             fs_err::write(path.join("partition"), "1\n").unwrap();
         }
         let links = dir.path().join("sys/dev/block");
         fs_err::create_dir_all(&links).unwrap();
         symlink(format!("../../devices/{name}"), links.join(number)).unwrap();
     };
-    let below = |upper: &str, lower: &str| {
+    let put_below = |upper: &str, lower: &str| {
         let slaves = dir.path().join("sys/devices").join(upper).join("slaves");
         fs_err::create_dir_all(&slaves).unwrap();
         let name = Path::new(lower).file_name().unwrap();
@@ -31,9 +31,9 @@ fn machine() -> tempfile::TempDir {
     block("nvme1n1", "259:2", false);
     block("md127", "9:127", false);
     block("dm-0", "252:0", false);
-    below("md127", "nvme0n1/nvme0n1p1");
-    below("md127", "nvme1n1");
-    below("dm-0", "md127");
+    put_below("md127", "nvme0n1/nvme0n1p1");
+    put_below("md127", "nvme1n1");
+    put_below("dm-0", "md127");
     fs_err::create_dir_all(dir.path().join("proc")).unwrap();
     let stats = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc/6.8-server/proc/diskstats");
     fs_err::copy(stats, dir.path().join("proc/diskstats")).unwrap();
@@ -44,11 +44,11 @@ fn number(text: &str) -> Device {
     Device::parse(text).unwrap()
 }
 
-/// The row of a set of devices on that machine.
+/// Samples a set of devices of that machine.
 fn row(dir: &tempfile::TempDir, devices: &[&str]) -> Sample {
     let proc = Proc::at(dir.path());
     let devices: BTreeSet<Device> = devices.iter().map(|text| number(text)).collect();
-    let mut disks = Disks::counting(&proc, devices);
+    let mut disks = Disks::new(&proc, devices);
     let mut row = Sample::new();
     disks.sample(&proc, &mut Vec::new(), &mut row).unwrap();
     row
@@ -79,7 +79,7 @@ fn an_array_is_not_added_to_its_members() {
         (row.get("disk_read_count"), row.get("disk_write_count")),
         (Some(1500), Some(3500))
     );
-    // The array has no count of flushes: those of both its disks.
+    // The array has no count of flushes, so this is the sum of its disks.
     assert_eq!(row.get("disk_flush_count"), Some(601));
 }
 
@@ -130,8 +130,8 @@ fn an_old_kernel_has_no_discards_and_no_flushes() {
 }
 
 #[test]
-fn times_go_on_where_the_kernels_counter_wraps() {
-    let mut time = Unwrapped::default();
+fn a_time_continues_when_the_kernels_counter_wraps() {
+    let mut time = UnwrappedCounter::default();
     let ms = |ms: u64| ms * 1_000_000;
     assert_eq!(time.ns(4_294_967_000), ms(4_294_967_000));
     assert_eq!(time.ns(100), ms(4_294_967_396));
@@ -140,8 +140,8 @@ fn times_go_on_where_the_kernels_counter_wraps() {
 }
 
 #[test]
-fn times_wait_where_a_counter_falls_or_begins_anew() {
-    let mut time = Unwrapped::default();
+fn a_time_stays_when_a_counter_decreases_or_restarts() {
+    let mut time = UnwrappedCounter::default();
     let ms = |ms: u64| ms * 1_000_000;
     assert_eq!(time.ns(70_000), ms(70_000));
     assert_eq!(time.ns(69_999), ms(70_000));
@@ -165,18 +165,18 @@ fn an_anonymous_device_is_explained_by_its_mount() {
 
     assert_eq!(
         find("/x").unwrap_err(),
-        "`/x` lies on overlay, which does not say which disk is below it"
+        "`/x` is on overlay, which does not show which disk is below it"
     );
     assert_eq!(
         find("/shm/x").unwrap_err(),
-        "`/shm/x` lies on tmpfs, which is memory and has no disk"
+        "`/shm/x` is on tmpfs, which is in memory and has no disk"
     );
     assert_eq!(
         find("/n/x").unwrap_err(),
-        "`/n/x` lies on nfs4, which names no block device"
+        "`/n/x` is on nfs4, which names no block device"
     );
     assert_eq!(find("/b/x").unwrap(), [number("259:1")]);
-    // With a second device in the same file system.
+    // Adds a second device to the file system.
     symlink(
         dir.path().join("sys/devices/nvme0n1/nvme0n1p1"),
         members.join("nvme0n1p1"),
@@ -188,14 +188,14 @@ fn an_anonymous_device_is_explained_by_its_mount() {
     )
     .unwrap();
     assert_eq!(find("/b/x").unwrap(), [number("259:1"), number("259:2")]);
-    // A device with a number of its own needs no mount.
+    // A device with a number needs no mount.
     let direct = resolve(&proc, "/x".as_ref(), number("8:1"), &[], |_| None);
     assert_eq!(direct.unwrap(), [number("8:1")]);
 }
 
 #[test]
-fn a_directory_that_is_not_there_yet_is_where_its_parent_is() {
+fn a_missing_directory_is_on_the_device_of_its_parent() {
     let dir = tempfile::tempdir().unwrap();
     let real = fs_err::canonicalize(dir.path()).unwrap();
-    assert_eq!(existing(&dir.path().join("a/b")), Some(real));
+    assert_eq!(nearest_existing(&dir.path().join("a/b")), Some(real));
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::parse::parse_mountinfo;
 
-/// What a machine with these files is, below a directory.
+/// Returns the facts about a machine with these files.
 fn facts_of(files: &[(&str, &str)]) -> HostFacts {
     let root = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -13,7 +13,7 @@ fn facts_of(files: &[(&str, &str)]) -> HostFacts {
 }
 
 #[test]
-fn the_facts_of_a_copy_are_those_of_its_files() {
+fn the_facts_of_a_copy_come_from_its_files() {
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc/4.14-bare-metal");
     let facts = host_at(&Proc::at(kernel), Path::new("/"));
     assert_eq!(
@@ -33,7 +33,7 @@ fn the_facts_of_a_copy_are_those_of_its_files() {
     assert_eq!(facts.number("swap_used_bytes"), Some(262_144 * 1024));
     assert_eq!(facts.get("huge_page_count"), Some("1024"));
     assert_eq!(facts.get("cpu_steal_since_boot_percent"), Some("0.00"));
-    // What the copy does not have is absent.
+    // Facts without a file are absent.
     assert_eq!(
         (facts.get("cpu_governor"), facts.get("thp_enabled")),
         (None, None)
@@ -41,7 +41,7 @@ fn the_facts_of_a_copy_are_those_of_its_files() {
 }
 
 #[test]
-fn processors_and_their_frequencies() {
+fn the_facts_describe_processors_and_their_frequencies() {
     let facts = facts_of(&[
         (
             "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
@@ -85,7 +85,7 @@ fn processors_and_their_frequencies() {
 }
 
 #[test]
-fn the_tightest_limit_of_all_groups_above_counts() {
+fn the_lowest_limit_of_a_group_and_its_ancestors_counts() {
     let facts = facts_of(&[
         ("proc/self/cgroup", "0::/a/b\n"),
         (
@@ -102,7 +102,7 @@ fn the_tightest_limit_of_all_groups_above_counts() {
 }
 
 #[test]
-fn limits_of_the_first_version_and_of_a_container() {
+fn limits_of_version_one_in_a_container_are_found() {
     // The container sees its own group as the mount's root.
     let mounts = "31 23 0:28 /docker/1f /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
                   32 23 0:29 /docker/1f /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
@@ -141,7 +141,7 @@ fn this_machine_is_described_without_its_name() {
     assert!(facts.get("kernel_release").is_some() && facts.get("user_id").is_some());
     let mut names = std::collections::HashSet::new();
     for (name, value) in &facts.facts {
-        assert!(names.insert(name), "`{name}` twice");
+        assert!(names.insert(name), "duplicate fact `{name}`");
         assert!(
             !value.is_empty() && !value.contains('\n'),
             "`{name}` is `{value}`"

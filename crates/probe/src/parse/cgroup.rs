@@ -1,9 +1,9 @@
-//! `/proc/self/cgroup` and the limits of a control group
+//! Parsers for `/proc/self/cgroup` and the files of a control group.
 
 use super::{required_value, value};
 use crate::Malformed;
 
-/// A limit of so many bytes or more is none: version 1 writes a number near 2^63.
+/// The lowest number of bytes that means no limit. Version 1 writes a number near 2^63.
 pub(crate) const UNLIMITED: u64 = 1 << 60;
 
 /// One line of `/proc/self/cgroup`.
@@ -11,15 +11,15 @@ pub(crate) const UNLIMITED: u64 = 1 << 60;
 pub(crate) struct Membership {
     /// The controllers of a version 1 hierarchy; empty in version 2.
     pub(crate) controllers: Vec<String>,
-    /// The group, seen from the hierarchy's root.
+    /// The group's path from the root of the hierarchy.
     pub(crate) path: String,
 }
 
-/// Parses `/proc/self/cgroup`. Leaves out lines that are not understood.
+/// Parses `/proc/self/cgroup`. Skips lines in another format.
 pub(crate) fn parse_cgroup(text: &str) -> Vec<Membership> {
     let parse_line = |line: &str| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
+        let (_, controllers_and_path) = line.split_once(':')?;
+        let (controllers, path) = controllers_and_path.split_once(':')?;
         let controllers = controllers.split(',').filter(|name| !name.is_empty());
         Some(Membership {
             controllers: controllers.map(str::to_string).collect(),
@@ -29,26 +29,26 @@ pub(crate) fn parse_cgroup(text: &str) -> Vec<Membership> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// Parses `cpu.max` of version 2 (`200000 100000`), or quota and period of version 1 joined in that way. In thousandths of a
-/// processor; `None` without a limit, which is `max` or negative.
+/// Parses `cpu.max` of version 2 (`200000 100000`), or the quota and period of version 1 in the same format. Returns
+/// thousandths of a processor; `None` for no limit, which is `max` or negative.
 pub(crate) fn parse_cpu_max(text: &str) -> Option<u64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let quota: u64 = quota.parse().ok()?;
     quota.saturating_mul(1000).checked_div(period.parse().ok()?)
 }
 
-/// Parses `memory.max` of version 2 or `memory.limit_in_bytes` of version 1. `None` without a limit, for which
-/// version 2 writes `max`.
+/// Parses `memory.max` of version 2 or `memory.limit_in_bytes` of version 1. Returns `None` for no limit, which version 2
+/// writes as `max`.
 pub(crate) fn parse_limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes < UNLIMITED)
 }
 
-/// Parses `memory.stat`: page cache of files, without shared memory, in bytes. Of the group and those below it.
+/// Parses `memory.stat`. Returns the page cache of files without shared memory in bytes, for the group and its children.
 ///
 /// # Errors
-/// When it has no such line, or a number is not one.
+/// When the line is missing or its value is not a number.
 pub(crate) fn parse_group_cache(text: &str) -> Result<u64, Malformed> {
-    // Version 1 has figures of the group alone too, under names without `total_`.
+    // In version 1, names without `total_` are the figures of the group alone.
     let (cache, shared) = match value(text, "total_cache")? {
         Some(cache) => (cache, value(text, "total_shmem")?),
         None => (required_value(text, "file")?, value(text, "shmem")?),

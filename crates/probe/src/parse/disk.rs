@@ -1,25 +1,25 @@
-//! `/proc/diskstats`
+//! The parser for `/proc/diskstats`.
 
 use super::number;
 use crate::Malformed;
 use crate::disk::Device;
 
-/// The counters of one block device, in the order of their columns: 11, with discards (kernel 4.18 and later) 15, with
-/// flushes (kernel 5.5 and later) 17.
+/// The counters of one block device, in the order of their columns. There are 11; 15 with discards, since kernel 4.18; or
+/// 17 with flushes, since kernel 5.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiskLine {
     pub(crate) device: Device,
     pub(crate) counters: Vec<u64>,
 }
 
-/// Parses the lines of the devices that `wanted` accepts. They are known by their numbers: names are not compared, so that
-/// `md2` is never taken for `md20`.
+/// Parses the lines of the devices that `is_wanted` accepts. Compares numbers instead of names, so that `md2` is never
+/// mistaken for `md20`.
 ///
 /// # Errors
-/// When a wanted line has fewer columns than any kernel writes, or one that is not a number.
+/// When the line of such a device has fewer columns than any kernel writes, or a column that is not a number.
 pub(crate) fn parse_diskstats(
     text: &str,
-    wanted: impl Fn(Device) -> bool,
+    is_wanted: impl Fn(Device) -> bool,
 ) -> Result<Vec<DiskLine>, Malformed> {
     let mut lines = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -28,7 +28,7 @@ pub(crate) fn parse_diskstats(
             major: number("major number", fields.next())?,
             minor: number("minor number", fields.next())?,
         };
-        if !wanted(device) {
+        if !is_wanted(device) {
             continue;
         }
         // The first is the device's name.

@@ -1,4 +1,4 @@
-//! Pure parsers of the texts under `/proc`: one module per subject. Formats: the kernel's
+//! Pure parsers for files of `/proc`, with one module per subject. The formats are documented in the kernel's
 //! `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst` and `accounting/psi.rst`.
 
 mod cgroup;
@@ -23,7 +23,7 @@ use std::str::FromStr;
 
 use crate::Malformed;
 
-/// Reads a field of a line as a number.
+/// Parses a field of a line as a number.
 fn number<T: FromStr>(what: &str, field: Option<&str>) -> Result<T, Malformed> {
     let text = field.unwrap_or("");
     text.parse()
@@ -36,34 +36,34 @@ fn line<'t>(text: &'t str, key: &str) -> Option<&'t str> {
         .find_map(|line| line.strip_prefix(key)?.strip_prefix([':', ' ']))
 }
 
-/// Returns the number on the line of `key`, in bytes where its unit is `kB`; `None` without such a line.
+/// Returns the number in the line of `key`, converted to bytes if its unit is `kB`. Returns `None` without such a line.
 ///
 /// # Errors
-/// When it is not a number, or has another unit.
+/// When the value is not a number, or has another unit.
 pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
-    let Some(rest) = line(text, key) else {
+    let Some(line) = line(text, key) else {
         return Ok(None);
     };
-    let mut fields = rest.split_ascii_whitespace();
+    let mut fields = line.split_ascii_whitespace();
     let value: u64 = number(&format!("`{key}`"), fields.next())?;
     match fields.next() {
-        // A container's file may have differences that fell below zero: numbers near 2^64.
+        // A container's file may have negative differences, written as numbers near 2^64.
         Some("kB") => Ok(Some(value.saturating_mul(1024))),
         None => Ok(Some(value)),
         Some(unit) => Err(Malformed::new(
             &format!("unit of `{key}`"),
             unit,
-            "`kB` or none",
+            "`kB` or no unit",
         )),
     }
 }
 
-/// Returns the number on the line of `key`, as [`value`] does, where every kernel has that line.
+/// Returns the number in a line that every kernel has, like [`value`].
 ///
 /// # Errors
-/// As [`value`], and when there is no such line.
+/// The errors of [`value`], and a missing line.
 pub(crate) fn required_value(text: &str, key: &str) -> Result<u64, Malformed> {
-    let missing = || Malformed::new(&format!("`{key}`"), "", "a line with that name");
+    let missing = || Malformed::new(&format!("`{key}`"), "", "a line that begins with it");
     value(text, key)?.ok_or_else(missing)
 }
 

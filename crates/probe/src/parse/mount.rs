@@ -1,21 +1,21 @@
-//! `/proc/self/mountinfo`
+//! The parser for `/proc/self/mountinfo`.
 
 use std::path::{Path, PathBuf};
 
-/// One mount.
+/// A mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// The directory of the file system that is mounted.
+    /// The directory within the file system that is mounted.
     pub(crate) root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: PathBuf,
-    /// Options of the mount.
+    /// The options of the mount.
     pub(crate) options: String,
-    /// `ext4`, `xfs`, `tmpfs`
+    /// The type of the file system, such as `ext4`, `xfs` or `tmpfs`.
     pub(crate) fs_type: String,
-    /// `/dev/sda1`, or a word that means something to the file system.
+    /// The device, such as `/dev/sda1`, or another text that the file system interprets.
     pub(crate) source: String,
-    /// Options of the file system.
+    /// The options of the file system.
     pub(crate) fs_options: String,
 }
 
@@ -27,39 +27,39 @@ pub(crate) fn parse_mountinfo(text: &str) -> Vec<Mount> {
 fn parse_line(line: &str) -> Option<Mount> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut fields = mount.split(' ').skip(3);
-    let mut of_file_system = file_system.split(' ');
+    let mut fs_fields = file_system.split(' ');
     Some(Mount {
         root: unescape(fields.next()?).into(),
         point: unescape(fields.next()?).into(),
         options: fields.next()?.to_string(),
-        fs_type: of_file_system.next()?.to_string(),
-        source: unescape(of_file_system.next()?),
-        fs_options: of_file_system.next().unwrap_or("").to_string(),
+        fs_type: fs_fields.next()?.to_string(),
+        source: unescape(fs_fields.next()?),
+        fs_options: fs_fields.next().unwrap_or("").to_string(),
     })
 }
 
-/// Replaces what stands for spaces, tabs, line ends and backslashes: `\040`, a backslash and three octal digits.
+/// Replaces escaped spaces, tabs, line ends and backslashes, such as `\040`: a backslash and three octal digits.
 fn unescape(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut plain: Vec<u8> = parts.next().unwrap_or("").into();
-    for part in parts {
-        let octal = part.get(..3);
+    let mut segments = text.split('\\');
+    let mut plain: Vec<u8> = segments.next().unwrap_or("").into();
+    for segment in segments {
+        let octal = segment.get(..3);
         match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
                 plain.push(byte);
-                plain.extend(&part.as_bytes()[3..]);
+                plain.extend(&segment.as_bytes()[3..]);
             }
             None => {
                 plain.push(b'\\');
-                plain.extend(part.as_bytes());
+                plain.extend(segment.as_bytes());
             }
         }
     }
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// The mount that `path` lies on; `path` is absolute and free of symbolic links. Of two at the same place the later
-/// one hides the earlier.
+/// Returns the mount that contains `path`, which is absolute and without symbolic links. Of two mounts at the same point,
+/// the later one hides the earlier one.
 pub(crate) fn mount_of<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     mounts
         .iter()

@@ -1,13 +1,13 @@
-//! `/proc/pressure/{cpu,io,memory}`
+//! The parser for `/proc/pressure/{cpu,io,memory}`.
 
 use super::{line, number};
 use crate::Malformed;
 
-/// Parses one line of a file of `/proc/pressure`: the microseconds since boot in which at least one thread waited (`some`),
-/// or all that had work (`full`; for the CPU since kernel 5.13). `None` without that line.
+/// Parses a line of a file of `/proc/pressure`. Returns the microseconds since boot in which at least one thread waited
+/// (`some`), or all threads with work did (`full`; for the CPU since kernel 5.13). Returns `None` without that line.
 ///
 /// # Errors
-/// When its `total=` is missing or not a number.
+/// When `total=` is missing or its value is not a number.
 pub(crate) fn parse_pressure(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
     let Some(line) = line(text, key) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`, `/proc/PID/statm` and `/proc/PID/io`
+//! Parsers for `/proc/PID/stat`, `/proc/PID/statm` and `/proc/PID/io`.
 
 use super::{number, required_value};
 use crate::Malformed;
@@ -10,38 +10,38 @@ pub(crate) struct Ticks {
     pub(crate) system: u64,
 }
 
-/// What is wanted of `/proc/PID/stat`. Times are over all threads of the process, also those that ended.
+/// Fields of `/proc/PID/stat`. Times include all threads of the process, even those that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
-    /// Its state, a letter. With `X` its parent is just taking it over, or has: then its times may be in the parent's too, and
-    /// `parent` be 0.
+    /// The state, a letter. In state `X`, the parent is collecting the process or has just done so: its times may already
+    /// be in the parent's, and `parent` may be 0.
     pub(crate) state: char,
-    /// The parent now.
+    /// The process ID of the current parent.
     pub(crate) parent: u32,
     pub(crate) own: Ticks,
-    /// Time of children that ended and were waited for, with what they had of theirs.
+    /// The time of children that the process has waited for, including their children.
     pub(crate) reaped: Ticks,
-    /// When it was started, since boot: with the process id it names a process for good.
+    /// The start time since boot. Together with the process ID, it identifies a process.
     pub(crate) started_ticks: u64,
-    /// Resident memory now, in pages.
+    /// The current resident memory in pages.
     pub(crate) resident_pages: u64,
 }
 
-/// Parses `/proc/PID/stat`. The program's name stands in parentheses and may itself hold spaces, parentheses and
-/// line ends, so the fields are counted from the *last* closing parenthesis.
+/// Parses `/proc/PID/stat`. The program's name is in parentheses and may itself contain spaces, parentheses and line ends,
+/// so fields are counted from the *last* closing parenthesis.
 ///
 /// # Errors
-/// When there is no parenthesis, or a wanted field is missing or not a number.
+/// When there is no parenthesis, or a field is missing or not a number.
 pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
-    let malformed = |expected| Malformed::new("a process", text, expected);
-    let (_, rest) = text
+    let malformed = |expected| Malformed::new("process", text, expected);
+    let (_, fields) = text
         .rsplit_once(')')
         .ok_or_else(|| malformed("a name in parentheses"))?;
-    // The state, field 3 of the documentation, is the first after the name.
-    let mut fields = rest.split_ascii_whitespace();
+    // The first field after the name is the state, field 3 in the documentation.
+    let mut fields = fields.split_ascii_whitespace();
     let state = fields.next().and_then(|state| state.chars().next());
     let state = state.ok_or_else(|| malformed("a state after the name"))?;
-    let parent = number("the parent", fields.next())?;
+    let parent = number("parent", fields.next())?;
     let mut next = |what, skipped| number(what, fields.nth(skipped));
     Ok(ProcessStat {
         state,
@@ -50,7 +50,7 @@ pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
             user: next("utime", 9)?,
             system: next("stime", 0)?,
         },
-        // Signed in the kernel's format; never negative in a sound system.
+        // The format allows negative numbers, but they don't occur.
         reaped: Ticks {
             user: next("cutime", 0)?,
             system: next("cstime", 0)?,
@@ -60,7 +60,7 @@ pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
     })
 }
 
-/// Parses `/proc/PID/statm`: resident pages of files and shared memory, which other processes may hold too.
+/// Parses `/proc/PID/statm`. Returns the resident pages of files and shared memory, which other processes may share.
 ///
 /// # Errors
 /// When the field is missing or not a number.
@@ -68,19 +68,19 @@ pub(crate) fn parse_shared_pages(text: &str) -> Result<u64, Malformed> {
     number("shared pages", text.split_ascii_whitespace().nth(2))
 }
 
-/// Block I/O that one process caused, with that of its children that ended and were waited for.
+/// Block I/O that a process caused, including the children that it has waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessIo {
-    /// Read from storage.
+    /// Bytes read from storage.
     pub(crate) read_bytes: u64,
-    /// Sent to the page cache or to storage, to be written.
+    /// Bytes sent to the page cache or to storage.
     pub(crate) write_bytes: u64,
 }
 
 /// Parses `/proc/PID/io`.
 ///
 /// # Errors
-/// When a wanted line is missing or not a number.
+/// When a line is missing or its value is not a number.
 pub(crate) fn parse_process_io(text: &str) -> Result<ProcessIo, Malformed> {
     Ok(ProcessIo {
         read_bytes: required_value(text, "read_bytes")?,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::disk::Device;
 
-/// A file of a fixture: `crates/probe/tests/proc/KERNEL/...`.
+/// Reads the fixture `crates/probe/tests/proc/KERNEL/...`.
 fn fixture(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/proc")
@@ -24,13 +24,13 @@ fn guests_are_not_added_to_user_time() {
 fn the_first_kernels_cpu_line_has_four_columns() {
     let ticks = parse_cpu_ticks("cpu  1 2 3 4\ncpu0 1\n").unwrap();
     assert_eq!(ticks, [1, 2, 3, 4, 0, 0, 0, 0]);
-    let wrong = |text| parse_cpu_ticks(text).unwrap_err().to_string();
+    let error = |text| parse_cpu_ticks(text).unwrap_err().to_string();
     assert_eq!(
-        wrong("cpu  1 2 3 x\n"),
-        "`cpu`: got `x`, expected a whole number"
+        error("cpu  1 2 3 x\n"),
+        "`cpu`: expected a whole number, found `x`"
     );
-    assert!(wrong("cpu  1 2 3\n").contains("four columns"));
-    assert!(wrong("ctxt 5\n").contains("four columns"));
+    assert!(error("cpu  1 2 3\n").contains("four columns"));
+    assert!(error("ctxt 5\n").contains("four columns"));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn diskstats_have_11_15_or_17_counters() {
 }
 
 #[test]
-fn a_line_that_is_not_wanted_may_be_short() {
+fn the_line_of_another_device_may_be_short() {
     let text = "   3       1 hda1 1 2 3 4\n";
     assert_eq!(parse_diskstats(text, |_| false).unwrap(), []);
     let error = parse_diskstats(text, |_| true).unwrap_err().to_string();
@@ -62,11 +62,11 @@ fn a_line_that_is_not_wanted_may_be_short() {
 }
 
 #[test]
-fn values_are_in_bytes_where_they_have_a_unit() {
+fn values_with_a_unit_are_converted_to_bytes() {
     let text = fixture("4.14-bare-metal/proc/meminfo");
     let memory = |key| value(&text, key).unwrap();
     assert_eq!(memory("MemAvailable"), Some(40_123_344 * 1024));
-    // Not that of `SwapCached`.
+    // Not the value of `SwapCached`.
     assert_eq!(memory("Cached"), Some(39_012_334 * 1024));
     assert_eq!(memory("HugePages_Total"), Some(1024));
     assert_eq!(memory("Hugepagesize"), Some(2 << 20));
@@ -76,7 +76,7 @@ fn values_are_in_bytes_where_they_have_a_unit() {
     let error = required_value(&text, "Swap").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`Swap`: got ``, expected a line with that name"
+        "`Swap`: expected a line that begins with it, found ``"
     );
 }
 
@@ -112,16 +112,16 @@ fn a_program_may_have_parentheses_in_its_name() {
 }
 
 #[test]
-fn memory_and_io_of_a_process() {
+fn memory_and_io_of_a_process_are_parsed() {
     let statm = fixture("6.8-server/proc/4711/statm");
     assert_eq!(parse_shared_pages(&statm).unwrap(), 5900);
-    // `cancelled_write_bytes` ends in the name of the column that is wanted.
+    // `cancelled_write_bytes` ends with the name of another field.
     let io = parse_process_io(&fixture("6.8-server/proc/4711/io")).unwrap();
     assert_eq!((io.read_bytes, io.write_bytes), (4096, 8192));
 }
 
 #[test]
-fn mounts_with_and_without_optional_fields() {
+fn mounts_may_have_optional_fields() {
     let text = "22 27 0:21 / /proc rw,relatime - proc proc rw\n\
                 27 1 259:2 / / rw,relatime shared:1 master:7 - ext4 /dev/nvme0n1p2 rw,errors=remount-ro\n\
                 40 27 0:44 /@data /data\\040base rw,noatime shared:20 - btrfs /dev/sdb1 rw,ssd,subvol=/@data\n\
@@ -133,21 +133,21 @@ fn mounts_with_and_without_optional_fields() {
     assert_eq!(find("/home/x").options, "rw,relatime");
     assert_eq!(find("/data base/pg").source, "/dev/sdb1");
     assert_eq!(find("/data base/pg").root.to_str(), Some("/@data"));
-    // A directory's name that begins like a mount point is not below it.
+    // `/database` is not below the mount point `/data`.
     assert_eq!(find("/database").fs_type, "ext4");
     assert_eq!(find("/data/x").fs_type, "tmpfs");
 }
 
 #[test]
-fn of_two_mounts_at_one_place_the_later_is_seen() {
+fn of_two_mounts_at_one_point_the_later_one_counts() {
     let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /d rw - xfs /dev/sda2 rw\n3 2 8:3 / /d rw - xfs /dev/sda3 rw\n";
     let mounts = parse_mountinfo(text);
-    let found = mount_of(&mounts, "/d/e".as_ref()).unwrap();
-    assert_eq!(found.source, "/dev/sda3");
+    let mount = mount_of(&mounts, "/d/e".as_ref()).unwrap();
+    assert_eq!(mount.source, "/dev/sda3");
 }
 
 #[test]
-fn limits_of_control_groups() {
+fn limits_of_control_groups_are_parsed() {
     assert_eq!(parse_cpu_max("max 100000"), None);
     assert_eq!(parse_cpu_max("-1 100000"), None);
     assert_eq!(parse_cpu_max("150000 100000\n"), Some(1500));
@@ -175,13 +175,13 @@ fn cores_are_counted_per_socket() {
         (info.processor_count, info.socket_count, info.core_count),
         (2, Some(2), Some(2))
     );
-    assert!(!info.hypervisor);
-    assert!(parse_cpuinfo(&fixture("5.4-cloud/proc/cpuinfo")).hypervisor);
+    assert!(!info.has_hypervisor);
+    assert!(parse_cpuinfo(&fixture("5.4-cloud/proc/cpuinfo")).has_hypervisor);
     assert_eq!(parse_cpuinfo("").model, None);
 }
 
 #[test]
-fn the_page_cache_of_a_group_is_without_shared_memory() {
+fn the_page_cache_of_a_group_excludes_shared_memory() {
     let two = "anon 9\nfile 800\nkernel 1\nshmem 300\nfile_mapped 3\n";
     assert_eq!(parse_group_cache(two).unwrap(), 500);
     let one = "cache 1\nshmem 1\ntotal_cache 800\n";

@@ -21,7 +21,7 @@ fn a_row_has_every_column_in_order_on_every_kernel() {
         let names: Vec<&str> = row.values.iter().map(|(name, _)| *name).collect();
         let columns: Vec<&str> = Sample::COLUMNS.iter().map(|column| column.name).collect();
         assert_eq!(names, columns, "{kernel}");
-        // What depends on a target is not applicable without one.
+        // Without a target, its columns are not applicable.
         for name in ["server_cpu_user_ns", "disk_read_count", "data_bytes"] {
             assert_eq!(row.get(name), None, "{kernel} {name}");
         }
@@ -42,7 +42,7 @@ fn ticks_become_nanoseconds() {
 }
 
 #[test]
-fn figures_near_the_end_of_64_bits_are_very_large_and_no_more() {
+fn figures_near_the_limit_of_64_bits_do_not_overflow() {
     let dir = tempfile::tempdir().unwrap();
     fs_err::create_dir(dir.path().join("proc")).unwrap();
     for (name, from, to) in [
@@ -120,7 +120,7 @@ fn a_server_of_the_fixture_is_measured() {
 }
 
 #[test]
-fn the_servers_control_group_is_sampled_where_it_is_limited() {
+fn the_servers_control_group_is_sampled_if_it_has_a_limit() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -159,7 +159,7 @@ fn the_servers_control_group_is_sampled_where_it_is_limited() {
         )
     };
     assert_eq!(figures(Some(7)), (Some(900), Some(500)));
-    // One in assay's own group, and none.
+    // A server in assay's own group, and no server.
     assert_eq!(figures(Some(8)), (None, None));
     assert_eq!(figures(None), (None, None));
     // Without a limit.
@@ -168,7 +168,7 @@ fn the_servers_control_group_is_sampled_where_it_is_limited() {
 }
 
 #[test]
-fn idle_time_that_the_kernel_takes_back_does_not_fall() {
+fn idle_time_does_not_decrease_when_the_kernel_corrects_it() {
     let dir = tempfile::tempdir().unwrap();
     fs_err::create_dir(dir.path().join("proc")).unwrap();
     let meminfo = fixture("5.4-cloud").path("proc/meminfo");
@@ -186,7 +186,7 @@ fn idle_time_that_the_kernel_takes_back_does_not_fall() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn the_error_names_a_missing_file() {
     let dir = tempfile::tempdir().unwrap();
     let error = Sampler::at(Proc::at(dir.path()), Targets::default())
         .sample()
@@ -195,7 +195,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn this_machine_gives_samples_whose_counters_do_not_fall() {
+fn counters_of_this_machine_do_not_decrease() {
     let dir = tempfile::tempdir().unwrap();
     let mut sampler = Sampler::new(Targets {
         server_pid: Some(std::process::id()),
@@ -234,8 +234,8 @@ fn sizes_are_repeated_until_a_walk_is_due() {
     let at = now();
     let first = sampler.sizes(at).unwrap();
     fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();
-    // As if that walk had taken 50 ms.
-    sampler.sizes.walked = Some((at, Duration::from_millis(50)));
+    // Pretends that the walk took 50 ms.
+    sampler.sizes.last_walk = Some((at, Duration::from_millis(50)));
     assert_eq!(sampler.sizes(at + Duration::from_secs(9)), Some(first));
     assert!(sampler.sizes(at + Duration::from_secs(10)).unwrap().0 >= first.0 + (1 << 20));
 }

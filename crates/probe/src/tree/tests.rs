@@ -3,7 +3,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use super::*;
 
-/// A made-up `/proc`.
+/// A simulated `/proc`.
 struct Host {
     dir: tempfile::TempDir,
     births: u64,
@@ -21,7 +21,7 @@ impl Host {
         }
     }
 
-    /// Sets a process's own and children's user time; system time is ten times these.
+    /// Sets a process's own and children's user time. System time is ten times as much.
     fn set(&mut self, pid: u32, parent: u32, own: u64, reaped: u64) {
         self.start(pid, parent, u64::from(pid), own, reaped);
     }
@@ -56,7 +56,7 @@ impl Host {
             .unwrap()
     }
 
-    /// User time; that system time goes the same way is checked on the way.
+    /// Returns the user time, and checks that system time is ten times as much.
     fn user(&mut self) -> u64 {
         let cpu = self.sample().cpu;
         assert_eq!(cpu.system, cpu.user * 10);
@@ -65,7 +65,7 @@ impl Host {
 }
 
 #[test]
-fn the_tree_is_the_root_and_all_below_it() {
+fn the_tree_is_the_root_and_its_descendants() {
     let mut host = Host::new(10);
     host.set(1, 0, 1000, 1000);
     host.set(10, 1, 5, 0);
@@ -74,7 +74,7 @@ fn the_tree_is_the_root_and_all_below_it() {
     host.set(20, 1, 500, 0);
     let sample = host.sample();
     assert_eq!((sample.cpu.user, sample.process_count), (21, 3));
-    // 110, 111 and 112 pages, of which 40 each are shared.
+    // 110, 111 and 112 pages; 40 of each process are shared.
     assert_eq!(
         (
             sample.resident_pages_max,
@@ -87,7 +87,7 @@ fn the_tree_is_the_root_and_all_below_it() {
 }
 
 #[test]
-fn a_backend_that_ends_leaves_its_time_with_its_parent() {
+fn the_time_of_an_ended_backend_moves_to_its_parent() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 7, 0);
@@ -95,14 +95,14 @@ fn a_backend_that_ends_leaves_its_time_with_its_parent() {
     host.end(11);
     host.set(10, 1, 6, 9);
     assert_eq!(host.user(), 15);
-    // Born and ended between two samples.
+    // A process starts and ends between two samples.
     host.births += 1;
     host.set(10, 1, 6, 30);
     assert_eq!(host.user(), 36);
 }
 
 #[test]
-fn a_parent_that_does_not_wait_loses_nothing() {
+fn time_is_kept_if_a_parent_does_not_wait() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 7, 0);
@@ -111,7 +111,7 @@ fn a_parent_that_does_not_wait_loses_nothing() {
     host.end(11);
     host.set(10, 1, 6, 0);
     assert_eq!(host.user(), 21);
-    // One that it waits for after all.
+    // The parent waits for this child.
     host.end(12);
     host.set(10, 1, 6, 8);
     assert_eq!(host.user(), 21);
@@ -120,7 +120,7 @@ fn a_parent_that_does_not_wait_loses_nothing() {
 }
 
 #[test]
-fn time_goes_past_a_parent_that_ended_too() {
+fn time_moves_past_a_parent_that_ended_too() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 7, 0);
@@ -143,7 +143,7 @@ fn a_process_that_lost_its_parent_stays_a_member() {
     host.set(10, 1, 5, 7);
     host.set(12, 1, 110, 0);
     assert_eq!(host.user(), 122);
-    // Its child is one too, and its end is paid to nobody in the tree.
+    // Its child is a member too, and no member receives the child's time.
     host.set(13, 12, 3, 0);
     assert_eq!(host.user(), 125);
     host.end(13);
@@ -152,7 +152,7 @@ fn a_process_that_lost_its_parent_stays_a_member() {
 }
 
 #[test]
-fn a_child_that_ends_while_the_tree_is_being_found_counts_once() {
+fn a_child_that_ends_while_the_tree_is_found_counts_once() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 2, 0);
@@ -172,12 +172,12 @@ fn a_child_that_ends_while_the_tree_is_being_found_counts_once() {
 }
 
 #[test]
-fn a_reading_that_is_not_consistent_never_says_too_much() {
+fn an_inconsistent_reading_never_reports_too_much() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 7, 0);
     host.sample();
-    // As when processes end faster than they are read: the parent may have the time of one that is in `gone`.
+    // Processes end faster than they are read: the parent may have the time of a process in `gone`.
     host.end(11);
     host.set(10, 1, 5, 7);
     let proc = Proc::at(host.dir.path());
@@ -187,7 +187,7 @@ fn a_reading_that_is_not_consistent_never_says_too_much() {
 }
 
 #[test]
-fn a_process_id_used_again_is_another_process() {
+fn a_reused_process_id_is_another_process() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 7, 0);
@@ -214,7 +214,7 @@ fn a_server_that_is_gone_keeps_its_time() {
 }
 
 #[test]
-fn time_that_moved_up_between_two_readings_of_a_sample_is_there_once() {
+fn time_that_moves_to_a_parent_between_two_readings_counts_once() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 0);
     host.set(11, 10, 5, 0);
@@ -237,7 +237,7 @@ fn time_that_moved_up_between_two_readings_of_a_sample_is_there_once() {
     assert_eq!(host.user(), 15);
 }
 
-/// A shell that does `script` and then answers `done` with its own and its children's times.
+/// A shell that runs a script, then prints its own and its children's times, and `done`.
 struct Shell {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -245,14 +245,14 @@ struct Shell {
 }
 
 impl Shell {
-    /// The script is to end soon after the file `$STOP` is there.
+    /// Runs a script, which should end soon after the file `$STOP` exists.
     fn run(script: &str) -> (Self, BufReader<std::process::ChildStdout>) {
         let script = format!("{script}\nwait\ntimes\necho done\nread answer");
         let dir = tempfile::tempdir().unwrap();
         let mut child = Command::new("sh")
             .args(["-c", &script])
             .env("STOP", dir.path().join("stop"))
-            // Some shells write the times as the language does: `0m0,01s`.
+            // In other locales, some shells print `0m0,01s`.
             .env("LC_ALL", "C")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -278,22 +278,22 @@ impl Drop for Shell {
     }
 }
 
-/// Of `0m1.230s` the centiseconds.
+/// Parses a time such as `0m1.230s` as centiseconds.
 fn centiseconds(text: &str) -> u64 {
-    let (minutes, rest) = text.split_once('m').unwrap();
-    let seconds: f64 = rest.trim_end_matches('s').parse().unwrap();
+    let (minutes, seconds) = text.split_once('m').unwrap();
+    let seconds: f64 = seconds.trim_end_matches('s').parse().unwrap();
     minutes.parse::<u64>().unwrap() * 6000 + (seconds * 100.0).round() as u64
 }
 
-/// All of it, in hundredths of a second.
+/// Returns the sum of user and system time in hundredths of a second.
 fn hundredths(cpu: Ticks) -> u64 {
     (cpu.user + cpu.system) * 100 / rustix::param::clock_ticks_per_second()
 }
 
 #[test]
-fn cpu_of_real_children_that_end_is_all_there_and_never_falls() {
-    // Three generations of processes that burn time and end while samples are taken without pause, for as many rounds as
-    // this machine needs to show what is looked for.
+fn cpu_time_of_real_children_that_end_is_complete_and_never_decreases() {
+    // Three generations of processes use CPU time and end while samples are taken without pause. The number of rounds
+    // depends on the machine.
     let script = r#"
         export BURN='i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done'
         export CHILD='sh -c "$BURN" & eval "$BURN"; wait'
@@ -315,7 +315,7 @@ fn cpu_of_real_children_that_end_is_all_there_and_never_falls() {
     let proc = Proc::live();
     let mut buffer = Vec::new();
     let mut tree = Tree::new(shell.child.id());
-    let mut take = |before: TreeSample| {
+    let mut take_sample = |before: TreeSample| {
         let stat = fs_err::read_to_string("/proc/stat").unwrap();
         let births = crate::parse::required_value(&stat, "processes").unwrap();
         let sample = tree.sample(&proc, births, &mut buffer).unwrap();
@@ -325,13 +325,13 @@ fn cpu_of_real_children_that_end_is_all_there_and_never_falls() {
     let mut last = TreeSample::default();
     let mut process_count_max = 0;
     while !reader.is_finished() {
-        last = take(last);
+        last = take_sample(last);
         process_count_max = process_count_max.max(last.process_count);
         if process_count_max >= 4 && hundredths(last.cpu) >= 50 {
             shell.stop().unwrap();
         }
     }
-    last = take(last);
+    last = take_sample(last);
     let lines = reader.join().unwrap();
     let times: Vec<u64> = lines
         .iter()
@@ -346,13 +346,13 @@ fn cpu_of_real_children_that_end_is_all_there_and_never_falls() {
     assert_eq!(last.process_count, 1);
     assert!(
         children_user + children_system > 5,
-        "the children did nothing: {lines:?}"
+        "the children used no CPU time: {lines:?}"
     );
-    let found = hundredths(last.cpu);
-    let truth = user + system + children_user + children_system;
-    // Four figures on both sides are cut or rounded to a hundredth of a second.
+    let measured = hundredths(last.cpu);
+    let expected = user + system + children_user + children_system;
+    // Both sums have four figures that are rounded to a hundredth of a second.
     assert!(
-        found.abs_diff(truth) <= 4,
-        "found {found}, truth {truth} hundredths of a second"
+        measured.abs_diff(expected) <= 4,
+        "measured {measured}, expected {expected} hundredths of a second"
     );
 }

@@ -20,20 +20,20 @@ fn facts(list: &[(&str, &str)]) -> HostFacts {
         memory_total_bytes: 32 << 30,
     };
     for (name, value) in list.iter().chain(&quiet) {
-        // The first of a name is the one that is found.
+        // `get` returns the first value of a name.
         facts.facts.push((name.to_string(), value.to_string()));
     }
     facts
 }
 
-/// A context that is no reason for a warning.
+/// Returns a context without a reason for a warning.
 fn quiet() -> HostContext<'static> {
     HostContext {
         data_dir: Path::new("data"),
         needed_bytes: None,
-        local_server: false,
+        has_local_server: false,
         connections: 8,
-        working: 8,
+        active_connections: 8,
         fsync: Some(FsyncLatency {
             count: 100,
             p50_ns: 300_000,
@@ -51,14 +51,14 @@ fn codes(list: &[(&str, &str)], context: HostContext<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_machine_is_not_warned_of() {
+fn a_suitable_machine_has_no_warnings() {
     assert_eq!(codes(&[], quiet()), [""; 0]);
-    // What is not known is no reason.
+    // Unknown facts are no reason for a warning.
     assert_eq!(warnings(&HostFacts::default(), quiet()), []);
 }
 
 #[test]
-fn each_fact_that_spoils_has_its_warning() {
+fn each_fact_that_disturbs_has_its_warning() {
     for (name, value, code) in [
         ("swap_used_bytes", "4096", "host::swap-in-use"),
         ("cpu_governor", "powersave", "host::cpu-governor"),
@@ -102,7 +102,7 @@ fn each_fact_that_spoils_has_its_warning() {
 }
 
 #[test]
-fn space_needs_a_tenth_to_spare() {
+fn a_tenth_of_the_needed_space_must_be_spare() {
     let context = |bytes: u64| HostContext {
         needed_bytes: Some(bytes),
         ..quiet()
@@ -116,7 +116,7 @@ fn space_needs_a_tenth_to_spare() {
 }
 
 #[test]
-fn a_flush_that_is_too_fast_is_told_from_one_in_memory() {
+fn a_flush_in_memory_is_not_reported_as_too_fast() {
     let fast = FsyncLatency {
         count: 10,
         p50_ns: 5_000,
@@ -133,15 +133,15 @@ fn a_flush_that_is_too_fast_is_told_from_one_in_memory() {
 }
 
 #[test]
-fn a_server_beside_its_clients_is_said_with_how_crowded_it_is() {
-    let text = |working| {
+fn the_warning_of_a_local_server_says_when_processors_are_all_busy() {
+    let text = |active_connections| {
         let list = warnings(
             &facts(&[]),
             HostContext {
-                local_server: true,
-                // Those that load and observe are among these.
-                connections: working + 8,
-                working,
+                has_local_server: true,
+                // These include connections that load and observe.
+                connections: active_connections + 8,
+                active_connections,
                 ..quiet()
             },
         );
@@ -155,12 +155,12 @@ fn a_server_beside_its_clients_is_said_with_how_crowded_it_is() {
         text(4)
     );
     assert!(
-        text(8).contains("and the 8 connections that work at a time keep all of them busy"),
+        text(8).contains("and 8 connections that work at the same time keep all of them busy"),
         "{}",
         text(8)
     );
     let many = HostContext {
-        local_server: true,
+        has_local_server: true,
         connections: 500,
         ..quiet()
     };
@@ -172,17 +172,17 @@ fn a_server_beside_its_clients_is_said_with_how_crowded_it_is() {
 
 #[test]
 fn the_drivers_own_governor_is_explained() {
-    let found = facts(&[
+    let facts = facts(&[
         ("cpu_governor", "powersave"),
         ("cpu_frequency_driver", "intel_pstate"),
     ]);
-    let text = &warnings(&found, quiet())[0].text;
-    let explained = "with the driver's own choice of frequency";
-    assert!(text.contains(explained), "{text}");
+    let text = &warnings(&facts, quiet())[0].text;
+    let explanation = "the driver chooses the frequency";
+    assert!(text.contains(explanation), "{text}");
 }
 
 #[test]
-fn sizes_are_written_for_readers() {
+fn sizes_have_binary_units() {
     assert_eq!(
         [bytes(12), bytes(1536), bytes(3 << 30)],
         ["12 B", "1.5 KiB", "3.0 GiB"]
