@@ -152,7 +152,7 @@ pub struct VersusArgs {
         value_name = "N,...",
         default_value = "1",
         value_delimiter = ',',
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(plan::CLIENTS_MOST))
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(plan::CLIENTS_MAX))
     )]
     pub clients: Vec<u32>,
     /// The workload [default: insert; kv for RocksDB and Speedb]

@@ -1,4 +1,4 @@
-//! `[build.NAME]`: installed versions of engines, and servers that run already.
+//! Reads `[build.NAME]`: installed versions of engines, and running servers.
 
 use words::{Secret, redact};
 
@@ -16,10 +16,12 @@ const SCHEMES: [(&str, Engine); 4] = [
     ("mysql://", Engine::Mysql),
     ("mariadb://", Engine::Mysql),
 ];
-const SOURCES_HELP: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
+const URL_HELP: &str =
+    "a URL looks like `postgresql://USER@HOST:5432/DATABASE` or `mysql://USER@HOST:3306/DATABASE`";
+const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
-/// Reads `[build]`. A build that can't be read is reported and left out.
+/// Reads `[build]`. Reports and leaves out a build that it can't read.
 pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Place)> {
     let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
     let table = entry.map_or(Some(Default::default()), |it| {
@@ -28,8 +30,8 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
     let entries = table.map(|table| table.entries);
     if entries.as_ref().is_some_and(Vec::is_empty) {
         cx.error("plan::missing-key", place, "the plan has no build")
-            .label("nothing in it")
-            .help(format!("add a table `[build.NAME]`; in it {SOURCES_HELP}"));
+            .label("this table is empty")
+            .help(format!("add a table `[build.NAME]` with {SOURCES_HELP}"));
     }
     let mut builds = Vec::new();
     for entry in entries.unwrap_or_default() {
@@ -42,53 +44,62 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
 fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let name = entry.key;
     let path = format!("build.{}", key_part(&name));
-    let message = "a build has a name that cannot be used";
+    let message = "invalid name of a build";
     let is_named = check_name(cx, message, &name, entry.key_place);
     let mut section = Section::of(cx, &path, entry.node)?;
     let place = section.place;
     let missing = |cx: &mut Context<'_>| {
-        let message = format!("{} does not say what it is", code(&path));
+        let message = format!("{} has no engine and no URL", code(&path));
         cx.error("plan::missing-key", place, message)
-            .label("nothing in it")
-            .help(SOURCES_HELP);
+            .label("expected an engine or a URL")
+            .help(format!("add {SOURCES_HELP}"));
     };
     let exclusive = [
-        "a build is one thing",
-        "make two builds of it, or take one out",
+        "a build has one source",
+        "remove one of them, or write two builds",
     ];
     let factors = factors(cx, &mut section);
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
     let keys: Vec<&str> = engines.chain(["url"]).collect();
-    let way = section.take_one(cx, &keys, exclusive, missing)?;
-    let key = section.name_of(&way.key);
-    let named = Engine::NAMES.iter().find(|(name, _)| *name == way.key);
-    let (engine, source, shown) = match named.map(|(_, engine)| *engine) {
+    let source = section.take_one(cx, &keys, exclusive, missing)?;
+    let key = section.name_of(&source.key);
+    let entry = Engine::NAMES.iter().find(|(name, _)| *name == source.key);
+    let node = source.node;
+    let (engine, source, shown) = match entry.map(|(_, engine)| *engine) {
         Some(engine @ (Engine::Sqlite | Engine::Null)) => {
             let bundled = Choice(&[("bundled", ())]);
-            bundled.read(cx, &key, &way.node)?;
+            bundled.read(cx, &key, &node)?;
             (engine, BuildSource::Bundled, bundled.show(&()))
         }
         Some(engine) => {
-            let place = Line.read(cx, &key, &way.node)?;
-            let shown = quoted(&place);
-            (engine, BuildSource::Installed(place), shown)
+            if let (None, Some(literal)) = (node.text(), node.literal()) {
+                let help = format!("write it in quotes: `\"{literal}\"`");
+                cx.wrong_type(&key, &node, "a string").help(help);
+                return None;
+            }
+            let installed = Line.read(cx, &key, &node)?;
+            let shown = quoted(&installed);
+            (engine, BuildSource::Installed(installed), shown)
         }
         None => {
-            let url = Line.read(cx, &key, &way.node)?;
-            let mut schemes = SCHEMES.iter();
-            let is_of = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
-            let Some((_, engine)) = schemes.find(|(scheme, _)| is_of(scheme)) else {
-                let message = format!("{} is not a URL of a server: {}", code(&key), code(&url));
-                cx.error("plan::bad-url", way.node.place, message)
-                        .label("expected `postgresql://...` or `mysql://...`")
-                        .help("a URL looks like `postgresql://USER@HOST:5432/DATABASE`, `mysql://USER@HOST:3306/DATABASE`");
+            if node.text().is_none() {
+                cx.wrong_type(&key, &node, "a URL").help(URL_HELP);
+                return None;
+            }
+            let url = Line.read(cx, &key, &node)?;
+            let has = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
+            let Some((_, engine)) = SCHEMES.iter().find(|(scheme, _)| has(scheme)) else {
+                let message = format!("{} is not the URL of a server: {}", code(&key), code(&url));
+                cx.error("plan::bad-url", node.place, message)
+                    .label("expected `postgresql://...` or `mysql://...`")
+                    .help(URL_HELP);
                 return None;
             };
             let shown = quoted(&redact(&url));
             (*engine, BuildSource::Url(Secret::new(url)), shown)
         }
     };
-    cx.resolve(key, shown, way.node.place);
+    cx.resolve(key, shown, node.place);
     is_named.then_some(Build {
         name,
         engine,

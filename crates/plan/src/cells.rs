@@ -1,45 +1,45 @@
-//! The matrix of a plan: its cells, in the order in which they are run.
+//! The matrix of a plan: its cells, in the order in which they run.
 
 use words::Random;
 
 use crate::spec::{Order, Plan};
 
-/// One target with one variant of the workload at one number of clients, once.
+/// One target with one variant of the workload, one number of clients and one repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Index in the plan's targets.
     pub target: usize,
     /// Index in the plan's variants.
     pub variant: usize,
-    /// Clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Which repeat, from 1.
+    /// The number of the repeat, from 1.
     pub repeat: u32,
 }
 
-/// A target with a variant of the workload that its engine can't run: it has no cells.
+/// A target and a variant of the workload that its engine can't run: the pair has no cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotApplicable {
     /// Index in the plan's targets.
     pub target: usize,
     /// Index in the plan's variants.
     pub variant: usize,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
 impl Plan {
-    /// Returns what of the matrix has no cells.
+    /// Returns the targets and variants that have no cells together.
     pub fn not_applicable(&self) -> Vec<NotApplicable> {
         let mut pairs = Vec::new();
         for variant in 0..self.variants.len() {
             for target in 0..self.targets.len() {
-                let of = |why| NotApplicable {
+                let with_reason = |why| NotApplicable {
                     target,
                     variant,
                     why,
                 };
-                pairs.extend(self.why_not_applicable(target, variant).map(of));
+                pairs.extend(self.why_not_applicable(target, variant).map(with_reason));
             }
         }
         pairs
@@ -50,7 +50,7 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they are run.
+    /// Returns the cells in the order in which they run.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for repeat in 1..=self.repeats {
@@ -70,22 +70,22 @@ impl Plan {
             }
         }
         if self.order == Order::Grouped {
-            let nth = |clients| self.clients.iter().position(|it| *it == clients);
-            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
+            let position = |clients| self.clients.iter().position(|it| *it == clients);
+            cells.sort_by_key(|it| (it.target, it.variant, position(it.clients), it.repeat));
         }
         cells
     }
 }
 
-/// Returns the order of `count` targets in a repeat, counted from 1: random, so that no rhythm of the machine favors one
-/// of them, and balanced, so that none of them is always the later one. Odd repeats are shuffled by `seed`; the even repeat that
-/// follows is the mirror image. The order of a repeat does not depend on how many repeats there are.
+/// Returns the order of `count` targets in a repeat, counted from 1. The order is random, so that no rhythm of the machine
+/// favors a target, and balanced, so that no target always comes later. Odd repeats are shuffled with `seed`; the even
+/// repeat that follows is the mirror image. The order does not depend on the number of repeats.
 fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
     let pair = u64::from(repeat.saturating_sub(1) / 2);
     let mix = |state: u64| Random::new(state).next_u64();
     let mut state = seed.iter().fold(mix(pair), |state, part| mix(state ^ part));
     let mut order: Vec<usize> = (0..count).collect();
-    // Fisher and Yates. The modulo's bias is below 1e-15: there are few targets.
+    // Fisher-Yates shuffle. With few targets, the bias of the modulo is below 1e-15.
     for last in (1..count).rev() {
         state = mix(state);
         order.swap(last, (state % (last as u64 + 1)) as usize);

@@ -1,4 +1,4 @@
-//! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
+//! Reads `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
@@ -8,30 +8,41 @@ use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
-/// Keys of a config, which stand where its name should be in `[config.sqlite]` instead of `[config.sqlite.NAME]`.
-const NOT_NAMES: [&str; 5] = ["extends", "file", "set", "load", FACTORS];
+/// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
+/// name should be.
+const KEYS: [(&str, bool); 9] = [
+    ("extends", false),
+    ("file", false),
+    ("memory", false),
+    ("cpus", false),
+    ("unknown-options", false),
+    ("statistics", false),
+    ("set", true),
+    ("load", true),
+    (FACTORS, true),
+];
 
 /// The key of factors.
 pub(crate) const FACTORS: &str = "factors";
 
-/// What `assay compare --by` takes for something else than a factor of the plan.
-const NOT_FACTORS: [&str; 2] = ["build", "all"];
+/// Values of `assay compare --by` that do not name a factor of the plan.
+const RESERVED_FACTORS: [&str; 2] = ["build", "all"];
 
-/// Whether options that a version doesn't know are left out.
+/// What to do with options that a version does not have.
 const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
 
-/// Below this no server starts.
-const MEMORY_LEAST: u64 = 64 << 20;
+/// No server starts with less.
+const MEMORY_MIN: u64 = 64 << 20;
 
-/// The name of the config of an engine that has none.
+/// The name of the empty config of an engine for which the plan has none.
 pub(crate) const IMPLICIT: &str = "default";
 
 /// Options in the engine's notation.
 pub(crate) type Options = Vec<(String, String)>;
 
-/// A config as it was written.
+/// A config as the plan writes it.
 struct Written {
-    /// What it says itself.
+    /// Its own values, without those that it extends.
     own: Config,
     place: Place,
     extends: Option<(String, Place)>,
@@ -39,16 +50,16 @@ struct Written {
     statistics: Option<bool>,
 }
 
-/// A config with what else is known of it.
+/// A config, with its place in the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
     pub(crate) config: Config,
     pub(crate) place: Place,
-    /// Another config extends it.
+    /// Whether another config extends it.
     pub(crate) is_extended: bool,
 }
 
-/// Reads `[config]`. Each engine of the builds that no config is written for gets an empty one.
+/// Reads `[config]`. Adds an empty config for each engine that has a build and no config.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
@@ -66,7 +77,11 @@ pub(crate) fn read(
                 written.extend(config(cx, engine, &path, entry));
             }
         }
+        let before = cx.diagnostics.len();
         section.finish(cx);
+        for diagnostic in &mut cx.diagnostics[before..] {
+            diagnostic.help("name a config's engine: `[config.ENGINE.NAME]`");
+        }
     }
     written.sort_by_key(|config| config.place);
     let mut declared = extend(cx, &written);
@@ -92,15 +107,18 @@ fn config(
 ) -> Option<Written> {
     let path = format!("{engine_path}.{}", key_part(&entry.key));
     let (name, place) = (entry.key, entry.key_place);
-    if NOT_NAMES.contains(&name.as_str()) {
+    let is_table = matches!(entry.node.value, Value::Table(_));
+    if let Some((_, needs_table)) = KEYS.iter().find(|(key, _)| *key == name)
+        && (*needs_table || !is_table)
+    {
         let header = code(&format!("[{engine_path}.NAME]"));
-        let message = format!("{} is a key of a config, not a config", code(&path));
+        let message = format!("{} is outside of any config", code(&path));
         cx.error("plan::bad-name", place, message)
-            .label("not a name")
-            .help(format!("name the config: {header}"));
+            .label("expected the name of a config")
+            .help(format!("put it in a config: {header}"));
         return None;
     }
-    let message = "a config has a name that cannot be used";
+    let message = "invalid name of a config";
     let is_named = check_name(cx, message, &name, place);
     let notes = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
@@ -108,7 +126,7 @@ fn config(
     let extends = cx.given(section, "extends", &Line);
     let mut own = Config::new(&name, engine);
     own.files.extend(cx.given(section, "file", &Line));
-    let memory = Quantity::size(MEMORY_LEAST..=u64::MAX);
+    let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
     own.limits.memory_bytes = cx.given(section, "memory", &memory);
     own.limits.cpus = cx.given(section, "cpus", &CpuList);
     let (mut skips_unknown_options, mut statistics) = (None, None);
@@ -134,7 +152,7 @@ fn config(
     })
 }
 
-/// Reads the factors that a build or a config names, with its values.
+/// Reads the factors of a build or a config, with their values.
 pub(crate) fn factors(cx: &mut Context<'_>, section: &mut Section) -> Options {
     options(cx, Engine::Null, section, FACTORS)
 }
@@ -155,31 +173,39 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
         if !is_word {
-            let (path, name) = (code(&path), code(&name));
-            let message = format!("{path} has an option with a name that cannot be used: {name}");
+            let what = if key == FACTORS {
+                "a factor"
+            } else {
+                "an option"
+            };
+            let message = format!("invalid name of {what} in {}: {}", code(&path), code(&name));
             cx.error("plan::bad-name", place, message)
-                    .label("not the name of an option")
-                    .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`");
+                .label("not a valid name")
+                .help("start with a letter or `_`, followed by letters, digits, `_`, `-` or `.`");
             continue;
         }
-        if key == FACTORS && NOT_FACTORS.contains(&name.as_str()) {
-            let (path, name) = (code(&path), code(&name));
-            let message = format!("{path} has a factor with a name that cannot be used: {name}");
+        if key == FACTORS && RESERVED_FACTORS.contains(&name.as_str()) {
+            let message = format!(
+                "invalid name of a factor in {}: {}",
+                code(&path),
+                code(&name)
+            );
             cx.error("plan::bad-name", place, message)
-                .label("has a meaning of its own in `assay compare --by`")
-                .help("give it another name");
+                .label(format!("`assay compare --by {name}` means something else"))
+                .help("rename the factor");
             continue;
         }
-        // Engines do not tell upper case from lower in these names.
+        // Engines ignore the case of these names.
         let mut others = options.iter();
         if let Some((_, _, first)) = others.find(|(other, ..)| other.eq_ignore_ascii_case(&name)) {
             let message = format!("{} is given twice", code(&name));
             cx.error("plan::duplicate-key", place, message)
                 .label("given again")
-                .also(*first, "first given here");
+                .also(*first, "first given here")
+                .help("remove one of them; upper and lower case are the same here");
             continue;
         }
-        if let Some((value, shown)) = option(cx, engine, &full, &node) {
+        if let Some((value, shown)) = option(cx, engine, &full, &name, &node) {
             cx.resolve(full, shown, node.place);
             options.push((name, value, place));
         }
@@ -188,11 +214,12 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
     options.map(|(name, value, _)| (name, value)).collect()
 }
 
-/// Returns a value in the engine's notation and in the plan's.
+/// Reads the value of the option `name`, and returns it in the engine's notation and in the plan's.
 fn option(
     cx: &mut Context<'_>,
     engine: Engine,
     key: &str,
+    name: &str,
     node: &Node,
 ) -> Option<(String, String)> {
     let flag = match &node.value {
@@ -201,7 +228,7 @@ fn option(
         _ => None,
     };
     if let Some(flag) = flag {
-        // RocksDB knows no other words for them.
+        // RocksDB reads no other words.
         let (on, off) = match engine {
             Engine::RocksDb => ("true", "false"),
             _ => ("on", "off"),
@@ -217,19 +244,23 @@ fn option(
         Value::String(text) | Value::Bare(text) if text.is_empty() => {
             return Some((String::new(), quoted("")));
         }
-        Value::Table(_) => "an option's name that has a dot stands in quotes: `\"a.b\" = 1`",
-        Value::Datetime | Value::List(_) => "write it as a string, as the engine reads it",
+        Value::Table(table) => {
+            let inner = table.entries.first().map_or("NAME", |it| it.key.as_str());
+            let dotted = quoted(&format!("{name}.{inner}"));
+            format!("put a name that contains a dot in quotes: `{dotted} = VALUE`")
+        }
+        Value::Datetime | Value::List(_) => "write it as a string".to_owned(),
         _ => {
             let text = Line.read(cx, key, node)?;
             let shown = quoted(&text);
             return Some((text, shown));
         }
     };
-    cx.wrong_type(key, node, "a value").help(help);
+    cx.wrong_type(key, node, "a single value").help(help);
     None
 }
 
-/// Applies what configs extend. A config that extends what is not there, or itself, is reported.
+/// Merges each config with those that it extends. Reports a config that extends an unknown one, or itself.
 fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
     let parent_of = |config: &Written| {
         let (name, _) = config.extends.as_ref()?;
@@ -241,34 +272,34 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
         if let (Some((name, place)), None) = (&config.extends, parent_of(config)) {
             report_unknown(cx, written, config, name, *place);
         }
-        // From the config itself up to the one that extends none.
-        let mut line = vec![index];
-        while let Some(parent) = line.last().and_then(|&last| parent_of(&written[last])) {
-            if let Some(start) = line.iter().position(|&earlier| earlier == parent) {
-                // A circle is reported once: by the config of it that is written first.
-                if start == 0 && line.iter().all(|&other| other >= index) {
-                    report_circle(cx, written, &line);
+        // From the config itself up to one that extends no other.
+        let mut lineage = vec![index];
+        while let Some(parent) = lineage.last().and_then(|&last| parent_of(&written[last])) {
+            if let Some(start) = lineage.iter().position(|&earlier| earlier == parent) {
+                // A cycle is reported once, for the config in it that the plan has first.
+                if start == 0 && lineage.iter().all(|&other| other >= index) {
+                    report_cycle(cx, written, &lineage);
                 }
                 break;
             }
-            line.push(parent);
+            lineage.push(parent);
         }
-        let mut whole = Config::new(&config.own.name, config.own.engine);
-        for ancestor in line.iter().rev().map(|&ancestor| &written[ancestor]) {
+        let mut merged = Config::new(&config.own.name, config.own.engine);
+        for ancestor in lineage.iter().rev().map(|&ancestor| &written[ancestor]) {
             let own = &ancestor.own;
-            whole.files.extend_from_slice(&own.files);
-            put_over(&mut whole.set, &own.set);
-            put_over(&mut whole.load, &own.load);
-            put_over(&mut whole.factors, &own.factors);
-            let limits = &mut whole.limits;
+            merged.files.extend_from_slice(&own.files);
+            override_options(&mut merged.set, &own.set);
+            override_options(&mut merged.load, &own.load);
+            override_options(&mut merged.factors, &own.factors);
+            let limits = &mut merged.limits;
             limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
             let skips = ancestor.skips_unknown_options;
-            whole.skips_unknown_options = skips.unwrap_or(whole.skips_unknown_options);
-            whole.statistics = ancestor.statistics.unwrap_or(whole.statistics);
+            merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
+            merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);
         }
         declared.push(Declared {
-            config: whole,
+            config: merged,
             place: config.place,
             is_extended: written.iter().any(|other| parent_of(other) == Some(index)),
         });
@@ -276,9 +307,9 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
     declared
 }
 
-/// Puts options over those of the config that is extended.
-fn put_over(options: &mut Options, over: &Options) {
-    for option in over {
+/// Replaces options of the same names, and adds the others.
+fn override_options(options: &mut Options, overrides: &Options) {
+    for option in overrides {
         let mut earlier = options.iter_mut();
         match earlier.find(|(other, _)| other.eq_ignore_ascii_case(&option.0)) {
             Some(earlier) => *earlier = option.clone(),
@@ -295,24 +326,25 @@ fn report_unknown(
     place: Place,
 ) {
     let engine = config.own.engine;
-    let same_engine = written.iter().filter(|it| it.own.engine == engine);
+    let is_other = |it: &&Written| it.own.engine == engine && it.own.name != config.own.name;
+    let same_engine = written.iter().filter(is_other);
     let names: Vec<&str> = same_engine.map(|it| it.own.name.as_str()).collect();
     let (own, shown) = (code(&config.own.name), code(name));
     let message = format!("config {own} extends an unknown config: {shown}");
     let elsewhere = written.iter().find(|other| other.own.name == name);
     let engine = code(engine.name());
-    unknown(
+    report_unknown_config(
         cx,
         place,
         message,
         elsewhere.map(|it| (it.own.engine, it.place)),
     )
     .label(format!("no config of {engine} has this name"))
-    .help(choices(name, "configs here", &names));
+    .help(choices(name, "available configs", &names));
 }
 
-/// Reports that a config is unknown where it is named; `elsewhere` is one of this name of another engine.
-pub(crate) fn unknown<'d>(
+/// Reports an unknown config; `elsewhere` is a config of the same name for another engine.
+pub(crate) fn report_unknown_config<'d>(
     cx: &'d mut Context<'_>,
     place: Place,
     message: String,
@@ -320,25 +352,25 @@ pub(crate) fn unknown<'d>(
 ) -> &'d mut Diagnostic {
     let diagnostic = cx.error("plan::unknown-config", place, message);
     if let Some((engine, place)) = elsewhere {
-        diagnostic.also(place, format!("this one is of {}", code(engine.name())));
+        diagnostic.also(place, format!("this config is for {}", code(engine.name())));
     }
     diagnostic
 }
 
-fn report_circle(cx: &mut Context<'_>, written: &[Written], line: &[usize]) {
+fn report_cycle(cx: &mut Context<'_>, written: &[Written], cycle: &[usize]) {
     let extends = |index: &usize| written[*index].extends.as_ref();
     let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
-    let names = line.iter().chain(&line[..1]);
+    let names = cycle.iter().chain(&cycle[..1]);
     let names: Vec<&str> = names
         .map(|&index| written[index].own.name.as_str())
         .collect();
-    let way = code(&names.join(" -> "));
-    let message = format!("config {} extends itself: {way}", code(names[0]));
-    let diagnostic = cx.error("plan::extends-cycle", place_of(&line[0]), message);
+    let path = code(&names.join(" -> "));
+    let message = format!("config {} extends itself: {path}", code(names[0]));
+    let diagnostic = cx.error("plan::extends-cycle", place_of(&cycle[0]), message);
     diagnostic
-        .label("goes round in a circle")
-        .help("take one `extends` of the circle out");
-    for index in &line[1..] {
-        diagnostic.also(place_of(index), "and on from here");
+        .label("the cycle starts here")
+        .help("remove one `extends` of the cycle");
+    for index in &cycle[1..] {
+        diagnostic.also(place_of(index), "and continues here");
     }
 }

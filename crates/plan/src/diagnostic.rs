@@ -1,4 +1,4 @@
-//! What is wrong with a plan, and where.
+//! Diagnostics: what is wrong with a plan, and where.
 
 /// A range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,12 +30,12 @@ pub enum Place {
         /// The range in it.
         span: Span,
     },
-    /// The plan as a whole: what is wrong is that something is absent.
+    /// The plan as a whole: something is missing.
     Nowhere,
 }
 
 impl Place {
-    /// Returns the place of the bytes `start..end` of what is here.
+    /// Returns the place of the bytes `start..end` within this one.
     pub(crate) fn part(mut self, start: usize, end: usize) -> Self {
         if let Self::File(span) | Self::Set { span, .. } = &mut self {
             *span = (span.start + start..span.start + end).into();
@@ -43,7 +43,7 @@ impl Place {
         self
     }
 
-    /// Returns the line and column, from 1, in the plan's text, the column in characters; `None` when it is not there.
+    /// Returns the line and the column (in characters) in the plan's text, both from 1; `None` outside of that text.
     pub fn position(self, text: &str) -> Option<(u32, u32)> {
         let Self::File(span) = self else {
             return None;
@@ -66,12 +66,12 @@ impl Place {
     }
 }
 
-/// Whether a plan can be run in spite of a diagnostic.
+/// Whether a plan can run despite a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It can't.
+    /// It cannot run.
     Error,
-    /// It can, but it may not be what was meant.
+    /// It can run, but may not do what its author meant.
     Warning,
 }
 
@@ -80,22 +80,22 @@ pub enum Severity {
 pub struct Diagnostic {
     /// A stable name: `plan::unknown-key`.
     pub code: &'static str,
-    /// Whether the plan can be run in spite of it.
+    /// Whether the plan can run despite it.
     pub severity: Severity,
-    /// What is wrong, in a line.
+    /// What is wrong, in one line.
     pub message: String,
-    /// Where.
+    /// Where it is wrong.
     pub place: Place,
-    /// What is said at the place itself; may be empty.
+    /// The text at the place itself; may be empty.
     pub label: String,
-    /// Other places that matter, and what is said at them.
+    /// Other places that matter, each with its text.
     pub secondary: Vec<(Place, String)>,
-    /// Ways out.
+    /// What to do, one line each.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// Returns an error at `place`, without a label and help.
+    /// Returns an error at `place`, without a label or help.
     pub fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -108,13 +108,13 @@ impl Diagnostic {
         }
     }
 
-    /// Sets what is said at the place itself.
+    /// Sets the text at the place itself.
     pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
         self.label = label.into();
         self
     }
 
-    /// Adds another place; one that is nowhere says nothing and is left out.
+    /// Adds another place, unless it is [`Place::Nowhere`].
     pub fn also(&mut self, place: Place, label: impl Into<String>) -> &mut Self {
         if place != Place::Nowhere {
             self.secondary.push((place, label.into()));
@@ -122,7 +122,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a way out; an empty one is left out.
+    /// Adds a line of help, unless it is empty.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         let help = help.into();
         if !help.is_empty() {
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(position(0), Some((1, 1)));
         assert_eq!(position(2), Some((2, 1)));
         let after_two_bytes = position(4);
-        assert_eq!(after_two_bytes, Some((2, 2)), "of one character");
+        assert_eq!(after_two_bytes, Some((2, 2)), "one character has two bytes");
         assert_eq!(position(text.len()), Some((4, 2)));
         let within_a_character = position(3);
         assert_eq!(within_a_character, Some((2, 1)));

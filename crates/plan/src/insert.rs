@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Place, Severity};
-use crate::quantity::{COUNT, Quantity, RATE_MOST};
+use crate::quantity::{COUNT, Quantity, RATE_MAX};
 use crate::reader::{Context, Field, Section};
 use crate::spec::{
     INDEX_NAMES, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables,
@@ -19,21 +19,21 @@ use crate::wording::{code, list};
 const PATH: &str = "workload.insert";
 
 /// The width of the column `data`.
-const DATA_LONGEST: u32 = 4000;
-/// What the tables of every engine take: each is a file or a few of them.
-const PARTITIONS_MOST: u32 = 8192;
-/// A statement with this many rows stays below the bind variables of every engine: SQLite allows 32766, servers 65535.
+const DATA_LENGTH_MAX: u32 = 4000;
+/// The most that every engine supports: each partition is a file or several.
+const PARTITIONS_MAX: u32 = 8192;
+/// A statement with this many rows has fewer bind variables than any engine allows: SQLite 32766, servers 65535.
 const ROWS_PER_COMMIT: RangeInclusive<u32> = 1..=5_000;
-/// More than anyone has.
-const ROWS_MOST: u64 = 1_000_000_000_000;
+/// More rows than any machine holds.
+const ROWS_MAX: u64 = 1_000_000_000_000;
 /// Rows that `l.x` inserts before it creates indexes.
 const INDEX_STEP_ROWS: u64 = 100;
-/// With a delete per insert a table has at least this many commits' worth of rows, so that deletes that run ahead of
+/// With a delete per insert, a table needs the rows of at least this many commits, so that deletes that run ahead of
 /// inserts do not empty it.
 const COMMITS_IN_TABLE: u64 = 10;
-const TIME_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
+const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A step as its name says it.
+/// A step, as its name describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Load,
@@ -49,7 +49,7 @@ enum Kind {
     Settle,
 }
 
-/// What a run has if the plan does not say.
+/// The steps of a plan that lists none.
 const DEFAULTS: &[&str] = &[
     "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
 ];
@@ -65,7 +65,7 @@ impl Kind {
 }
 
 impl StepKind for Kind {
-    /// How many secondary indexes there are.
+    /// The number of secondary indexes.
     type Known = u32;
     const REPEATED: &'static str = "qr100.2";
 
@@ -92,19 +92,23 @@ impl StepKind for Kind {
         DEFAULTS.to_vec()
     }
 
+    fn can_repeat(self) -> bool {
+        !matches!(self, Self::Load | Self::Index)
+    }
+
     /// Tables may be loaded with their indexes.
     fn may_precede_load(self) -> bool {
         self == Self::Index
     }
 
     fn all(_: &u32) -> String {
-        "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second, \
-         or 0"
+        "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, and `qrN` or `qpN`, where N rows are written per \
+         second"
             .to_owned()
     }
 }
 
-/// `qr100` -> the query with its rate.
+/// Reads the query and the rate of a name such as `qr100`.
 fn query(name: &str) -> Option<Kind> {
     let (query, number) = match (name.strip_prefix("qr"), name.strip_prefix("qp")) {
         (Some(number), _) => (Query::Range, number),
@@ -115,11 +119,11 @@ fn query(name: &str) -> Option<Kind> {
     if !is_number || (number.starts_with('0') && number != "0") {
         return None;
     }
-    let rate = number.parse().ok().filter(|rate| *rate <= RATE_MOST)?;
+    let rate = number.parse().ok().filter(|rate| *rate <= RATE_MAX)?;
     Some(Kind::Query { query, rate })
 }
 
-/// How many rows a commit has, where the steps do not say.
+/// How many rows a commit has, unless the step says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transactions {
     Big,
@@ -134,19 +138,19 @@ impl Transactions {
             (Kind::WriteMost, Self::Big) => 50,
             (Kind::WriteMost, Self::Small) | (Kind::WriteRest, _) => 5,
             (Kind::Settle, _) | (Kind::Query { rate: 0.0, .. }, _) => 0,
-            // A commit with more rows than a second may have would come less than once a second.
+            // With more rows than the rate per second, there would be less than one commit a second.
             (Kind::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
         }
     }
 }
 
 /// Reads `[workload.insert]`.
-pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
+pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Insert> {
     let section = &mut Section::of(cx, PATH, node)?;
-    let rows = Quantity::count(1..=ROWS_MOST);
+    let rows = Quantity::count(1..=ROWS_MAX);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
@@ -155,12 +159,12 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
     let partitions = cx.field(
         section,
         "partitions",
-        &Quantity::count(0..=PARTITIONS_MOST),
+        &Quantity::count(0..=PARTITIONS_MAX),
         0,
     );
-    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
+    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
     let statements = Choice(IndexStatements::NAMES);
-    let length = Quantity::count(1..=DATA_LONGEST);
+    let length = Quantity::count(1..=DATA_LENGTH_MAX);
     let lengths = ["data-length-min", "data-length-max"];
     let index_set = Choice(IndexSet::NAMES);
     let indexes = cx.value(section, "indexes", &index_set, IndexSet::Current);
@@ -216,7 +220,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
         let tables_shared_by = match tables.value {
             _ if !tables.trusted => None,
             Tables::PerClient => Some(1),
-            Tables::Shared => clients_most,
+            Tables::Shared => clients_max,
         };
         if let Some(deleters) = tables_shared_by {
             check_dry(cx, &steps, deleters, &delete_per_insert);
@@ -227,7 +231,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
     Some(insert)
 }
 
-/// Refuses more partitions than there are rows, and partitions of rows that nobody knows the number of.
+/// Reports more partitions than there are rows, and partitions of an unknown number of rows.
 fn check_partitions(
     cx: &mut Context<'_>,
     partitions: &Field<u32>,
@@ -241,10 +245,13 @@ fn check_partitions(
     };
     let timed = steps.iter().find(is_timed).filter(|_| partitions.value > 0);
     if let Some(StepRead { step, .. }) = timed {
-        let message = format!("the rows that {} writes are not known", code(&step.name));
+        let message = format!(
+            "partitions need a known number of rows, but step {} runs for a time",
+            code(&step.name)
+        );
         cx.error("plan::conflict", partitions.place, message)
-            .label("partitions are ranges of as many rows each")
-            .help("give the step `rows` instead of `time`, or take the partitions out");
+            .label("each partition holds the same number of rows")
+            .help("give the step `rows` instead of `time`, or remove `partitions`");
         return;
     }
     let all = initial_rows.value + write_rows.value;
@@ -253,16 +260,17 @@ fn check_partitions(
         return;
     }
     let message = format!(
-        "`{PATH}.partitions` asks for {} partitions of {all} rows",
+        "`{PATH}.partitions` is {}, but a table has only {all} rows",
         partitions.value
     );
     cx.error("plan::conflict", partitions.place, message)
         .label("more partitions than rows")
         .also(initial_rows.place, "rows loaded")
-        .also(write_rows.place, "rows written");
+        .also(write_rows.place, "rows written")
+        .help(format!("use at most {all} partitions, or more rows"));
 }
 
-/// What a step takes from the workload when it says nothing itself.
+/// What a step takes from the workload unless its own table says otherwise.
 struct Defaults {
     initial_rows: Field<u64>,
     write_rows: Field<u64>,
@@ -270,14 +278,14 @@ struct Defaults {
     transactions: Transactions,
 }
 
-/// A step with the places of what decides whether deletes empty the table.
+/// A step, with the places of the values that decide whether deletes empty the table.
 struct StepRead {
     step: InsertStep,
     rows: Option<Field<u64>>,
     rows_per_commit: Field<u32>,
 }
 
-/// Puts a step together from its name, its table and the workload.
+/// Reads a step from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
     name: &StepName<Kind>,
@@ -285,7 +293,7 @@ fn step(
     section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
-    let times = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+    let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let per_commit = |cx: &mut Context<'_>, section: &mut Section, kind| {
         let default = defaults.transactions.rows_per_commit(kind);
         let kind = Quantity::count(ROWS_PER_COMMIT);
@@ -317,14 +325,14 @@ fn step(
         }
         Kind::WriteMost | Kind::WriteRest if section.place_of("time") != Place::Nowhere => {
             let rows = section.place_of("rows");
-            let time = cx.field(section, "time", &times, step::TIME_LEAST);
+            let time = cx.field(section, "time", &times, step::TIME_MIN);
             if section.take("rows").is_some() {
                 let [one, two] = ["rows", "time"].map(|key| code(&section.name_of(key)));
                 let message = format!("{one} and {two} exclude each other");
                 cx.error("plan::conflict", time.place, message)
-                    .label("ends the step after so long")
-                    .also(rows, "ends it after so many rows")
-                    .help("take one of them out");
+                    .label("ends the step after this time")
+                    .also(rows, "ends it after this many rows")
+                    .help("remove one of them");
             }
             let per_commit = per_commit(cx, section, name.kind);
             let until = WriteEnd::Time(time.value);
@@ -334,7 +342,7 @@ fn step(
             if matches!(name.kind, Kind::WriteMost | Kind::WriteRest) {
                 section.allow("time");
             }
-            // Rows come first for people, but depend on the rows of a commit.
+            // Listings show `rows` first, but it depends on the rows of a commit.
             let at = cx.resolved.len();
             let per_commit = per_commit(cx, section, name.kind);
             let whole = |rows: u64| {
@@ -343,7 +351,7 @@ fn step(
             };
             let (initial, written) = (&defaults.initial_rows, &defaults.write_rows);
             let fifth = written.value / 5;
-            let kind = Quantity::count(1..=ROWS_MOST);
+            let kind = Quantity::count(1..=ROWS_MAX);
             let rows = match name.kind {
                 Kind::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
                 Kind::WriteMost => {
@@ -381,10 +389,10 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
     if !step::check_load(cx, names, Kind::Load, "tables") {
         cx.error("plan::step-order", names.place, "no step loads the tables")
             .label("`l.i0` is missing")
-            .help("begin with `l.i0`: it makes the tables and loads the first rows");
+            .help("start the list with `l.i0`, which creates the tables and loads the first rows");
     }
     step::check_once(cx, names, Kind::Load, "the tables are loaded");
-    step::check_once(cx, names, Kind::Index, "the indexes are made");
+    step::check_once(cx, names, Kind::Index, "the indexes exist");
     let steps = &names.value;
     if indexes.value < INDEX_NAMES.len() as u32 {
         check_indexes(cx, steps, indexes);
@@ -394,7 +402,7 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
     }
     let index_at = steps.iter().position(|(step, _)| step.kind == Kind::Index);
     let (index_place, help) = match index_at {
-        Some(at) => (steps[at].1, "put `l.x` before it"),
+        Some(at) => (steps[at].1, "move `l.x` before it"),
         None => (Place::Nowhere, "add `l.x` before it"),
     };
     let before = &steps[..index_at.unwrap_or(steps.len())];
@@ -417,38 +425,44 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
         diagnostic.severity = severity;
         diagnostic
             .label("there are no secondary indexes yet")
-            .also(index_place, "makes the indexes")
+            .also(index_place, "creates the indexes")
             .help(help);
     }
 }
 
-/// Reports steps that need indexes which there are not, and range queries that are left out for want of theirs.
+/// Reports steps that need indexes in a plan without any, and range queries that are left out without their index.
 fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Kind>, Place)], indexes: &Field<u32>) {
     let mut needing = steps.iter().filter(|(step, _)| step.kind.needs_indexes());
     if indexes.value == 0 {
         for (step, place) in needing {
             let does = match step.kind {
-                Kind::Index => "makes",
+                Kind::Index => "creates",
                 _ => "scans",
             };
             let message = format!(
-                "step {} {does} indexes, and there are none",
+                "step {} {does} secondary indexes, but there are none",
                 code(&step.name)
             );
             cx.error("plan::conflict", *place, message)
                 .label("needs a secondary index")
-                .also(indexes.place, "none")
-                .help(format!("take it out, or raise `{PATH}.secondary-indexes`"));
+                .also(indexes.place, "no secondary indexes")
+                .help(format!(
+                    "remove the step, or raise `{PATH}.secondary-indexes`"
+                ));
         }
     } else if needing.any(|(step, _)| step.kind != Kind::Index) {
         let (there, missing) = INDEX_NAMES.split_at(indexes.value as usize);
-        let message = format!("range queries scan {} alone", list(there));
+        let message = format!("range queries scan only {}", list(there));
         cx.warning("plan::left-out", indexes.place, message)
-            .label(format!("those of {} are left out", list(missing)));
+            .label(format!("queries of {} are left out", list(missing)))
+            .help(format!(
+                "to scan all indexes, set it to {}",
+                INDEX_NAMES.len()
+            ));
     }
 }
 
-/// Reports queries without writes that would pay for what the steps before them left to purge, or to compact.
+/// Reports queries without writes that would run while the engine still purges or compacts after earlier steps.
 fn check_debt(cx: &mut Context<'_>, names: &StepNames<Kind>) {
     let mut writer: Option<&(StepName<Kind>, Place)> = None;
     for named in &names.value {
@@ -461,18 +475,18 @@ fn check_debt(cx: &mut Context<'_>, names: &StepNames<Kind>) {
                 };
                 let (name, before) = (code(&step.name), code(&before.name));
                 let message =
-                    format!("step {name} comes before the engine caught up with {before}");
+                    format!("step {name} comes before the engine has caught up with {before}");
                 cx.error("plan::step-order", *place, message)
-                    .label(format!("would do what {before} left to do"))
-                    .also(*written, "writes")
-                    .help("put `settle` before it");
+                    .label(format!("would also measure work that {before} left behind"))
+                    .also(*written, "leaves work behind")
+                    .help("add `settle` before it");
             }
             _ => writer = Some(named),
         }
     }
 }
 
-/// Reports tables that deletes would empty.
+/// Reports tables that deletes could empty.
 fn check_dry(
     cx: &mut Context<'_>,
     steps: &[StepRead],
@@ -508,21 +522,21 @@ fn check_dry(
     let clients = if deleters == 1 {
         String::new()
     } else {
-        format!(" by each of {deleters} clients")
+        format!(", for each of {deleters} clients")
     };
     let message = format!(
-        "a table of {} rows runs dry when step {} deletes {} rows at once{clients}",
+        "a table of {} rows is too small for step {}, which deletes {} rows at a time{clients}",
         loaded.value,
         code(&largest.step.name),
         per_commit.value
     );
     cx.error("plan::conflict", place, message)
         .label(format!(
-            "at least {} rows are needed: {COMMITS_IN_TABLE} commits' worth",
+            "expected at least {} rows, enough for {COMMITS_IN_TABLE} commits",
             COUNT.format(needed)
         ))
         .help(format!(
-            "load more rows, commit fewer at once, or set `{PATH}.delete-per-insert = false`"
+            "load more rows, commit fewer at a time, or set `{PATH}.delete-per-insert = false`"
         ))
         .also(beside(per_commit.place), "rows per commit")
         .also(
@@ -568,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_step_is_refused() {
+    fn other_names_are_refused() {
         for text in [
             "",
             "l.i",

@@ -12,16 +12,16 @@ use crate::tree::Node;
 
 const PATH: &str = "workload.kv";
 
-/// Versions of values count as far, and further than anyone has keys.
-const KEYS_MOST: u64 = 100_000_000_000;
-/// A key holds its number, a value its version and as much that depends on it.
+/// More keys than any machine holds; versions of values count this far too.
+const KEYS_MAX: u64 = 100_000_000_000;
+/// A key holds its number; a value holds its version and bytes that depend on it.
 const KEY_SIZE: RangeInclusive<u32> = 8..=4096;
 const VALUE_SIZE: RangeInclusive<u32> = 16..=(16 << 20);
 const ENTRIES: RangeInclusive<u32> = 1..=1_000_000;
 const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
-/// `overwritesome` overwrites this part of the keys.
-const SOME: u64 = 10;
-const TIME_MOST: Duration = Duration::from_secs(72 * 3600);
+/// `overwritesome` overwrites one in this many keys.
+const SOME_DIVISOR: u64 = 10;
+const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
 const STEPS: [(&str, Kind); 13] = [
     ("fillseq", Kind::FillSeq),
@@ -48,7 +48,7 @@ const STEPS: [(&str, Kind); 13] = [
     ("overwrite", Kind::Overwrite),
 ];
 
-/// A step as its name says it.
+/// A step, as its name describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     FillSeq,
@@ -60,7 +60,7 @@ enum Kind {
     Overwrite,
 }
 
-/// What a run has if the plan does not say.
+/// The steps of a plan that lists none.
 const DEFAULTS: &[&str] = &[
     "fillseq",
     "flush",
@@ -88,6 +88,10 @@ impl StepKind for Kind {
         Some(*kind)
     }
 
+    fn can_repeat(self) -> bool {
+        self != Self::FillSeq
+    }
+
     fn names((): &()) -> Vec<&str> {
         STEPS.iter().map(|(name, _)| *name).collect()
     }
@@ -96,12 +100,12 @@ impl StepKind for Kind {
 /// Reads `[workload.kv]`.
 pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let section = &mut Section::of(cx, PATH, node)?;
-    let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MOST), 1_000_000);
+    let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MAX), 1_000_000);
     let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
     let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
     let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
-    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let multiget = Quantity::count(MULTIGET_KEYS);
@@ -138,7 +142,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     Some(kv)
 }
 
-/// What a step takes from the workload when it says nothing itself.
+/// What a step takes from the workload unless its own table says otherwise.
 struct Defaults {
     keys: Field<u64>,
     write_rate: Field<u64>,
@@ -146,7 +150,7 @@ struct Defaults {
     read_write_time: Field<Duration>,
 }
 
-/// Puts together what a step does, from its name, its table and the workload.
+/// Reads what a step does, from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
     kind: Kind,
@@ -154,7 +158,7 @@ fn step(
     defaults: &Defaults,
 ) -> KvStepKind {
     let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
-        let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+        let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
     match kind {
@@ -176,8 +180,8 @@ fn step(
             }
         }
         Kind::OverwriteSome => {
-            let (kind, keys) = (Quantity::count(1..=KEYS_MOST), &defaults.keys);
-            let some = (keys.value / SOME).max(1);
+            let (kind, keys) = (Quantity::count(1..=KEYS_MAX), &defaults.keys);
+            let some = (keys.value / SOME_DIVISOR).max(1);
             let writes = cx.inherited(section, "writes", &kind, keys, some).value;
             KvStepKind::OverwriteSome { writes }
         }
@@ -187,12 +191,12 @@ fn step(
     }
 }
 
-/// Reports steps that come before there are keys, and a load after there are.
+/// Reports steps that come before the load, and a second load.
 fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>) {
     if !step::check_load(cx, names, Kind::FillSeq, "keys") {
         cx.error("plan::step-order", names.place, "no step loads the keys")
             .label("`fillseq` is missing")
-            .help("begin with `fillseq`: it writes all keys in their order");
+            .help("start the list with `fillseq`, which writes all keys in order");
     }
     step::check_once(cx, names, Kind::FillSeq, "the keys are loaded");
 }

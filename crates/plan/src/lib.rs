@@ -44,23 +44,23 @@ use tree::Entry;
 use value_kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
 use wording::code;
 
-/// The plan that is run when none is given; its path is [`DEFAULT_PLAN_PATH`].
+/// The plan of `assay run` without a plan; its path is [`DEFAULT_PLAN_PATH`].
 pub const DEFAULT_PLAN: &str = include_str!("default.toml");
 
-/// What stands in place of a path for [`DEFAULT_PLAN`].
+/// The name that messages show instead of a path for [`DEFAULT_PLAN`].
 pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
 
 const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 
-/// More clients than any machine serves.
-pub const CLIENTS_MOST: u32 = 10_000;
-const REPEATS_MOST: u32 = 1_000;
+/// The most clients that a plan may ask for, more than any machine serves.
+pub const CLIENTS_MAX: u32 = 10_000;
+const REPEATS_MAX: u32 = 1_000;
 
-/// Understands a plan. `path` is where its text came from, for messages and for the name of a plan that has none;
-/// `sets` are the arguments of `--set`, put over the text in their order. With the plan come warnings.
+/// Parses a plan, and returns it with its warnings. `path` is where its text came from, for messages and for the name of
+/// a plan that has none. `sets` are the arguments of `--set`, which override the text in their order.
 ///
 /// # Errors
-/// Everything that is wrong with it, warnings included, sorted by position; at least one is an error.
+/// Returns all diagnostics, warnings included, sorted by position; at least one of them is an error.
 pub fn parse(
     path: &str,
     text: &str,
@@ -79,17 +79,17 @@ pub fn parse(
     }
 }
 
-/// Reads all of a plan. What could not be read is reported; `None` only when there is nothing to go on with.
+/// Reads all of a plan. Reports what it can't read; returns `None` only where it can't continue.
 fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
-    let clients = ListOf(Quantity::count(1..=CLIENTS_MOST), "a list of counts");
+    let clients = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
     let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
-    let data_dir = Optional(Line, "(beside the results)");
+    let data_dir = Optional(Line, "(next to the results)");
     let server_user = Optional(Line, "(chosen when needed)");
 
     let name = cx.value(section, "name", &Name, name_from(path));
     let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
-    let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MOST), 1);
+    let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1);
     let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
     let base = section.take("base").map(|entry| entry.node);
     let twin = section.take("against-itself").map(|entry| entry.node);
@@ -102,8 +102,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let server_user = cx.value(section, "server-user", &server_user, None);
 
     let counts = clients.value.iter().map(|(clients, _)| *clients);
-    let clients_most = counts.max().filter(|_| clients.trusted);
-    let variants = workload(cx, section, clients_most);
+    let clients_max = counts.max().filter(|_| clients.trusted);
+    let variants = workload(cx, section, clients_max);
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let configs = configs::read(cx, section.take("config"), &builds);
@@ -111,7 +111,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         builds: &builds,
         configs: &configs,
     };
-    // Names that failed to be read would be reported again as unknown.
+    // A name that could not be read would be reported again as unknown.
     let target = section.take("target").map(|entry| entry.node);
     let mut targets = Vec::new();
     if cx.errors() == errors {
@@ -119,24 +119,24 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     }
     let are_known = cx.errors() == errors;
     section.finish(cx);
-    // What a plan says of all its targets is not wrong where only one of them is measured.
+    // A plan against itself measures one of its targets; the others are not mistakes.
     if are_known && twin.is_none() {
         targets::report_unused(cx, &parts, &targets);
     }
     check_engines(cx, variants.as_deref(), &builds);
-    let named = |cx: &mut Context<'_>, key: &str, node: &tree::Node, targets: &[Target]| {
-        let index = targets::named(cx, key, node, targets, are_known)?;
+    let index_named = |cx: &mut Context<'_>, key: &str, node: &tree::Node, targets: &[Target]| {
+        let index = targets::index_named(cx, key, node, targets, are_known)?;
         let value = Line.show(&targets[index].name);
         cx.resolve_at(base_at, key, value, node.place);
         Some(index)
     };
     if let Some(node) = &twin {
-        let index = named(cx, "against-itself", node, &targets);
+        let index = index_named(cx, "against-itself", node, &targets);
         targets = index.map_or(Vec::new(), |it| targets::with_twin(&targets[it]));
     }
-    let first = measured(cx, variants.as_deref(), &builds, &targets);
+    let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base.filter(|_| twin.is_none()) {
-        Some(node) => named(cx, "base", &node, &targets),
+        Some(node) => index_named(cx, "base", &node, &targets),
         None => targets.get(first).map(|target| {
             cx.resolve_at(base_at, "base", Line.show(&target.name), Place::Nowhere);
             first
@@ -163,7 +163,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     })
 }
 
-/// The name of a plan that has none: its file's, without what can't be in a name.
+/// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't have.
 fn name_from(path: &str) -> String {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = file.split('.').next().unwrap_or(file);
@@ -177,16 +177,17 @@ fn name_from(path: &str) -> String {
     }
 }
 
+/// Reads the workload and its variants.
 fn workload(
     cx: &mut Context<'_>,
     section: &mut Section,
-    clients_most: Option<u32>,
+    clients_max: Option<u32>,
 ) -> Option<Vec<Variant>> {
-    const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, `[workload.sysbench]`, the sysbench \
-         microbenchmarks, or `[workload.kv]`, the key-value sequence; all their keys have defaults";
+    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks) \
+         or `[workload.kv]` (the key-value sequence); all their keys have defaults";
     let missing = |cx: &mut Context<'_>, place| {
         cx.error("plan::missing-key", place, "the plan has no workload")
-            .label("nothing in it")
+            .label("this table is empty")
             .help(HELP);
     };
     let Some(Entry {
@@ -197,14 +198,17 @@ fn workload(
         return None;
     };
     let mut section = Section::of(cx, "workload", node)?;
-    let exclusive = ["a plan has one workload", "make two plans of it"];
+    let exclusive = [
+        "a plan has one workload",
+        "remove one of them, or write two plans",
+    ];
     let missing = |cx: &mut Context<'_>| missing(cx, key_place);
     let entry = section.take_one(cx, &WORKLOADS, exclusive, missing)?;
     let path = section.name_of(&entry.key);
     variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
-        "insert" => insert::read(cx, node, clients_most).map(Workload::Insert),
+        "insert" => insert::read(cx, node, clients_max).map(Workload::Insert),
         "kv" => kv::read(cx, node).map(Workload::Kv),
-        _ => sysbench::read(cx, node, clients_most).map(Workload::Sysbench),
+        _ => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
     })
 }
 
@@ -217,7 +221,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
         let (workload, why, help) = match (&variant.workload, build.engine == Engine::RocksDb) {
             (Workload::Kv(_), false) => (
                 "key-value sequence does",
-                "has no keys and values",
+                "is not a key-value store",
                 "it runs on builds of `rocksdb`; for others use `[workload.insert]`",
             ),
             (Workload::Sysbench(_), true) => (
@@ -235,28 +239,28 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
     }
 }
 
-/// The index of the first target that has cells; 0 where none has any, which is reported.
-fn measured(
+/// Returns the index of the first target that has cells. Reports that no target has any, and then returns 0.
+fn first_measured(
     cx: &mut Context<'_>,
     variants: Option<&[Variant]>,
     builds: &[(Build, Place)],
     targets: &[Target],
 ) -> usize {
-    let mut refused = None;
+    let mut not_applicable = None;
     for (index, target) in targets.iter().enumerate() {
         let (build, place) = &builds[target.build];
         for variant in variants.unwrap_or_default() {
             match variant.workload.not_applicable_to(build.engine) {
                 None => return index,
-                Some(why) => refused = refused.or(Some((*place, why))),
+                Some(why) => not_applicable = not_applicable.or(Some((*place, why))),
             }
         }
     }
-    if let Some((place, why)) = refused {
-        const MESSAGE: &str = "no target's engine can run the workload: nothing would be measured";
+    if let Some((place, why)) = not_applicable {
+        const MESSAGE: &str = "no target can run the workload: nothing would be measured";
         cx.error("plan::conflict", place, MESSAGE)
             .label(why)
-            .help("leave out what it can't do, or add a target that can");
+            .help("change the workload, or add a target that can run it");
     }
     0
 }

@@ -1,16 +1,17 @@
-//! `--set key=value` arguments, put over the tree of the plan file.
+//! Applies `--set key=value` arguments to the tree of the plan file.
 
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Place};
+use crate::document;
 use crate::reader::Context;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::code;
 
-/// Names of a key, each with its place.
+/// The names in a dotted key, each with its place.
 type Path = Vec<(String, Place)>;
 
-/// Puts the arguments over `root`, in their order. One key is not set twice.
+/// Applies the arguments to `root`, in their order. Reports a key that is set twice.
 pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
     let mut given: Vec<(String, Place)> = Vec::new();
     for (index, argument) in sets.iter().enumerate() {
@@ -26,7 +27,7 @@ pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
             cx.error("plan::set", place, format!("{} is set twice", code(&key)))
                 .label("set again")
                 .also(*first, "set first")
-                .help("leave one of them out");
+                .help("remove one of them");
             continue;
         }
         given.push((key, place));
@@ -34,20 +35,21 @@ pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
     }
 }
 
-fn wrong<'d>(
+/// Reports an argument that is not of the form `KEY=VALUE`.
+fn report_form<'d>(
     cx: &'d mut Context<'_>,
     place: Place,
     message: impl Into<String>,
 ) -> &'d mut Diagnostic {
     cx.error("plan::set", place, message)
-        .help("write `--set KEY=VALUE`: `--set clients=[1,4]`")
+        .help("write `--set KEY=VALUE`, for example `--set clients=[1,4]`")
 }
 
-/// Parts an argument; `all` is the place of all of it.
+/// Splits an argument into key and value; `all` is the place of the whole argument.
 fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)> {
     let Some((key, after)) = argument.split_once('=') else {
         let message = format!("the argument {} has no `=`", code(argument));
-        wrong(cx, all, message);
+        report_form(cx, all, message);
         return None;
     };
     let path = path_of(cx, key, all)?;
@@ -63,14 +65,19 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
             Err(error) => {
                 let range = error.span().unwrap_or(0..raw.len());
                 let place = all.part(start + range.start, start + range.end);
-                let message = format!("the value {} is not TOML: {}", code(raw), error.message());
+                let (what, expected) = document::message_of(&error);
+                let message = format!("the value {} is not valid TOML: {what}", code(raw));
                 let help = match raw.starts_with('[') {
                     true => {
                         "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
                     }
-                    false => "",
+                    false => {
+                        "put the whole argument in single quotes, so that the shell leaves it as it is"
+                    }
                 };
-                wrong(cx, place, message).help(help);
+                cx.error("plan::set", place, message)
+                    .label(format!("expected {expected}"))
+                    .help(help);
                 return None;
             }
         }
@@ -84,28 +91,30 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
     Some((join_names(path, is_table), node))
 }
 
+/// Returns the names of a key, without their places.
 fn names(path: &Path) -> Vec<&str> {
     path.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Parses a dotted key; a name with a dot stands in quotes.
+/// Parses a dotted key. A name that contains a dot is in quotes.
 fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
-    /// No key of a plan has as many names; without a bound the tree could become too deep to be walked.
-    const NAMES_MOST: usize = 16;
+    /// More names than any key of a plan has. Without a bound the tree could become too deep for recursion.
+    const NAMES_MAX: usize = 16;
     let end = key.len();
     let line = format!("{key}=0");
     let parsed = match DeTable::parse(&line) {
-        Ok(parsed) if key.matches('.').count() < NAMES_MOST => parsed,
+        Ok(parsed) if key.matches('.').count() < NAMES_MAX => parsed,
         Ok(_) => {
-            let message = format!("the key {} has more than {NAMES_MOST} names", code(key));
-            wrong(cx, all.part(0, end), message);
+            let message = format!("the key {} has more than {NAMES_MAX} names", code(key));
+            report_form(cx, all.part(0, end), message);
             return None;
         }
         Err(error) => {
             let range = error.span().unwrap_or(0..end);
             let place = all.part(range.start.min(end), range.end.min(end));
-            let message = format!("{} is not a key of TOML: {}", code(key), error.message());
-            wrong(cx, place, message);
+            let message = format!("{} is not a valid key", code(key));
+            report_form(cx, place, message)
+                .label("expected letters, digits, `-`, `_`, or a name in quotes");
             return None;
         }
     };
@@ -119,12 +128,12 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
             _ => return Some(path),
         }
     }
-    wrong(cx, all, format!("the argument {} has no key", code(key)));
+    report_form(cx, all, format!("the argument {} has no key", code(key)));
     None
 }
 
-/// Joins the parts of names of steps and options that hold dots: a shell takes the quotes away that say so. A step's
-/// value is a table, and the values of its keys are none.
+/// Joins the parts of a step's or an option's name that contains dots: the shell removes the quotes around it. With a
+/// table as the value the key ends with the step's name, otherwise with a key of the step.
 fn join_names(mut path: Path, is_table: bool) -> Path {
     let (from, to) = match names(&path)[..] {
         ["workload", _, "step", ..] => (3, path.len() - usize::from(!is_table)),
@@ -140,6 +149,7 @@ fn join_names(mut path: Path, is_table: bool) -> Path {
     path
 }
 
+/// Sets the value of a key, and adds the tables that it needs; reports a parent that is not a table.
 fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
     let Some(((name, place), parents)) = path.split_last() else {
         return;
@@ -154,19 +164,19 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
                 place: *place,
             },
         });
-        let (sort, given) = (parent.node.type_name(), parent.node.place);
+        let (type_name, parent_place) = (parent.node.type_name(), parent.node.place);
         let Value::Table(inner) = &mut parent.node.value else {
             let before = names(path)[..=depth].join(".");
             let message = format!(
-                "{} is {sort}: {} cannot be set in it",
+                "cannot set {}: {} is {type_name}, not a table",
+                code(&names(path).join(".")),
                 code(&before),
-                code(&names(path).join("."))
             );
-            let all = code(&format!("--set {before}=VALUE"));
+            let whole = code(&format!("--set {before}=VALUE"));
             cx.error("plan::set", *place, message)
-                .label(format!("{sort}, not a table"))
-                .also(given, "given here")
-                .help(format!("set all of it: {all}"));
+                .label("not a table")
+                .also(parent_place, "given here")
+                .help(format!("set the whole key: {whole}"));
             return;
         };
         table = inner;

@@ -1,4 +1,4 @@
-//! Numbers with units: how a plan writes them, and in which range they may be.
+//! Numbers with units: how a plan writes them, and their ranges.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,14 +9,16 @@ use crate::reader::{Context, ValueKind};
 use crate::tree::{Node, Value};
 use crate::wording::{code, quoted};
 
-/// What a quantity measures, and how it is written.
+/// A kind of quantity, with its units.
 pub(crate) struct Dimension {
     name: &'static str,
-    /// Units with their factors, the smallest unit first; numbers of a dimension with the unit "" may stand alone. Of
-    /// units with the same factor the last one is written.
+    /// Units with their factors, the smallest unit first. With the unit "" a number needs no unit. Of units with the same
+    /// factor the last one is written.
     units: &'static [(&'static str, u64)],
-    /// The unit of zero, and the one that is suggested where a unit is missing.
-    usual: &'static str,
+    /// The unit of zero.
+    unit_of_zero: &'static str,
+    /// The unit that is suggested where one is missing.
+    suggested_unit: &'static str,
     help: &'static str,
 }
 
@@ -28,8 +30,9 @@ pub(crate) static COUNT: Dimension = Dimension {
         ("M", 1_000_000),
         ("G", 1_000_000_000),
     ],
-    usual: "",
-    help: "a count is a whole number, alone or in a string with `k`, `M` or `G` for powers of ten: `1500`, `\"20M\"`",
+    unit_of_zero: "",
+    suggested_unit: "",
+    help: "a count is a whole number: `1500`, or with `k`, `M` or `G` in a string: `\"20M\"`",
 };
 
 /// In nanoseconds.
@@ -41,8 +44,9 @@ pub(crate) static TIME: Dimension = Dimension {
         ("m", 60_000_000_000),
         ("h", 3_600_000_000_000),
     ],
-    usual: "s",
-    help: "a duration is a string with a number and one of `ms`, `s`, `m`, `h`: `\"500ms\"`, `\"10m\"`",
+    unit_of_zero: "s",
+    suggested_unit: "s",
+    help: "a duration is a string with one number and one unit, `ms`, `s`, `m` or `h`: `\"500ms\"`, `\"1.5h\"`",
 };
 
 static SIZE: Dimension = Dimension {
@@ -54,20 +58,22 @@ static SIZE: Dimension = Dimension {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ],
-    usual: "B",
-    help: "a size is a string with a number and one of `MiB`, `GiB`: `\"512MiB\"`, `\"1.5GiB\"`",
+    unit_of_zero: "B",
+    suggested_unit: "GiB",
+    help: "a size is a string with a number and a unit, `B`, `KiB`, `MiB`, `GiB` or `TiB`: `\"1.5GiB\"`",
 };
 
 static BYTE_RATE: Dimension = Dimension {
-    name: "rate of writing",
+    name: "write rate",
     units: &[
         ("B/s", 1),
         ("KiB/s", 1 << 10),
         ("MiB/s", 1 << 20),
         ("GiB/s", 1 << 30),
     ],
-    usual: "B/s",
-    help: "a rate of writing is a string with a number and one of `B/s`, `KiB/s`, `MiB/s`: `\"2MiB/s\"`",
+    unit_of_zero: "B/s",
+    suggested_unit: "MiB/s",
+    help: "a write rate is a string with a number and a unit, `B/s`, `KiB/s`, `MiB/s` or `GiB/s`: `\"2MiB/s\"`",
 };
 
 static RATE: Dimension = Dimension {
@@ -82,14 +88,16 @@ static RATE: Dimension = Dimension {
         ("M", 1_000_000),
         ("G", 1_000_000_000),
     ],
-    usual: "",
-    help: "a rate is a number per second: `100`, `0.5`, `\"20k/s\"`",
+    unit_of_zero: "",
+    suggested_unit: "",
+    help: "a rate is a number per second: `100`, `0.5`, or with `k`, `M` or `G` in a string: `\"20k/s\"`",
 };
 
 static SHARE: Dimension = Dimension {
     name: "share",
     units: &[("", 1)],
-    usual: "",
+    unit_of_zero: "",
+    suggested_unit: "",
     help: "a share is a number from 0 to 1: `0.5`",
 };
 
@@ -100,18 +108,21 @@ enum QuantityError {
     NotWhole,
     OutOfRange,
     NoUnit,
-    /// A unit that does not exist, and the one that was perhaps meant.
+    /// A unit that does not exist, and a similar one that does.
     Unit(String, Option<&'static str>),
 }
 
-/// What quantities are read into: a number of the dimension's smallest units.
+/// A type that quantities are read into: a number of the dimension's smallest units.
 pub(crate) trait Number: Copy + PartialOrd {
+    /// Converts a whole number, if the type can hold it.
     fn from_whole(number: u64) -> Option<Self>;
 
+    /// Converts a fraction, if the type can hold it.
     fn from_fraction(_: f64) -> Option<Self> {
         None
     }
 
+    /// Writes it as a plan does.
     fn format(self, dimension: &Dimension) -> String;
 }
 
@@ -209,7 +220,7 @@ impl Dimension {
         }
     }
 
-    /// Returns the unit that was perhaps meant: `2GB` and `2G` mean `2GiB` more often than not.
+    /// Returns the unit that `unit` is most likely meant to be: `GB` and `G` usually mean `GiB`.
     fn unit_like(&self, unit: &str) -> Option<&'static str> {
         let plain = |unit: &str| {
             let unit = unit.trim().trim_end_matches("/s").to_lowercase();
@@ -219,10 +230,10 @@ impl Dimension {
         units.find(|name| !name.is_empty() && plain(name) == plain(unit))
     }
 
-    /// Formats a number of smallest units as [`Dimension::parse`] reads it, with the largest unit that leaves it whole.
+    /// Writes a number of smallest units so that [`Dimension::parse`] reads it, with the largest unit that keeps it whole.
     pub(crate) fn format(&self, number: u64) -> String {
         if number == 0 {
-            return format!("0{}", self.usual);
+            return format!("0{}", self.unit_of_zero);
         }
         let whole = self
             .units
@@ -244,46 +255,46 @@ pub(crate) struct Quantity<T> {
     range: RangeInclusive<T>,
 }
 
-/// The largest rate that is taken for one, per second.
-pub(crate) const RATE_MOST: f64 = 1e9;
+/// The largest rate that a plan may ask for, per second.
+pub(crate) const RATE_MAX: f64 = 1e9;
 
 impl<T> Quantity<T> {
     const fn new(dimension: &'static Dimension, range: RangeInclusive<T>) -> Self {
         Self { dimension, range }
     }
 
-    /// A number of things, `20M`.
+    /// Returns a number of things, `20M`.
     pub(crate) const fn count(range: RangeInclusive<T>) -> Self {
         Self::new(&COUNT, range)
     }
 }
 
 impl Quantity<Duration> {
-    /// A duration, `"10m"`.
+    /// Returns a duration, `"10m"`.
     pub(crate) const fn time(range: RangeInclusive<Duration>) -> Self {
         Self::new(&TIME, range)
     }
 }
 
 impl Quantity<u64> {
-    /// Bytes of memory, `"2GiB"`.
+    /// Returns bytes of memory, `"2GiB"`.
     pub(crate) const fn size(range: RangeInclusive<u64>) -> Self {
         Self::new(&SIZE, range)
     }
 
-    /// Bytes per second, `"2MiB/s"`.
+    /// Returns bytes per second, `"2MiB/s"`.
     pub(crate) const fn byte_rate() -> Self {
         Self::new(&BYTE_RATE, 1..=u64::MAX)
     }
 }
 
 impl Quantity<f64> {
-    /// Things per second, `100`, `"20k"` or `"20k/s"`.
+    /// Returns things per second, `100`, `"20k"` or `"20k/s"`.
     pub(crate) const fn rate() -> Self {
-        Self::new(&RATE, 1e-6..=RATE_MOST)
+        Self::new(&RATE, 1e-6..=RATE_MAX)
     }
 
-    /// A part of a whole, `0.5`.
+    /// Returns a part of a whole, `0.5`.
     pub(crate) const fn share() -> Self {
         Self::new(&SHARE, 0.0..=1.0)
     }
@@ -294,33 +305,41 @@ impl<T: Number> ValueKind for Quantity<T> {
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
         let Dimension {
-            name: what, help, ..
+            name: quantity,
+            help,
+            ..
         } = self.dimension;
         let text = match &node.value {
             Value::String(text) | Value::Bare(text) | Value::Integer(text) | Value::Float(text) => {
                 text
             }
             _ => {
-                cx.wrong_type(name, node, &format!("a {what}")).help(*help);
+                cx.wrong_type(name, node, &format!("a {quantity}"))
+                    .help(*help);
                 return None;
             }
         };
         let parsed = self.dimension.parse(text);
-        let wrong = match parsed {
+        let is_low = match &parsed {
+            Ok(number) => number < self.range.start(),
+            Err(_) => text.starts_with('-'),
+        };
+        let error = match parsed {
             Ok(number) if self.range.contains(&number) => return Some(number),
             Ok(_) => QuantityError::OutOfRange,
-            Err(wrong) => wrong,
+            Err(error) => error,
         };
         let (name, shown) = (code(name), code(text));
-        let not_one = format!("{name} is not a {what}: {shown}");
-        let (kind, message, label, meant) = match wrong {
+        let not_one = format!("{name} is not a {quantity}: {shown}");
+        let (kind, message, label, suggestion) = match error {
             QuantityError::OutOfRange => {
-                let [least, most] =
+                let [min, max] =
                     [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
-                let allowed = if most == self.dimension.format(u64::MAX) {
-                    format!("allowed: {least} or more")
+                let has_maximum = max != self.dimension.format(u64::MAX);
+                let allowed = if has_maximum || !is_low {
+                    format!("allowed: {min} to {max}")
                 } else {
-                    format!("allowed: {least} to {most}")
+                    format!("allowed: {min} or more")
                 };
                 let message = format!("{name} is out of range: {shown}");
                 cx.error("plan::out-of-range", node.place, message)
@@ -328,35 +347,35 @@ impl<T: Number> ValueKind for Quantity<T> {
                 return None;
             }
             QuantityError::NotANumber => {
-                let label = "does not begin with a number".to_owned();
+                let label = "expected a number".to_owned();
                 ("plan::bad-number", not_one, label, None)
             }
             QuantityError::NotWhole => {
-                let label = "not a whole number".to_owned();
+                let label = "expected a whole number".to_owned();
                 ("plan::bad-number", not_one, label, None)
             }
             QuantityError::NoUnit => {
                 let message = format!("{name} has no unit: {shown}");
-                let meant = format!("\"{text}{}\"", self.dimension.usual);
-                (
-                    "plan::bad-unit",
-                    message,
-                    "which unit?".to_owned(),
-                    Some(meant),
-                )
+                let suggestion = format!("{text}{}", self.dimension.suggested_unit);
+                let label = "expected a unit".to_owned();
+                ("plan::bad-unit", message, label, Some(suggestion))
             }
-            QuantityError::Unit(unit, meant) => {
+            QuantityError::Unit(unit, similar) => {
                 let message = format!("{name} has an unknown unit: {} in {shown}", code(&unit));
                 let number = text.strip_suffix(&unit).unwrap_or_default();
-                let meant = meant.map(|meant| format!("{number}{meant}"));
-                let label = format!("not a unit of a {what}");
-                ("plan::bad-unit", message, label, meant)
+                let suggestion = similar.map(|similar| format!("{number}{similar}"));
+                let label = format!("not a unit of a {quantity}");
+                ("plan::bad-unit", message, label, suggestion)
             }
         };
-        let meant = meant.map(|meant| format!("did you mean {}?", code(&meant)));
+        let suggestion = suggestion.map(|text| match node.value {
+            // A `--set` argument needs no quotes.
+            Value::Bare(_) => format!("did you mean {}?", code(&text)),
+            _ => format!("did you mean {}?", code(&quoted(&text))),
+        });
         cx.error(kind, node.place, message)
             .label(label)
-            .help(meant.unwrap_or_default())
+            .help(suggestion.unwrap_or_default())
             .help(*help);
         None
     }
@@ -388,8 +407,8 @@ mod tests {
         COUNT.parse(text)
     }
 
-    fn unit(unit: &str, meant: &'static str) -> QuantityError {
-        QuantityError::Unit(unit.to_owned(), Some(meant).filter(|it| !it.is_empty()))
+    fn unit(unit: &str, similar: &'static str) -> QuantityError {
+        QuantityError::Unit(unit.to_owned(), Some(similar).filter(|it| !it.is_empty()))
     }
 
     #[test]

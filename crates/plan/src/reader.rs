@@ -1,19 +1,20 @@
-//! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
+//! Typed access to the tree: takes values out, reports what is wrong with them, and notes each with its origin.
 
 use serde_json::Value as Json;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::schema;
 use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{choices, code};
+use crate::wording::{choices, code, nearest};
 
-/// One value of the plan, for people.
+/// One value of the plan, as listings show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// Its dotted key: `workload.insert.initial-rows`.
     pub key: String,
     /// Its value in the plan's notation.
     pub value: String,
-    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
+    /// Where it came from, as listings show it: `default`, `plan:3:14`, `--set`.
     pub origin: String,
     /// Its place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
@@ -24,12 +25,12 @@ pub(crate) struct Context<'a> {
     text: &'a str,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
-    /// Each key that is asked for and its JSON schema, while the schema of plans is made.
+    /// Each key that is read and its JSON schema, while the schema of plans is made.
     pub(crate) schemas: Option<Vec<(String, Option<Json>)>>,
 }
 
-/// A value, where it was given, and whether it is what was meant: after an error it is the default, so that reading
-/// goes on, but nothing may be concluded from it.
+/// A value, its place, and whether it is what the plan says: after an error it is the default, so that reading can
+/// continue, but no check may rely on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<T> {
     pub(crate) value: T,
@@ -38,7 +39,7 @@ pub(crate) struct Field<T> {
     pub(crate) trusted: bool,
 }
 
-/// A kind of value: how it is read and how it is written.
+/// A kind of value: how it is read and written.
 pub(crate) trait ValueKind {
     type Value;
 
@@ -51,9 +52,9 @@ pub(crate) trait ValueKind {
     /// Returns its JSON schema.
     fn schema(&self) -> Json;
 
-    /// The way out for a list that has a value twice; may be empty.
-    fn help_for_twice(&self) -> String {
-        String::new()
+    /// Returns the help for a list that has `value` twice.
+    fn help_for_duplicate(&self, _value: &Self::Value) -> String {
+        "remove one of them".to_owned()
     }
 }
 
@@ -67,7 +68,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Reports an error, which can then be given a label, other places and ways out.
+    /// Reports an error; the caller can add a label, other places and help.
     pub(crate) fn error(
         &mut self,
         code: &'static str,
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         self.diagnostics.push_mut(diagnostic)
     }
 
-    /// Reports a warning, as [`Context::error`] does an error.
+    /// Reports a warning, in the same way as [`Context::error`].
     pub(crate) fn warning(
         &mut self,
         code: &'static str,
@@ -90,40 +91,45 @@ impl<'a> Context<'a> {
         warning
     }
 
-    /// Reports a value that is not what is wanted.
-    pub(crate) fn wrong_type(&mut self, name: &str, node: &Node, wanted: &str) -> &mut Diagnostic {
-        let message = format!("{} is {}, not {wanted}", code(name), node.type_name());
+    /// Reports a value of the wrong type.
+    pub(crate) fn wrong_type(
+        &mut self,
+        name: &str,
+        node: &Node,
+        expected: &str,
+    ) -> &mut Diagnostic {
+        let message = format!("{} is {}, not {expected}", code(name), node.type_name());
         self.error("plan::wrong-type", node.place, message)
-            .label(format!("expected {wanted}"))
+            .label(format!("expected {expected}"))
     }
 
-    /// Returns the text that a node is; reports one that is none.
+    /// Returns the text of a node; reports a node that is not text.
     pub(crate) fn text<'n>(
         &mut self,
         name: &str,
         node: &'n Node,
-        wanted: &str,
+        expected: &str,
         help: &str,
     ) -> Option<&'n str> {
         let text = node.text();
         if text.is_none() {
-            self.wrong_type(name, node, wanted).help(help);
+            self.wrong_type(name, node, expected).help(help);
         }
         text
     }
 
-    /// Returns how many errors there are so far.
+    /// Returns the number of errors so far.
     pub(crate) fn errors(&self) -> usize {
         let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
         self.diagnostics.iter().filter(is_error).count()
     }
 
-    /// Notes a value for people.
+    /// Notes a value for listings.
     pub(crate) fn resolve(&mut self, key: impl Into<String>, value: String, place: Place) {
         self.resolve_at(self.resolved.len(), key, value, place);
     }
 
-    /// Notes a value before the one that is the `at`-th.
+    /// Notes a value at an index among the others.
     pub(crate) fn resolve_at(
         &mut self,
         at: usize,
@@ -140,6 +146,7 @@ impl<'a> Context<'a> {
         self.resolved.insert(at, value);
     }
 
+    /// Names the origin of a value at `place`.
     fn origin(&self, place: Place) -> String {
         match place {
             Place::File(_) => {
@@ -151,7 +158,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Gives the value that was noted last another place: that of what it follows from.
+    /// Moves the last noted value to the place of the value that it follows from.
     pub(crate) fn follows_from(&mut self, place: Place) {
         let origin = self.origin(place);
         if let Some(resolved) = self.resolved.last_mut() {
@@ -159,7 +166,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
+    /// Returns the place of the bytes `start..end` of a node's text, or of the whole node where the plan escapes the text.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
         let (text, place) = (node.text().unwrap_or_default(), node.place);
         let lead = match place {
@@ -170,7 +177,7 @@ impl<'a> Context<'a> {
         lead.map_or(place, |lead| place.part(lead + start, lead + end))
     }
 
-    /// Takes a table; an empty one where it is not given.
+    /// Takes a table; returns an empty one if the plan has none.
     pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
         let path = section.name_of(key);
         let table = section.take(key).map(|it| table_of(self, &path, it.node));
@@ -213,12 +220,13 @@ impl<'a> Context<'a> {
         field
     }
 
+    /// Notes the schema of a key, if schemas are wanted.
     fn note_schema<K: ValueKind>(&mut self, name: &str, kind: &K, default: Option<&K::Value>) {
         let Some(schemas) = &mut self.schemas else {
             return;
         };
         let mut schema = kind.schema();
-        // What stands for an absent value is not JSON.
+        // The remark for an absent value is not JSON.
         let default = default.and_then(|it| serde_json::from_str(&kind.show(it)).ok());
         if let Some(default) = default {
             schema["default"] = default;
@@ -226,7 +234,7 @@ impl<'a> Context<'a> {
         schemas.push((name.to_owned(), Some(schema)));
     }
 
-    /// Takes the value of a key alone, which no other key's depends on.
+    /// Takes the value of a key that no check of other keys needs.
     pub(crate) fn value<K: ValueKind>(
         &mut self,
         section: &mut Section,
@@ -237,43 +245,57 @@ impl<'a> Context<'a> {
         self.field(section, key, kind, default).value
     }
 
-    /// Takes the values of two keys, of which the first may not be above the second.
+    /// Takes the values of two keys; reports a first value that is greater than the second.
     pub(crate) fn pair<K: ValueKind>(
         &mut self,
         section: &mut Section,
-        [least_key, most_key]: [&str; 2],
+        [min_key, max_key]: [&str; 2],
         kind: &K,
-        [least, most]: [K::Value; 2],
+        [min, max]: [K::Value; 2],
     ) -> (K::Value, K::Value)
     where
         K::Value: PartialOrd,
     {
-        let least = self.field(section, least_key, kind, least);
-        let most = self.field(section, most_key, kind, most);
-        if least.trusted && most.trusted && least.value > most.value {
+        let min = self.field(section, min_key, kind, min);
+        let max = self.field(section, max_key, kind, max);
+        if min.trusted && max.trusted && min.value > max.value {
+            let [min_shown, max_shown] =
+                [&min, &max].map(|field| code(kind.show(&field.value).trim_matches('"')));
             let message = format!(
-                "`{}` is above `{}`: `{}` and `{}`",
-                section.name_of(least_key),
-                section.name_of(most_key),
-                kind.show(&least.value).trim_matches('"'),
-                kind.show(&most.value).trim_matches('"')
+                "`{}` is greater than `{max_key}`: {min_shown} and {max_shown}",
+                section.name_of(min_key),
             );
-            let (place, other) = match least.place {
-                // It is a default.
-                Place::Nowhere => (most.place, Place::Nowhere),
-                place => (place, most.place),
+            let (place, label, help) = match (min.place, max.place) {
+                (Place::Nowhere, place) => (
+                    place,
+                    format!("less than the default of `{min_key}`, {min_shown}"),
+                    format!("set `{min_key}` too, to at most {max_shown}"),
+                ),
+                (place, Place::Nowhere) => (
+                    place,
+                    format!("greater than the default of `{max_key}`, {max_shown}"),
+                    format!("set `{max_key}` too, to at least {min_shown}"),
+                ),
+                (place, _) => (
+                    place,
+                    format!("greater than `{max_key}`"),
+                    format!("lower `{min_key}`, or raise `{max_key}`"),
+                ),
+            };
+            // A default has no place, and a place is not shown twice.
+            let other = match min.place {
+                Place::Nowhere => Place::Nowhere,
+                _ => max.place,
             };
             self.error("plan::conflict", place, message)
-                .label("the least is above the most")
-                .also(other, "the other")
-                .help(format!(
-                    "give both, the least first: `{least_key}`, `{most_key}`"
-                ));
+                .label(label)
+                .also(other, "the maximum")
+                .help(help);
         }
-        (least.value, most.value)
+        (min.value, max.value)
     }
 
-    /// A value of a step that follows from one of the workload, and then has its origin.
+    /// Takes a value of a step whose default follows from a value of the workload, and then has that one's origin.
     pub(crate) fn inherited<K: ValueKind, T>(
         &mut self,
         section: &mut Section,
@@ -292,18 +314,18 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A table whose keys are taken one by one.
+/// A table whose keys are read one by one.
 pub(crate) struct Section {
     path: String,
     table: Table,
-    /// The keys that it may have: those that were asked for.
+    /// The keys that it may have: those that were read.
     keys: Vec<String>,
-    /// Where its header is.
+    /// The place of its header.
     pub(crate) place: Place,
 }
 
 impl Section {
-    /// `path` is the table's dotted name, empty for the whole plan.
+    /// Wraps a table; `path` is its dotted name, empty for the whole plan.
     pub(crate) fn new(path: &str, table: Table, place: Place) -> Self {
         Self {
             path: path.to_owned(),
@@ -313,13 +335,14 @@ impl Section {
         }
     }
 
-    /// As [`Section::new`], from the node that should be the table. `None` when it isn't.
+    /// Wraps the table of a node; reports a node that is not a table.
     pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Self> {
         let place = node.place;
         let table = table_of(cx, path, node)?;
         Some(Self::new(path, table, place))
     }
 
+    /// Removes and returns the entry of a key, which is thereby allowed.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         self.allow(key);
         self.table.take(key)
@@ -338,7 +361,7 @@ impl Section {
         entry.map_or(Place::Nowhere, |entry| entry.node.place)
     }
 
-    /// Takes the one of these keys that is given, and finishes; reports others beside it, and with `missing` that there
+    /// Takes the one of these keys that the table has, and finishes. Reports any further one, and calls `missing` if there
     /// is none.
     pub(crate) fn take_one(
         &mut self,
@@ -351,7 +374,7 @@ impl Section {
         given.sort_by_key(|entry| entry.key_place);
         let errors = cx.errors();
         self.finish(cx);
-        // An unknown key was probably meant to be one of them.
+        // An unknown key is probably a misspelling of one of them.
         if given.is_empty() && cx.errors() == errors {
             missing(cx);
         }
@@ -360,12 +383,13 @@ impl Section {
             let message = format!("{one} and {two} exclude each other");
             cx.error("plan::conflict", other.key_place, message)
                 .label(label)
-                .also(given[0].key_place, "the other")
+                .also(given[0].key_place, "first given here")
                 .help(help);
         }
         given.pop().filter(|_| given.is_empty())
     }
 
+    /// Returns the dotted name of a key.
     pub(crate) fn name_of(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
@@ -374,7 +398,7 @@ impl Section {
         }
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that were not read.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
         if let Some(schemas) = &mut cx.schemas {
             schemas.extend(self.keys.iter().map(|key| (self.name_of(key), None)));
@@ -385,30 +409,41 @@ impl Section {
                 "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
                 path => format!("unknown key {} in `[{path}]`", code(&entry.key)),
             };
-            let help = match self.keys.as_slice() {
-                [] => "there are no keys here".to_owned(),
-                keys => choices(&entry.key, "keys here", keys),
+            let keys = self.keys.as_slice();
+            let help = match keys {
+                [] => "this table has no keys: remove this one".to_owned(),
+                keys => choices(&entry.key, "available keys", keys),
             };
+            let owner = match nearest(&entry.key, keys) {
+                None => schema::table_with(&entry.key),
+                Some(_) => None,
+            };
+            let owner = owner.map_or(String::new(), |table| {
+                format!("{} is a key {table}", code(&entry.key))
+            });
             cx.error("plan::unknown-key", entry.key_place, message)
                 .label("not a key of this table")
+                .help(owner)
                 .help(help);
         }
     }
 }
 
-/// The table that a node is; reports one that is none.
+/// Returns the table of a node; reports a node that is not a table.
 pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Table> {
     match node.value {
         Value::Table(table) => Some(table),
         _ => {
-            cx.wrong_type(path, &node, "a table")
-                .help(format!("write {}", code(&format!("[{path}]"))));
+            cx.wrong_type(path, &node, "a table").help(format!(
+                "write it as a table: {}",
+                code(&format!("[{path}]"))
+            ));
             None
         }
     }
 }
 
-/// Returns the tables of a list; reports what is none. `missing` is what to report when it is empty.
+/// Returns the tables of a list; reports a node that is not a list, and calls `missing` for an empty one.
 pub(crate) fn tables_of(
     cx: &mut Context<'_>,
     path: &str,

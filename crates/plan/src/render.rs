@@ -1,4 +1,4 @@
-//! Diagnostics as text for a terminal.
+//! Writes diagnostics as text for a terminal.
 
 use std::ops::Range;
 
@@ -7,20 +7,19 @@ use words::{counted, mask};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 
-/// More than this many help nobody at once.
-const MOST: usize = 20;
+/// The most diagnostics that are shown at once.
+const SHOWN_MAX: usize = 20;
 
-/// Writes diagnostics as people read them, sorted by position, with the lines that they are about, and after errors a
-/// line that says how many there are. `path`, `text` and `sets` are what [`crate::parse`] was given. Passwords of URLs
-/// are blotted out.
+/// Writes diagnostics for people: sorted by position, each with the lines that it is about. If there are errors, the last
+/// line counts them. `path`, `text` and `sets` are the arguments of [`crate::parse`]. Passwords in URLs are masked.
 pub fn render(
     diagnostics: &[Diagnostic],
     path: &str,
     text: &str,
     sets: &[String],
-    colour: bool,
+    color: bool,
 ) -> String {
-    let renderer = if colour {
+    let renderer = if color {
         Renderer::styled()
     } else {
         Renderer::plain()
@@ -37,8 +36,8 @@ pub fn render(
     // Errors go before warnings where not all can be shown.
     let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
     shown.sort_by_key(|diagnostic| (diagnostic.severity == Severity::Warning, diagnostic.place));
-    let left_out = shown.len().saturating_sub(MOST);
-    shown.truncate(MOST);
+    let left_out = shown.len().saturating_sub(SHOWN_MAX);
+    shown.truncate(SHOWN_MAX);
     shown.sort_by_key(|diagnostic| diagnostic.place);
 
     let mut out = String::new();
@@ -47,7 +46,7 @@ pub fn render(
         out.push_str("\n\n");
     }
     if left_out > 0 {
-        out.push_str(&format!("and {left_out} more\n\n"));
+        out.push_str(&format!("... and {left_out} more\n\n"));
     }
     match summary(diagnostics, path) {
         Some(summary) => {
@@ -56,7 +55,7 @@ pub fn render(
             );
             out.push('\n');
         }
-        // The empty line stands between diagnostics.
+        // The empty line only separates diagnostics.
         None => out.truncate(out.trim_end().len() + usize::from(!out.is_empty())),
     }
     out
@@ -64,6 +63,7 @@ pub fn render(
 
 const SET: &str = "--set ";
 
+/// Counts errors and warnings; `None` without errors.
 fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
     let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
     let errors = diagnostics.iter().filter(is_error).count();
@@ -82,14 +82,14 @@ fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
     Some(format!("{errors}{warnings} in `{place}`; nothing was run"))
 }
 
-/// What places are ranges of: the plan, and each argument as it was typed, with the flag.
+/// The text that places refer to: the plan, or one argument as it was typed, with its flag.
 struct Source<'a> {
     path: Option<&'a str>,
     text: String,
 }
 
 /// Returns the index of a place's source and the range in it.
-fn found(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)> {
+fn locate(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)> {
     let (at, span, shift) = match place {
         Place::File(span) => (0, span, 0),
         Place::Set { index, span } => (index + 1, span, SET.len()),
@@ -101,6 +101,7 @@ fn found(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)> 
     Some((at, start..end))
 }
 
+/// Makes the parts of one diagnostic: its title, the lines of each source, and its help.
 fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -119,12 +120,12 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
     let mut places: Vec<_> = std::iter::once(first)
         .chain(others)
         .filter_map(|(place, label, kind)| {
-            let (at, range) = found(sources, place)?;
+            let (at, range) = locate(sources, place)?;
             Some((at, range, label.as_str(), kind))
         })
         .collect();
     let mut notes = Vec::new();
-    // All that is said of one source stands together.
+    // All labels in one source are shown together.
     while let Some((source, _, label, _)) = places.first() {
         let (source, label) = (*source, *label);
         let here: Vec<_> = places.extract_if(.., |(at, ..)| *at == source).collect();

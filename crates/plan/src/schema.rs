@@ -1,7 +1,9 @@
-//! The JSON schema of plans, by which editors complete and check them.
+//! The JSON schema of plans, with which editors complete and check them.
 //!
-//! Whoever reads a plan asks for each key with its kind of value. So the schema is what is asked for while a plan of each
-//! workload is read. What is said of a key is what `docs/plan.md` says.
+//! The code that reads a plan asks for each key with its kind of value. So the schema is recorded while one plan of each
+//! workload is read. The descriptions of keys come from `docs/plan.md`.
+
+use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
@@ -11,7 +13,7 @@ use crate::reader::Context;
 
 const DOCUMENT: &str = include_str!("../../../docs/plan.md");
 
-/// Plans that together have every table that there can be.
+/// Plans that together have every possible table.
 const PLANS: [&str; 3] = [
     "[workload.insert.step.'l.i1']\ntime = '1s'\n\
      [build.a]\nsqlite = 'bundled'\n[config.sqlite.a]\n[config.postgres.a]\n[config.mysql.a]\n[config.null.a]\n[[target]]\n",
@@ -20,23 +22,53 @@ const PLANS: [&str; 3] = [
      [build.a]\nsqlite = 'bundled'\n",
 ];
 
-/// Tables whose keys are names that users choose; so are those of `config.ENGINE`.
+/// Tables whose keys are names that users choose, as are the keys of `config.ENGINE`.
 const OF_NAMES: [&str; 3] = ["build", "step", "test"];
 /// Lists of tables.
 const LISTS: [&str; 2] = ["target", "statement"];
 
-/// Returns the JSON schema (draft 7) of plans.
-pub fn schema() -> Json {
-    let mut root = table();
+/// Every key that can be in a plan, by its dotted path, and its schema unless it is a table or read piece by piece.
+static KEYS: LazyLock<Vec<(String, Option<Json>)>> = LazyLock::new(|| {
+    let mut keys = Vec::new();
     for text in PLANS {
         let mut cx = Context::new(text);
         cx.schemas = Some(Vec::new());
         if let Some(tree) = document::read(&mut cx, text) {
             crate::read(&mut cx, "plan", tree);
         }
-        for (path, schema) in cx.schemas.into_iter().flatten() {
-            add(&mut root, &path, schema);
+        keys.extend(cx.schemas.into_iter().flatten());
+    }
+    keys
+});
+
+/// Returns where the key belongs, as help says it; `None` where no table of a plan has it, or more than one.
+pub(crate) fn table_with(key: &str) -> Option<String> {
+    let mut tables: Vec<String> = Vec::new();
+    for (path, _) in KEYS.iter() {
+        let names = names(path);
+        let table = match names.split_last() {
+            Some((last, table)) if *last == key => table,
+            _ => continue,
+        };
+        let table = match table {
+            [] => "at the top of the plan, before all tables".to_owned(),
+            ["workload", workload] => format!("of `[workload.{workload}]`"),
+            ["config", engine, _] => format!("of `[config.{engine}.NAME]`"),
+            ["build", _] => "of `[build.NAME]`".to_owned(),
+            _ => return None,
+        };
+        if !tables.contains(&table) {
+            tables.push(table);
         }
+    }
+    tables.pop().filter(|_| tables.is_empty())
+}
+
+/// Returns the JSON schema (draft 7) of plans.
+pub fn schema() -> Json {
+    let mut root = table();
+    for (path, schema) in KEYS.iter() {
+        add(&mut root, path, schema.as_ref());
     }
     root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     root["title"] = json!("A plan of Assay");
@@ -47,7 +79,7 @@ pub fn schema() -> Json {
     build["oneOf"] = kinds.map(|(key, _)| json!({ "required": [key] })).collect();
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);
-    // The arguments of the step's test.
+    // The arguments of the test that the step runs.
     workload["properties"]["sysbench"]["properties"]["step"]["additionalProperties"]["additionalProperties"] =
         json!({ "type": "integer" });
     for (_, workload) in workload["properties"].as_object_mut().into_iter().flatten() {
@@ -65,8 +97,8 @@ fn table() -> Json {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// Adds the schema of a key, by its dotted path. Without one it is a table, or read piece by piece.
-fn add(root: &mut Json, path: &str, schema: Option<Json>) {
+/// Adds the schema of a key, by its dotted path. A key without one is a table, or read piece by piece.
+fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
     let names = names(path);
     let mut node = root;
     let mut above = ["", ""];
@@ -81,7 +113,7 @@ fn add(root: &mut Json, path: &str, schema: Option<Json>) {
             false => &mut node["properties"][name],
         };
         if slot.is_null() || *slot == json!(false) {
-            *slot = match &schema {
+            *slot = match schema {
                 Some(schema) if is_last => described(&names, schema.clone()),
                 _ => match by_hand(above, name) {
                     Some(schema) if is_last => described(&names, schema),
@@ -98,7 +130,7 @@ fn add(root: &mut Json, path: &str, schema: Option<Json>) {
     }
 }
 
-/// Returns the parts of a dotted path, of which some stand in quotes.
+/// Splits a dotted path into names; some of them may be in quotes.
 fn names(path: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (index, part) in path.split('"').enumerate() {
@@ -110,7 +142,7 @@ fn names(path: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the schema of a key that is read piece by piece; `above` are the last two names before it.
+/// Returns the schema of a key that is read piece by piece; `above` has the last two names before it.
 fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let text = json!({ "type": "string", "minLength": 1 });
     let computed = json!({ "type": ["integer", "string"] });
@@ -134,7 +166,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     })
 }
 
-/// Adds what `docs/plan.md` says of a key. What a step has by default follows from its workload.
+/// Adds the description of a key. Removes the default of a step's key, which follows from the workload.
 fn described(names: &[&str], mut schema: Json) -> Json {
     let (key, table) = names.split_last().unwrap_or((&"", &[]));
     if table.contains(&"step")
@@ -142,13 +174,13 @@ fn described(names: &[&str], mut schema: Json) -> Json {
     {
         schema.remove("default");
     }
-    if let Some(said) = description(&table.join("."), key) {
-        schema["description"] = json!(said);
+    if let Some(description) = description(&table.join("."), key) {
+        schema["description"] = json!(description);
     }
     schema
 }
 
-/// Returns the meaning of a key of a workload or of the top of a plan.
+/// Returns what `docs/plan.md` says about a key of a workload or of the top of a plan.
 fn description(table: &str, key: &str) -> Option<String> {
     let mut here = "";
     let mut elsewhere = None;
@@ -165,7 +197,7 @@ fn description(table: &str, key: &str) -> Option<String> {
             if here == table {
                 return Some(meaning.replace('`', ""));
             }
-            // Keys that all workloads have are explained once.
+            // Keys of all workloads are explained once.
             elsewhere = elsewhere.or(Some(meaning.replace('`', "")));
         }
     }
@@ -176,7 +208,7 @@ fn description(table: &str, key: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Collects the paths of tables that can hold nothing.
+    /// Collects the paths of tables that have no keys.
     fn empty(path: &str, node: &Json, found: &mut Vec<String>) {
         let properties = node["properties"].as_object();
         if node["additionalProperties"] == json!(false) && properties.is_none_or(|it| it.is_empty())

@@ -1,4 +1,4 @@
-//! A plan that was understood: every value present, every name resolved.
+//! The resolved plan: every value is present, and every name is resolved.
 
 use std::time::Duration;
 
@@ -8,60 +8,60 @@ use words::{Secret, named_enum};
 use crate::reader::Resolved;
 use crate::sysbench::test::{Distribution, Test};
 
-/// Everything that a run needs to know, from one plan file, `--set` and defaults.
+/// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its name, part of the run directory's.
+    /// Its name, which is part of the run directory's name.
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
-    /// How often each cell is run.
+    /// How often each cell runs.
     pub repeats: u32,
     /// The order of the cells.
     pub order: Order,
-    /// The index in `targets` of the one that others are compared to.
+    /// The index in `targets` of the target that the others are compared with.
     pub base: usize,
-    /// The targets are one and its twin, the same build with the same config: the plan asks for the noise.
+    /// Whether the targets are one and its twin, the same build with the same config, to measure noise.
     pub against_itself: bool,
     /// The seed of all data and random choices.
     pub seed: u64,
-    /// Where databases are made; `None`: beside the results.
+    /// Where databases are created; `None` for next to the results.
     pub data_dir: Option<String>,
-    /// Whether a cell's database is kept when the cell has ended.
+    /// Whether a cell's database is kept after the cell.
     pub keep_data: bool,
     /// How long a server may take to start or stop.
     pub server_timeout: Duration,
-    /// The system user that runs servers that refuse to run as root; `None`: chosen when needed.
+    /// The system user for servers that refuse to run as root; `None` to choose one when needed.
     pub server_user: Option<String>,
-    /// What is run on each target: at least one, and only one without a name.
+    /// What runs on each target: one variant without a name, or one or more with names.
     pub variants: Vec<Variant>,
     /// The builds, in the order of the file.
     pub builds: Vec<Build>,
     /// The configs, in the order of the file.
     pub configs: Vec<Config>,
-    /// What is measured, in the order of the file.
+    /// The targets, in the order of the file.
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
 }
 
 named_enum! {
-    /// The order in which cells are run.
+    /// The order in which cells run.
     pub enum Order {
-        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        /// Repeats are the outer loop. Each has its targets in a random order, which the next repeat mirrors: `ab ba`, or
+        /// `ba ab`. So neither drift nor a rhythm of the machine favors a target.
         Interleaved = "interleaved",
-        /// a a b b ...
+        /// All repeats of a target in a row: `aa bb`.
         Grouped = "grouped",
     }
 }
 
-/// One way in which the workload is run.
+/// A workload with some of its options changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
     /// Its name in the plan; `None` where the plan declares no variants.
     pub name: Option<String>,
-    /// The workload with what the variant changes applied.
+    /// The workload, with the changes of the variant.
     pub workload: Workload,
 }
 
@@ -76,20 +76,20 @@ pub enum Workload {
     Sysbench(Sysbench),
 }
 
-/// How a step is run, whatever its workload does in it.
+/// How a step runs, regardless of what its workload does in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRun<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Whether it measures anything; otherwise it only settles.
+    /// Whether it measures anything; if not, it only settles.
     pub measures: bool,
-    /// How long it is measured; `None`: until its work is done.
+    /// How long it is measured; `None` for until its work is done.
     pub time: Option<Duration>,
-    /// How long its work is done before it is measured.
+    /// How long it runs before it is measured.
     pub warmup: Duration,
-    /// How the engine settles, after what is measured and not as part of it.
+    /// How the engine settles afterwards, which is not measured.
     pub settle: Option<Settle>,
-    /// Whether it is shown among the results, and not only recorded.
+    /// Whether results show it; if not, it is only recorded.
     pub reported: bool,
 }
 
@@ -117,7 +117,7 @@ impl<'a> StepRun<'a> {
 impl InsertStep {
     fn run(&self) -> StepRun<'_> {
         match self.kind {
-            // As MyRocks settles, on RocksDB too.
+            // MyRocks and RocksDB settle in the same way.
             InsertStepKind::Settle => StepRun::settling(&self.name, Settle::EmptyLevel0),
             InsertStepKind::Query { time, .. }
             | InsertStepKind::Write {
@@ -169,24 +169,24 @@ impl SysbenchStep {
 /// How far an engine settles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settle {
-    /// What is pending is done.
+    /// No work is pending.
     Pending,
-    /// And level 0 of an LSM tree is compacted into the next.
+    /// No work is pending, and level 0 of an LSM tree is compacted into the next level.
     EmptyLevel0,
 }
 
-/// What every workload says of its steps.
+/// The options of steps that all workloads have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPolicy {
-    /// What is compared with what the workload knows it did, after each step.
+    /// How much of the data is checked after each step.
     pub checks: Checks,
-    /// Failed operations that end a step as failed.
+    /// The number of failed operations beyond which a step fails.
     pub error_limit: u64,
-    /// Attempts at an operation that fails with a transient error, the first included.
+    /// The attempts at an operation that fails with a transient error, the first included.
     pub attempts: u32,
-    /// The least time that settling takes.
+    /// The shortest time that settling takes.
     pub settle_at_least: Duration,
-    /// When settling stops waiting for pending work.
+    /// How long settling waits for pending work.
     pub settle_at_most: Duration,
 }
 
@@ -197,21 +197,21 @@ pub struct Insert {
     pub steps: Vec<InsertStep>,
     /// Rows per table loaded by `l.i0`.
     pub initial_rows: u64,
-    /// Whether every insert comes with a delete of as many of the oldest rows.
+    /// Whether every insert comes with a delete of as many rows, the oldest ones.
     pub delete_per_insert: bool,
-    /// How `l.x` makes the indexes of a table.
+    /// How `l.x` creates the indexes of a table.
     pub index_statements: IndexStatements,
-    /// Whether `l.i0` uses what the engine has to load many rows at once, where it has something.
+    /// Whether `l.i0` uses the engine's bulk load, if it has one.
     pub bulk_load: bool,
     /// One table for each client, or one for all.
     pub tables: Tables,
-    /// Range partitions per table; 0 for none.
+    /// Range partitions per table; 0 for an unpartitioned table.
     pub partitions: u32,
-    /// How long the extra connection of each client holds its transaction; `None` without one.
+    /// How long each client's extra connection holds its transaction; `None` for no extra connection.
     pub long_transaction: Option<Duration>,
     /// The definition of the secondary indexes.
     pub indexes: IndexSet,
-    /// How many of [`INDEX_NAMES`] there are, the first ones.
+    /// The number of secondary indexes: the first ones of [`INDEX_NAMES`].
     pub secondary_indexes: u32,
     /// The shortest and longest value of the column `data`, in characters.
     pub data_length: (u32, u32),
@@ -230,7 +230,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Which definition of the secondary indexes.
+    /// The definition of the secondary indexes.
     pub enum IndexSet {
         /// Since December 2023.
         Current = "current",
@@ -242,7 +242,7 @@ named_enum! {
 named_enum! {
     /// How much is checked after each step.
     pub enum Checks {
-        /// Counts, smallest and largest key, every index: reads all of the database.
+        /// Counts, smallest and largest key, every index. This reads the whole database.
         Full = "full",
         /// Smallest and largest key.
         Keys = "keys",
@@ -251,13 +251,13 @@ named_enum! {
     }
 }
 
-/// The secondary indexes of the Insert Benchmark; each is scanned by a range query of its own.
+/// The secondary indexes of the Insert Benchmark. Each has its own range query.
 pub const INDEX_NAMES: [&str; 3] = ["marketsegment", "registersegment", "pdc"];
 
 /// One step of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertStep {
-    /// Its position in the plan, from 0.
+    /// Its position in the list of steps, from 0.
     pub number: u32,
     /// Its name, unique within the plan: `qr100`, `qr100.2`.
     pub name: String,
@@ -280,31 +280,30 @@ pub enum InsertStepKind {
         /// Rows per table inserted first.
         rows: u64,
     },
-    /// `l.i1`, `l.i2`: inserts, and deletes if the plan has them.
+    /// `l.i1`, `l.i2`: inserts, with deletes if the plan has them.
     Write {
         /// When it ends.
         until: WriteEnd,
     },
-    /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client, where N is
-    /// not 0.
+    /// `qrN`, `qpN`: queries as fast as possible, while each client inserts (and deletes) N rows per second.
     Query {
         /// Which queries.
         query: Query,
         /// Rows per second and client.
         rate: f64,
-        /// How long.
+        /// How long it runs.
         time: Duration,
     },
     /// `settle`
     Settle,
 }
 
-/// When a step ends that writes as fast as it goes.
+/// When a step ends that writes as fast as possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WriteEnd {
-    /// After so many rows per table.
+    /// After this many rows per table.
     Rows(u64),
-    /// After so long.
+    /// After this time.
     Time(Duration),
 }
 
@@ -316,7 +315,7 @@ impl InsertStepKind {
 }
 
 impl Insert {
-    /// Returns how many keys each table gets in all steps together, as far as the plan says it.
+    /// Returns how many rows each table gets in all steps together, except in steps that write for a time.
     pub fn rows_per_table(&self, clients: u32) -> u64 {
         let writers = match self.tables {
             Tables::Shared => f64::from(clients),
@@ -337,7 +336,7 @@ impl Insert {
     }
 }
 
-/// Which queries a query step does.
+/// The queries of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
     /// Scans of secondary indexes.
@@ -351,19 +350,19 @@ pub enum Query {
 pub struct Kv {
     /// The steps in their order.
     pub steps: Vec<KvStep>,
-    /// Keys.
+    /// The number of keys.
     pub keys: u64,
     /// Bytes of a key.
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// The share of a value that remains when it is compressed well.
+    /// The share of a value that is random; the rest compresses to nothing.
     pub compression_ratio: f64,
     /// Entries of a scan.
     pub scan_length: u32,
-    /// Keys of a read of several.
+    /// Keys of a multi-get.
     pub multiget_keys: u32,
-    /// The share of read operations of which a value is compared with what was written.
+    /// The share of reads that compare a value with what was written.
     pub verify_share: f64,
     /// How steps are checked, fail and settle.
     pub policy: StepPolicy,
@@ -372,7 +371,7 @@ pub struct Kv {
 /// One step of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvStep {
-    /// Its position in the plan, from 0.
+    /// Its position in the list of steps, from 0.
     pub number: u32,
     /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
     pub name: String,
@@ -383,7 +382,7 @@ pub struct KvStep {
 /// What a step of the key-value sequence does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KvStepKind {
-    /// `fillseq`: writes all keys in their order, one client, without a log.
+    /// `fillseq`: one client writes all keys in order, without a log.
     FillSeq,
     /// `drain`: waits for compaction.
     Drain,
@@ -393,7 +392,7 @@ pub enum KvStepKind {
     Read {
         /// How it reads.
         read: KvRead,
-        /// How long.
+        /// How long it runs.
         time: Duration,
     },
     /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
@@ -402,7 +401,7 @@ pub enum KvStepKind {
         read: KvRead,
         /// Bytes of keys and values that the writer writes per second.
         write_bytes_per_s: u64,
-        /// How long.
+        /// How long it runs.
         time: Duration,
     },
     /// `overwritesome`
@@ -410,7 +409,7 @@ pub enum KvStepKind {
         /// Writes of all clients together.
         writes: u64,
     },
-    /// `overwrite`: overwrites as fast as it goes, then waits for compaction.
+    /// `overwrite`: overwrites as fast as possible, then waits for compaction.
     Overwrite {
         /// How long it writes.
         time: Duration,
@@ -424,9 +423,9 @@ pub enum KvRead {
     Get,
     /// Several random keys at once.
     MultiGet,
-    /// From a random key on, upwards.
+    /// From a random key upward.
     Forward,
-    /// From a random key on, downwards.
+    /// From a random key downward.
     Reverse,
 }
 
@@ -435,9 +434,9 @@ pub enum KvRead {
 pub struct Sysbench {
     /// The steps in their order.
     pub steps: Vec<SysbenchStep>,
-    /// Tables: `sbtest1` ... `sbtestN`.
+    /// The number of tables: `sbtest1` ... `sbtestN`.
     pub tables: u32,
-    /// Rows per table that `load` makes.
+    /// Rows per table after `load`.
     pub rows: u64,
     /// Connections that load.
     pub load_connections: u32,
@@ -445,20 +444,20 @@ pub struct Sysbench {
     pub load_batch: u32,
     /// Whether there is an index on `k`.
     pub secondary_index: bool,
-    /// Whether `id` is the primary key; otherwise it has a secondary index.
+    /// Whether `id` is the primary key; if not, it has a secondary index.
     pub primary_key: bool,
     /// How steps are checked, fail and settle.
     pub policy: StepPolicy,
 }
 
 impl Sysbench {
-    /// Whether it makes the rows; otherwise they are there, as `sysbench prepare` or an earlier run left them.
+    /// Returns whether it loads the rows. If not, the tables exist already, from `sysbench prepare` or an earlier run.
     pub fn loads(&self) -> bool {
         let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
         self.steps.iter().any(loads)
     }
 
-    /// Whether it makes the indexes.
+    /// Returns whether it creates the indexes.
     pub fn makes_indexes(&self) -> bool {
         let makes = |step: &SysbenchStep| step.kind == SysbenchStepKind::Index;
         self.steps.iter().any(makes)
@@ -477,7 +476,7 @@ pub struct SysbenchStep {
 /// What a step of the sysbench microbenchmarks does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SysbenchStepKind {
-    /// `load`: makes the rows of all tables.
+    /// `load`: creates all tables with their rows.
     Load,
     /// `index`: creates the index on `k` of each table.
     Index,
@@ -485,17 +484,17 @@ pub enum SysbenchStepKind {
     Settle,
     /// Runs a test.
     Run {
-        /// The test, its arguments put in.
+        /// The test, with its arguments applied.
         test: Test,
         /// How long it is measured.
         time: Duration,
-        /// How long it runs before.
+        /// How long it runs before it is measured.
         warmup: Duration,
         /// How random ids and values of `k` are drawn.
         distribution: Distribution,
-        /// Events per second and client; `None`: as fast as they go.
+        /// Events per second and client; `None` for as fast as possible.
         rate: Option<f64>,
-        /// Whether it is shown among the results, and not only recorded.
+        /// Whether results show it; if not, it is only recorded.
         reported: bool,
     },
 }
@@ -509,9 +508,9 @@ named_enum! {
         Postgres = "postgres",
         /// MySQL and MariaDB.
         Mysql = "mysql",
-        /// RocksDB and what is made from it.
+        /// RocksDB and its forks.
         RocksDb = "rocksdb",
-        /// Nothing at all: measures assay itself.
+        /// An engine that does nothing, to measure Assay itself.
         Null = "null",
     }
 }
@@ -523,44 +522,44 @@ pub struct Build {
     pub name: String,
     /// Its engine.
     pub engine: Engine,
-    /// Where it is.
+    /// Where the build is.
     pub source: BuildSource,
-    /// What tells it from other builds, by the names of factors.
+    /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,
 }
 
 /// Where a build is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BuildSource {
-    /// Part of assay.
+    /// Part of Assay.
     Bundled,
-    /// A directory, or a name that assay knows.
+    /// A directory, or a name that Assay knows.
     Installed(String),
-    /// A server that runs already.
+    /// A running server.
     Url(Secret),
 }
 
-/// A named set of options, with what it extends already applied.
+/// A named set of options, merged with those of the configs that it extends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Its name in the plan.
     pub name: String,
     /// The engine it is for.
     pub engine: Engine,
-    /// Files in the engine's own format, used verbatim, in their order: those of what it extends come first.
+    /// Files in the engine's own format, used verbatim, in order: those of the configs that it extends come first.
     pub files: Vec<String>,
-    /// Options, in the engine's notation; a later one wins over an earlier one of the same name.
+    /// Options, in the engine's notation; a later one overrides an earlier one of the same name.
     pub set: Vec<(String, String)>,
-    /// Options of RocksDB for the load, over those of `set`: the database is opened anew after it.
+    /// Options of RocksDB that override `set` during the load; afterwards the database is reopened.
     pub load: Vec<(String, String)>,
-    /// What tells it from other configs, by the names of factors.
+    /// Factors in which it differs from other configs, with their values.
     pub factors: Vec<(String, String)>,
-    /// What its server may use of the machine.
+    /// How much of the machine its server may use.
     pub limits: Limits,
-    /// Options that a version of RocksDB doesn't know are left out and recorded as not applicable; otherwise the cell
+    /// Whether options that a version of RocksDB doesn't have are left out and recorded as not applicable; if not, the cell
     /// fails.
     pub skips_unknown_options: bool,
-    /// RocksDB counts and times what it does, which costs some of its speed.
+    /// Whether RocksDB counts and times what it does, which costs some speed.
     pub statistics: bool,
 }
 
@@ -580,20 +579,20 @@ impl Config {
         }
     }
 
-    /// The options that it declares; those of the load alone are called `load.NAME`.
+    /// Returns the options that it declares; those of the load have names `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
-        let of_load = |(name, value): &(String, String)| {
+        let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
             (format!("{LOAD_OPTION}{name}"), value.clone())
         };
-        let of_load = self.load.iter().map(of_load);
+        let of_load = self.load.iter().map(with_prefix);
         self.set.iter().cloned().chain(of_load).collect()
     }
 }
 
-/// How the names of options of the load alone begin, where they stand beside others.
+/// The prefix of options of the load, in a list with other options.
 pub const LOAD_OPTION: &str = "load.";
-/// How the names of RocksDB's options of tables may begin.
+/// The prefix that names of RocksDB's table options may have.
 const TABLE_OPTION: &str = "block_based_table_factory.";
 
 /// A build with a config.
@@ -608,7 +607,7 @@ pub struct Target {
 }
 
 impl Workload {
-    /// Its name in plans and records.
+    /// Returns its name in plans and records.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Insert(_) => "insert",
@@ -617,7 +616,7 @@ impl Workload {
         }
     }
 
-    /// Its steps, as far as they are alike in all workloads.
+    /// Returns its steps, without what depends on the workload.
     pub fn steps(&self) -> Vec<StepRun<'_>> {
         match self {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
@@ -626,7 +625,7 @@ impl Workload {
         }
     }
 
-    /// How many of its steps there are up to the one that loads, that included.
+    /// Returns the number of steps up to the one that loads, including that one.
     pub fn steps_to_load(&self) -> usize {
         match self {
             Self::Insert(insert) => {
@@ -637,7 +636,7 @@ impl Workload {
         }
     }
 
-    /// How its steps are checked, fail and settle.
+    /// Returns how its steps are checked, fail and settle.
     pub fn policy(&self) -> &StepPolicy {
         match self {
             Self::Insert(insert) => &insert.policy,
@@ -646,7 +645,7 @@ impl Workload {
         }
     }
 
-    /// Why it is not applicable to an engine; `None` where it is.
+    /// Returns why an engine can't run it; `None` if the engine can.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
             Self::Sysbench(sysbench) if engine == Engine::Sqlite && !sysbench.primary_key => Some(

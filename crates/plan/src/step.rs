@@ -10,32 +10,37 @@ use crate::tree::{Entry, Node};
 use crate::value_kinds::ListOf;
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
-/// The shortest time that a step may be given. One of less than a second has no rates per second.
-pub(crate) const TIME_LEAST: Duration = Duration::from_millis(100);
+/// The shortest time that a plan may give a step. A step shorter than a second has no rates per second.
+pub(crate) const TIME_MIN: Duration = Duration::from_millis(100);
 
 /// What a step of a workload does, as its name says it.
 pub(crate) trait StepKind: Copy {
     /// What names depend on besides themselves.
     type Known;
 
-    /// A name with a suffix, which shows how a step is repeated.
+    /// An example of a name with a suffix, with which a step is repeated.
     const REPEATED: &'static str;
 
-    /// What a run has if the plan does not say.
+    /// Returns the names of the steps of a plan that lists none.
     fn defaults(known: &Self::Known) -> Vec<&str>;
 
-    /// Reads a name without a suffix; `None` for what is no step.
+    /// Reads a name without a suffix; `None` if it is not a step's.
     fn parse(name: &str, known: &Self::Known) -> Option<Self>;
 
-    /// The names that may be meant by one that is no step's.
+    /// Returns the names among which an unknown name is looked for.
     fn names(known: &Self::Known) -> Vec<&str>;
 
-    /// Whether it may come before the step that loads.
+    /// Returns whether a run can have it more than once.
+    fn can_repeat(self) -> bool {
+        true
+    }
+
+    /// Returns whether it may come before the step that loads.
     fn may_precede_load(self) -> bool {
         false
     }
 
-    /// All names there are, for people.
+    /// Describes all names, for help.
     fn all(known: &Self::Known) -> String {
         list(&Self::names(known))
     }
@@ -55,19 +60,19 @@ impl<S> PartialEq for StepName<S> {
 }
 
 /// Suffixes become part of a directory's name.
-const SUFFIX_LONGEST: usize = 32;
+const SUFFIX_LENGTH_MAX: usize = 32;
 
 fn is_suffix(suffix: &str) -> bool {
-    (1..=SUFFIX_LONGEST).contains(&suffix.len())
+    (1..=SUFFIX_LENGTH_MAX).contains(&suffix.len())
         && suffix
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 impl<S: StepKind> StepName<S> {
-    /// Reads a name, with or without a suffix; `None` for what is no step.
+    /// Reads a name, with or without a suffix; `None` if it is not a step's.
     pub(crate) fn parse(text: &str, known: &S::Known) -> Option<Self> {
-        // All of it first: a name may have a dot of its own.
+        // The whole text first: a name may itself contain a dot.
         let repeated = || match text.rsplit_once('.') {
             Some((name, suffix)) if is_suffix(suffix) => S::parse(name, known),
             _ => None,
@@ -79,17 +84,15 @@ impl<S: StepKind> StepName<S> {
     }
 }
 
-fn suffix_help<S: StepKind>(what: &str) -> String {
-    format!("to repeat {what}, add a suffix: {}", code(S::REPEATED))
-}
-
-fn help<S: StepKind>(known: &S::Known) -> String {
-    format!("steps: {}; {}", S::all(known), suffix_help::<S>("one"))
+/// Lists the names of steps.
+fn names_help<S: StepKind>(known: &S::Known) -> String {
+    let (all, repeated) = (S::all(known), code(S::REPEATED));
+    format!("available steps: {all}; to repeat one, add a suffix: {repeated}")
 }
 
 fn unknown_help<S: StepKind>(text: &str, known: &S::Known) -> String {
-    let meant = did_you_mean(text, &S::names(known));
-    format!("{meant}{}", help::<S>(known))
+    let suggestion = did_you_mean(text, &S::names(known));
+    format!("{suggestion}{}", names_help::<S>(known))
 }
 
 fn report_unknown(cx: &mut Context<'_>, text: &str, place: Place, within: &str, help: String) {
@@ -106,7 +109,7 @@ impl<S: StepKind> ValueKind for Step<'_, S> {
     type Value = StepName<S>;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<StepName<S>> {
-        let text = cx.text(name, node, "the name of a step", &help::<S>(self.0))?;
+        let text = cx.text(name, node, "the name of a step", &names_help::<S>(self.0))?;
         let step = StepName::parse(text, self.0);
         if step.is_none() {
             let help = unknown_help::<S>(text, self.0);
@@ -119,8 +122,16 @@ impl<S: StepKind> ValueKind for Step<'_, S> {
         quoted(&value.name)
     }
 
-    fn help_for_twice(&self) -> String {
-        suffix_help::<S>("a step")
+    fn help_for_duplicate(&self, value: &StepName<S>) -> String {
+        if !value.kind.can_repeat() {
+            return "remove one of them".to_owned();
+        }
+        let base = match (S::parse(&value.name, self.0), value.name.rsplit_once('.')) {
+            (None, Some((base, _))) => base,
+            _ => &value.name,
+        };
+        let repeated = format!("{base}.again");
+        format!("to repeat a step, add a suffix: {}", code(&repeated))
     }
 
     fn schema(&self) -> Json {
@@ -146,7 +157,7 @@ pub(crate) fn names<S: StepKind>(
     cx.field(section, "steps", &kind, default)
 }
 
-/// Reports a step before the one that makes `what`, but for those that may come first; `false` where none makes it.
+/// Reports a step before the one that loads `what`, unless it may come first. Returns `false` if no step loads it.
 pub(crate) fn check_load<S: StepKind + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
@@ -166,33 +177,35 @@ pub(crate) fn check_load<S: StepKind + PartialEq>(
         );
         cx.error("plan::step-order", *place, message)
             .label(format!("there are no {what} yet"))
-            .also(*load_place, format!("makes the {what}"))
-            .help(format!("begin with {}", code(&load.name)));
+            .also(*load_place, format!("loads the {what}"))
+            .help(format!("start the list with {}", code(&load.name)));
     }
     true
 }
 
-/// Reports all steps of a kind but the first, which has `done` it.
+/// Reports all steps of a kind but the first, after which `done` is true.
 pub(crate) fn check_once<S: StepKind + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
     kind: S,
     done: &str,
 ) {
-    let mut those = names.value.iter().filter(|(step, _)| step.kind == kind);
-    let Some((_, first)) = those.next() else {
+    let mut steps = names.value.iter().filter(|(step, _)| step.kind == kind);
+    let Some((first, first_place)) = steps.next() else {
         return;
     };
-    for (step, place) in those {
-        let message = format!("step {} comes when {done} already", code(&step.name));
+    for (step, place) in steps {
+        let (name, first) = (code(&step.name), code(&first.name));
+        let message = format!("step {name} repeats {first}, which can run only once");
         cx.error("plan::step-order", *place, message)
-            .label("can only be done once")
-            .also(*first, "done here")
-            .help("take it out");
+            .label(format!("{done} already"))
+            .also(*first_place, "by this step")
+            .help("remove it");
     }
 }
 
-/// Reads the steps with `read`, each from its table and with its number in the list. Tables of steps that are not run are reported.
+/// Reads the steps with `read`, each from its table and with its number in the list. Reports tables of steps that do not
+/// run.
 pub(crate) fn steps<S: StepKind, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
@@ -221,7 +234,7 @@ pub(crate) fn steps<S: StepKind, T>(
             let help = match names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
                 Some(dotted) => {
                     let header = format!("[{path}.{}]", quoted(dotted));
-                    format!("a name with a dot stands in quotes: `{header}`")
+                    format!("put a name that contains a dot in quotes: `{header}`")
                 }
                 None => unknown_help::<S>(&entry.key, known),
             };
@@ -234,14 +247,16 @@ pub(crate) fn steps<S: StepKind, T>(
         }
         if names.trusted {
             let listed = names.value.iter().map(|(name, _)| name.name.as_str());
-            let meant = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
-            let message = format!("step {} is not among the steps", code(&entry.key));
+            let suggestion = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
+            let message = format!("step {} has a table, but does not run", code(&entry.key));
             cx.warning("plan::unused-step", entry.key_place, message)
                 .label("has no effect")
-                .also(names.place, "the steps")
-                .help(format!("{meant}add it to `{list}`, or take it out here"));
+                .also(names.place, "the steps that run")
+                .help(format!(
+                    "{suggestion}add it to `{list}`, or remove its table"
+                ));
         }
-        // Read all the same, for what is wrong in it.
+        // It is still read, to report its errors.
         let resolved = cx.resolved.len();
         step(cx, &name, 0, Some(entry));
         cx.resolved.truncate(resolved);
@@ -261,7 +276,7 @@ pub(crate) fn steps<S: StepKind, T>(
 mod tests {
     use super::*;
 
-    /// A workload whose names have dots of their own.
+    /// The steps of a workload, one of whose names contains a dot.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Kind {
         Scan,
@@ -300,7 +315,7 @@ mod tests {
         assert_eq!(kind("scan"), Some(Kind::Scan));
         assert_eq!(kind("scan.2"), Some(Kind::Scan));
         assert_eq!(kind("scan.again"), Some(Kind::Scan));
-        let longest = "x".repeat(SUFFIX_LONGEST);
+        let longest = "x".repeat(SUFFIX_LENGTH_MAX);
         assert_eq!(kind(&format!("scan.{longest}")), Some(Kind::Scan));
         for text in [
             "",

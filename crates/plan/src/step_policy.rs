@@ -1,4 +1,4 @@
-//! What every workload says of its steps: how their data is checked, how they fail, how long settling takes.
+//! Reads the keys that all workloads share: how steps are checked, when they fail, and how long settling takes.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::reader::{Context, Section};
 use crate::spec::{Checks, StepPolicy};
 use crate::value_kinds::Choice;
 
-const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
+const SETTLE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Takes them from the table of a workload.
+/// Takes these keys from the table of a workload.
 pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> StepPolicy {
-    let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
+    let time = Quantity::time(Duration::ZERO..=SETTLE_MAX);
     let checks = cx.value(section, "checks", &Choice(Checks::NAMES), Checks::Full);
     let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
     let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);

@@ -1,6 +1,6 @@
-//! `[[target]]`: which builds are measured with which configs.
+//! Reads `[[target]]`: which builds are measured with which configs.
 
-use crate::configs::{Declared, unknown};
+use crate::configs::{Declared, report_unknown_config};
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, tables_of};
 use crate::spec::{Build, Engine, Target};
@@ -8,7 +8,7 @@ use crate::tree::{Node, Table, Value};
 use crate::value_kinds::{Line, ListOf};
 use crate::wording::{choices, code, list, quoted};
 
-/// How the name of a twin ends: see [`with_twin`].
+/// The end of a twin's name; see [`with_twin`].
 const TWIN_SUFFIX: &str = "-again";
 
 /// What targets are made of.
@@ -20,16 +20,16 @@ pub(crate) struct TargetParts<'a> {
 /// Indexes of builds or configs, each with the place where it is named.
 type Named = Vec<(usize, Place)>;
 
-/// Reads `[[target]]`; without one, everything is combined with everything of its engine.
+/// Reads `[[target]]`. Without one, combines every build with every config of its engine.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     node: Option<Node>,
     parts: &TargetParts<'_>,
 ) -> Vec<Target> {
     let empty = |cx: &mut Context<'_>, place| {
-        cx.error("plan::empty-list", place, "`target` is empty")
+        cx.error("plan::empty-list", place, "`target` is an empty list")
             .label("nothing to measure")
-            .help("leave it out to measure every build with every config of its engine");
+            .help("remove it to measure every build with every config of its engine");
     };
     let everything = Node {
         value: Value::Table(Table::default()),
@@ -43,7 +43,7 @@ pub(crate) fn read(
     targets.into_iter().map(|(target, _)| target).collect()
 }
 
-/// Reads one table, and adds every build with every config of its engine.
+/// Reads one table, and adds each of its builds with each of its configs of the same engine.
 fn read_one(
     cx: &mut Context<'_>,
     node: Node,
@@ -61,7 +61,7 @@ fn read_one(
         kind.read(cx, &section.name_of(key), &node)
     };
     let builds = names(cx, "builds").map(|names| parts.builds_named(cx, &names));
-    // Without its builds it is not known of which engine a config should be.
+    // An unknown build leaves open which engine a config should be for.
     let are_known = cx.errors() == errors;
     let builds = builds.unwrap_or_else(|| parts.all_builds());
     let configs = match names(cx, "configs") {
@@ -82,24 +82,23 @@ fn read_one(
             let name = format!("{}.{}", owner.name, declared.config.name);
             let here = config_place.or(*build_place).or(place);
             if let Some((_, first)) = targets.iter().find(|(other, _)| other.name == name) {
-                let message = format!("target {} is there twice", code(&name));
+                let message = format!("target {} is defined twice", code(&name));
                 cx.error("plan::duplicate-target", here, message)
-                    .label("there already")
-                    .also(*first, "first here")
-                    .help("take it out: `repeats` measures a target more than once");
+                    .label("defined again")
+                    .also(*first, "first defined here")
+                    .help("remove it; to measure a target more than once, raise `repeats`");
                 continue;
             }
             let of_config = &declared.config.factors;
-            let mut twice = owner.factors.iter().map(|(name, _)| name);
-            if let Some(factor) =
-                twice.find(|name| of_config.iter().any(|(other, _)| other == *name))
-            {
+            let has_too = |name: &&String| of_config.iter().any(|(other, _)| other == *name);
+            let mut of_build = owner.factors.iter().map(|(name, _)| name);
+            if let Some(factor) = of_build.find(has_too) {
                 let (target, factor) = (code(&name), code(factor));
                 let message = format!("target {target} has the factor {factor} twice");
                 cx.error("plan::duplicate-key", declared.place, message)
-                    .label("its config says what it is")
-                    .also(parts.builds[*build].1, "and its build")
-                    .help("name it in one of the two");
+                    .label("its config sets it")
+                    .also(parts.builds[*build].1, "its build sets it too")
+                    .help("set the factor in one of the two");
             }
             let target = Target {
                 name,
@@ -112,7 +111,7 @@ fn read_one(
 }
 
 /// Returns the index of the target that `key` names.
-pub(crate) fn named(
+pub(crate) fn index_named(
     cx: &mut Context<'_>,
     key: &str,
     node: &Node,
@@ -123,15 +122,15 @@ pub(crate) fn named(
     let names: Vec<&str> = targets.iter().map(|it| it.name.as_str()).collect();
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
-        let message = format!("{} is not a target: {}", code(key), code(&name));
+        let message = format!("{} names an unknown target: {}", code(key), code(&name));
         cx.error("plan::unknown-target", node.place, message)
-            .label("not a target")
-            .help(choices(&name, "targets here", &names));
+            .label("no target has this name")
+            .help(choices(&name, "available targets", &names));
     }
     index
 }
 
-/// Returns a target and its twin, the same build with the same config under another name: what differs between the two
+/// Returns a target and its twin: the same build with the same config under another name. Any difference between the two
 /// is noise.
 pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
     let twin = Target {
@@ -141,15 +140,17 @@ pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
     vec![target.clone(), twin]
 }
 
-/// Reports builds and configs that nothing is measured with.
+/// Reports builds and configs that no target uses.
 pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targets: &[Target]) {
-    let mut unused = |code, place, message| {
-        cx.warning(code, place, message).label("not measured");
+    let mut unused = |code, place, message, help| {
+        let warning = cx.warning(code, place, message);
+        warning.label("not measured").help(help);
     };
+    const HELP: &str = "add it to a `[[target]]`, or remove it";
     for (index, (build, place)) in parts.builds.iter().enumerate() {
         if !targets.iter().any(|target| target.build == index) {
             let message = format!("build {} is in no target", code(&build.name));
-            unused("plan::unused-build", *place, message);
+            unused("plan::unused-build", *place, message, HELP);
         }
     }
     for (index, declared) in parts.configs.iter().enumerate() {
@@ -158,7 +159,12 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targe
             let name = &declared.config.name;
             let name = format!("{}.{name}", declared.config.engine.name());
             let message = format!("config {} is in no target", code(&name));
-            unused("plan::unused-config", declared.place, message);
+            let mut builds = parts.builds.iter();
+            let help = match builds.any(|(build, _)| build.engine == declared.config.engine) {
+                true => HELP,
+                false => "add a build of its engine, or remove it",
+            };
+            unused("plan::unused-config", declared.place, message, help);
         }
     }
 }
@@ -169,14 +175,14 @@ impl TargetParts<'_> {
         indexes.map(|index| (index, Place::Nowhere)).collect()
     }
 
-    /// Returns the configs of the engines of `builds` that are wanted.
+    /// Returns the configs for the engines of `builds` that pass `is_wanted`.
     fn configs_of(&self, builds: &Named, is_wanted: impl Fn(&Declared) -> bool) -> Named {
         let engine_of = |&(build, _): &(usize, Place)| self.builds[build].0.engine;
         let engines: Vec<Engine> = builds.iter().map(engine_of).collect();
-        let is_of = |it: &Declared| engines.contains(&it.config.engine);
+        let fits = |it: &Declared| engines.contains(&it.config.engine);
         let configs = self.configs.iter().enumerate();
         configs
-            .filter(|(_, it)| is_wanted(it) && is_of(it))
+            .filter(|(_, it)| is_wanted(it) && fits(it))
             .map(|(index, _)| (index, Place::Nowhere))
             .collect()
     }
@@ -204,16 +210,15 @@ impl TargetParts<'_> {
                     let header = code(&format!("[build.{name}]"));
                     cx.error("plan::unknown-build", *place, message)
                         .label("not declared")
-                        .help(choices(name, "builds here", &declared))
-                        .help(format!("declare it with {header}"));
+                        .help(choices(name, "available builds", &declared))
+                        .help(format!("to add a build, write {header}"));
                 }
             }
         }
         builds
     }
 
-    /// Returns the configs of these names for the engines of `builds`: one name may stand for several, one of each
-    /// engine.
+    /// Returns the configs of these names for the engines of `builds`. One name may match a config of each engine.
     fn configs_named(
         &self,
         cx: &mut Context<'_>,
@@ -229,9 +234,9 @@ impl TargetParts<'_> {
                 let elsewhere = self.configs.iter().find(|it| it.config.name == *name);
                 let elsewhere = elsewhere.map(|it| (it.config.engine, it.place));
                 let message = format!("unknown config: {}", code(name));
-                unknown(cx, *place, message, elsewhere)
-                    .label("no build of this target has a config of this name")
-                    .help(choices(name, "configs here", &self.names_of(&usable)));
+                report_unknown_config(cx, *place, message, elsewhere)
+                    .label("no build of this target can use a config of this name")
+                    .help(choices(name, "available configs", &self.names_of(&usable)));
             }
             configs.extend(found.into_iter().map(|(index, _)| (index, *place)));
         }
@@ -244,9 +249,8 @@ impl TargetParts<'_> {
     fn report_without_config(&self, cx: &mut Context<'_>, builds: &Named, configs: &Named) {
         for &(index, place) in builds {
             let (build, declared_at) = &self.builds[index];
-            let is_of = |it: &Declared| it.config.engine == build.engine;
-            let mut configs = configs.iter();
-            if configs.any(|(config, _)| is_of(&self.configs[*config])) {
+            let fits = |config: usize| self.configs[config].config.engine == build.engine;
+            if configs.iter().any(|(config, _)| fits(*config)) {
                 continue;
             }
             let engine = code(build.engine.name());
@@ -255,13 +259,13 @@ impl TargetParts<'_> {
             let message = format!("build {} has no config in this target", code(&build.name));
             let place = place.or(*declared_at);
             cx.error("plan::build-without-config", place, message)
-                .label(format!("a build of {engine}"))
-                .help(format!("configs of {engine}: {names}"))
-                .help("targets of different engines may stand in tables `[[target]]` of their own");
+                .label(format!("no config here is for {engine}"))
+                .help(format!("add one of the configs for {engine}: {names}"))
+                .help("or put the build in a `[[target]]` of its own");
         }
     }
 
-    /// Returns a target's table for people.
+    /// Writes a target's table for listings.
     fn show(&self, builds: &Named, configs: &Named) -> String {
         let show = |names: Vec<&str>| {
             let names: Vec<String> = names.into_iter().map(quoted).collect();

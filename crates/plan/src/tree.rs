@@ -1,4 +1,4 @@
-//! The values of a plan before anyone knows what they mean, each with its place.
+//! The values of a plan before they are interpreted, each with its place.
 
 use std::ops::Range;
 
@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::Place;
+use crate::wording::quoted;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -14,17 +15,18 @@ pub(crate) struct Node {
     pub(crate) place: Place,
 }
 
+/// A value of TOML, or of a `--set` argument.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     String(String),
-    /// A number, in decimal digits where it is an integer of the size that numbers have.
+    /// An integer, in decimal digits unless it is too large for any number of a plan.
     Integer(String),
     Float(String),
     Boolean(bool),
     Datetime,
     List(Vec<Node>),
     Table(Table),
-    /// What follows `=` in a `--set` argument: a number where one is wanted, and text where text is.
+    /// The text after `=` in a `--set` argument: a number or text, as the key needs it.
     Bare(String),
 }
 
@@ -34,6 +36,7 @@ pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
 }
 
+/// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -42,7 +45,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// Copies what the TOML parser made; `place` turns a range of the parsed text into a place.
+    /// Copies a value from the TOML parser; `place` turns a range of the parsed text into a place.
     pub(crate) fn new(value: &Spanned<DeValue<'_>>, place: &dyn Fn(Range<usize>) -> Place) -> Self {
         let span = value.span();
         let value = match value.get_ref() {
@@ -65,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Returns what sort of value it is, with its article.
+    /// Returns the name of its type, with an article.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
@@ -79,7 +82,17 @@ impl Node {
         }
     }
 
-    /// Returns its text, if it is text or may be taken as such.
+    /// Returns a number, a boolean or text as TOML writes it.
+    pub(crate) fn literal(&self) -> Option<String> {
+        match &self.value {
+            Value::String(text) => Some(quoted(text)),
+            Value::Integer(text) | Value::Float(text) => Some(text.clone()),
+            Value::Boolean(flag) => Some(flag.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Returns its text, if it is text or can be read as text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) | Value::Bare(text) => Some(text),
@@ -89,7 +102,7 @@ impl Node {
 }
 
 impl Table {
-    /// Copies what the TOML parser made, in the order of the text.
+    /// Copies a table from the TOML parser, in the order of the text.
     pub(crate) fn new(table: &DeTable<'_>, place: &dyn Fn(Range<usize>) -> Place) -> Self {
         let mut pairs: Vec<_> = table.iter().collect();
         pairs.sort_by_key(|(key, _)| key.span().start);
@@ -107,7 +120,7 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
 
-    /// Returns the entry of a key, which is put at the end where there is none.
+    /// Returns the entry of a key; adds it at the end if there is none.
     pub(crate) fn get_or_put(&mut self, key: &str, new: impl FnOnce() -> Entry) -> &mut Entry {
         match self.entries.iter().position(|entry| entry.key == key) {
             Some(at) => &mut self.entries[at],
@@ -115,13 +128,13 @@ impl Table {
         }
     }
 
-    /// Takes an entry out.
+    /// Removes and returns an entry.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let index = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(index))
     }
 
-    /// Puts an entry in the place of the one of the same key, or at the end.
+    /// Replaces the entry of the same key, or adds it at the end.
     pub(crate) fn put(&mut self, entry: Entry) {
         match self.get_mut(&entry.key) {
             Some(existing) => *existing = entry,

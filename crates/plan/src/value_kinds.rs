@@ -1,4 +1,4 @@
-//! The kinds of value that a plan has, besides numbers.
+//! Kinds of values in a plan, other than numbers.
 
 use serde_json::{Value as Json, json};
 use words::{format_cpus, parse_cpus};
@@ -8,16 +8,15 @@ use crate::reader::{Context, ValueKind};
 use crate::tree::{Node, Value};
 use crate::wording::{choices, code, list, quoted};
 
-/// Numbers of CPUs, `"0-3,8"`.
+/// A list of CPU numbers, `"0-3,8"`.
 pub(crate) struct CpuList;
 
 impl ValueKind for CpuList {
     type Value = Vec<u32>;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Vec<u32>> {
-        const HELP: &str =
-            "CPUs are given by number, as the kernel lists them: `\"0\"`, `\"0-3,8\"`";
-        let text = cx.text(name, node, "a list of CPUs", HELP)?;
+        const HELP: &str = "list CPUs by number, as the kernel does: `\"0\"`, `\"0-3,8\"`";
+        let text = cx.text(name, node, "a string of CPU numbers", HELP)?;
         let cpus = parse_cpus(text);
         if cpus.is_none() {
             let message = format!("{} is not a list of CPUs: {}", code(name), code(text));
@@ -65,7 +64,7 @@ impl ValueKind for Flag {
     }
 }
 
-/// One of a few words.
+/// One of a set of words.
 pub(crate) struct Choice<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
 impl<T: Copy + PartialEq> ValueKind for Choice<T> {
@@ -79,7 +78,7 @@ impl<T: Copy + PartialEq> ValueKind for Choice<T> {
         if found.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
             cx.error("plan::unknown-value", node.place, message)
-                .label("not one of those allowed")
+                .label("not an allowed value")
                 .help(choices(text, "allowed", &words));
         }
         found.map(|(_, value)| *value)
@@ -96,7 +95,7 @@ impl<T: Copy + PartialEq> ValueKind for Choice<T> {
     }
 }
 
-/// Text in one line, not empty.
+/// One line of text, not empty.
 pub(crate) struct Line;
 
 impl ValueKind for Line {
@@ -107,14 +106,14 @@ impl ValueKind for Line {
         if text.trim().is_empty() {
             let message = format!("{} is empty", code(name));
             cx.error("plan::bad-text", node.place, message)
-                .label("nothing here")
-                .help("leave the key out, or give it a value");
+                .label("expected text")
+                .help("give the key a value, or remove it");
             return None;
         }
         if text.chars().any(char::is_control) {
             let message = format!("{} holds a control character: {}", code(name), code(text));
             cx.error("plan::bad-text", node.place, message)
-                .label("must be one line of text");
+                .label("expected one line of text without control characters");
             return None;
         }
         Some(text.to_owned())
@@ -129,7 +128,7 @@ impl ValueKind for Line {
     }
 }
 
-/// Text that may be absent, and the remark that stands for its absence.
+/// A value that may be absent, and the remark that listings show in its absence.
 pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 
 impl<K: ValueKind> ValueKind for Optional<K> {
@@ -150,7 +149,7 @@ impl<K: ValueKind> ValueKind for Optional<K> {
     }
 }
 
-/// A name that becomes a directory's.
+/// A name that becomes part of a directory's name.
 pub(crate) struct Name;
 
 impl ValueKind for Name {
@@ -158,7 +157,7 @@ impl ValueKind for Name {
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
         let text = cx.text(name, node, "a name", NAME_HELP)?;
-        let message = format!("{} is not a name", code(name));
+        let message = format!("{} is not a valid name", code(name));
         check_name(cx, &message, text, node.place).then(|| text.to_owned())
     }
 
@@ -171,37 +170,46 @@ impl ValueKind for Name {
     }
 }
 
-const NAME_LONGEST: usize = 64;
+const NAME_LENGTH_MAX: usize = 64;
 const NAME_HELP: &str =
-    "a name becomes part of a directory's: 1 to 64 of `A-Z`, `a-z`, `0-9`, `_`, `-`";
+    "a name becomes part of a directory name: use 1 to 64 of `A-Z`, `a-z`, `0-9`, `_`, `-`";
 
 fn may_be_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Whether text may be part of the name of a directory.
+/// Returns whether text may be part of the name of a directory.
 pub(crate) fn is_name(text: &str) -> bool {
-    (1..=NAME_LONGEST).contains(&text.len()) && text.chars().all(may_be_in_name)
+    (1..=NAME_LENGTH_MAX).contains(&text.len()) && text.chars().all(may_be_in_name)
 }
 
-/// Returns whether text may be a name; reports one that may not. `message` says whose it is.
+/// Returns whether text is a valid name, and reports one that is not. `message` says what it names.
 pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place: Place) -> bool {
     if is_name(text) {
         return true;
     }
     let label = match text.chars().find(|c| !may_be_in_name(*c)) {
         Some(c) => format!("{} is not allowed in a name", code(&c.to_string())),
-        None if text.is_empty() => "empty".to_owned(),
-        None => format!("{} characters", text.len()),
+        None if text.is_empty() => "a name cannot be empty".to_owned(),
+        None => format!(
+            "{} characters; at most {NAME_LENGTH_MAX} are allowed",
+            text.len()
+        ),
     };
     let message = format!("{message}: {}", code(text));
+    let similar = text.replace([' ', '.', '/', ':'], "-");
+    let similar = match is_name(&similar) {
+        true => format!("did you mean {}?", code(&similar)),
+        false => String::new(),
+    };
     cx.error("plan::bad-name", place, message)
         .label(label)
+        .help(similar)
         .help(NAME_HELP);
     false
 }
 
-/// A list of values, each with its place. A `--set` argument may give one value, or several with commas.
+/// A list of values, each with its place. A `--set` argument may give one value, or several separated by commas.
 pub(crate) struct ListOf<K>(pub(crate) K, pub(crate) &'static str);
 
 impl<K: ValueKind> ListOf<K> {
@@ -211,8 +219,9 @@ impl<K: ValueKind> ListOf<K> {
             Value::List(nodes) => return Some(nodes.clone()),
             Value::Bare(text) => text,
             _ => {
+                let example = node.literal().unwrap_or_else(|| "a, b".to_owned());
                 cx.wrong_type(name, node, self.1)
-                    .help("a list stands in brackets: `[a, b]`");
+                    .help(format!("write a list in brackets: `[{example}]`"));
                 return None;
             }
         };
@@ -238,9 +247,10 @@ where
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value> {
         let nodes = self.nodes(cx, name, node)?;
         if nodes.is_empty() {
-            let message = format!("{} is empty", code(name));
+            let message = format!("{} is an empty list", code(name));
             cx.error("plan::empty-list", node.place, message)
-                .label(format!("expected {} with something in it", self.1));
+                .label(format!("expected {}", self.1))
+                .help("add a value, or remove the key");
             return None;
         }
         let errors = cx.errors();
@@ -252,9 +262,9 @@ where
             if let Some((_, first)) = values.iter().find(|(other, _)| *other == value) {
                 let message = format!("{} has {} twice", code(name), code(&self.0.show(&value)));
                 cx.error("plan::duplicate-value", node.place, message)
-                    .label("given again")
-                    .also(*first, "first given here")
-                    .help(self.0.help_for_twice());
+                    .label("listed again")
+                    .also(*first, "first listed here")
+                    .help(self.0.help_for_duplicate(&value));
             }
             values.push((value, node.place));
         }

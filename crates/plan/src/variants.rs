@@ -1,4 +1,4 @@
-//! `[workload.X.variant.NAME]`: what the variants of a workload change in it.
+//! Reads `[workload.X.variant.NAME]`: what each variant changes in its workload.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use crate::spec::{Variant, Workload};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::value_kinds::check_name;
 
-/// The keys of a workload whose own keys are changed one by one.
+/// The tables of a workload whose keys a variant changes one by one.
 const NESTED: [&str; 2] = ["step", "test"];
 
-/// Reads a workload, whose table is at `path`, with its variants, each by `read_one`; without any there is one, without a
-/// name. What all share has to be a workload by itself.
+/// Reads the workload at `path` with its variants, each with `read_one`. A workload without variants is read as one
+/// variant without a name. The part that all variants share must be a valid workload.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     path: &str,
@@ -34,15 +34,15 @@ pub(crate) fn read(
     let variants_path = format!("{path}.variant");
     let table = table_of(cx, &variants_path, declared.node)?;
     if table.entries.is_empty() {
-        let message = format!("`{variants_path}` is empty");
-        let help = format!("leave it out, or name a variant: `[{variants_path}.NAME]`");
+        let message = format!("`{variants_path}` has no variants");
+        let help = format!("remove it, or add a variant: `[{variants_path}.NAME]`");
         cx.error("plan::empty-list", declared.key_place, message)
             .label("nothing to measure")
             .help(help);
     }
     let mut variants = Vec::new();
     for entry in table.entries {
-        let message = "a variant has a name that cannot be used";
+        let message = "invalid name of a variant";
         check_name(cx, message, &entry.key, entry.key_place);
         let variant_path = format!("{variants_path}.{}", entry.key);
         let (name, place) = (Some(entry.key), entry.key_place);
@@ -52,14 +52,16 @@ pub(crate) fn read(
         if let Some(nested) = changes.take("variant") {
             let message = format!("unknown key `variant` in `[{variant_path}]`");
             cx.error("plan::unknown-key", nested.key_place, message)
-                .label("a variant has no variants")
-                .help(format!("put them side by side: `[{variants_path}.NAME]`"));
+                .label("variants can't be nested")
+                .help(format!(
+                    "declare it next to the others: `[{variants_path}.NAME]`"
+                ));
         }
         let before = cx.resolved.len();
         let workload = changed(cx, &shared, changes, noted, &read_one);
         for value in &mut cx.resolved[before..] {
-            let rest = value.key.strip_prefix(path).unwrap_or("");
-            value.key = format!("{variant_path}{rest}");
+            let key = value.key.strip_prefix(path).unwrap_or("");
+            value.key = format!("{variant_path}{key}");
         }
         if cx.resolved.len() == before {
             cx.resolve(variant_path, "{}".to_owned(), place);
@@ -69,7 +71,7 @@ pub(crate) fn read(
     workload.map(|_| variants)
 }
 
-/// The shared workload with a variant's changes. Of its values only those are noted that are not as in the shared one,
+/// Reads the shared workload with a variant's changes. Notes only values that differ from those of the shared workload,
 /// whose notes begin at `noted`.
 fn changed(
     cx: &mut Context<'_>,
@@ -80,14 +82,14 @@ fn changed(
 ) -> Option<Workload> {
     let mut node = shared.clone();
     if let Value::Table(table) = &mut node.value {
-        put_over(table, changes, 0);
+        override_table(table, changes, 0);
     }
     let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
     let workload = read_one(cx, node);
-    // What is wrong with the shared values was said.
-    for news in cx.diagnostics.split_off(diagnostics) {
-        if !cx.diagnostics.contains(&news) {
-            cx.diagnostics.push(news);
+    // Errors in the shared values are already reported.
+    for diagnostic in cx.diagnostics.split_off(diagnostics) {
+        if !cx.diagnostics.contains(&diagnostic) {
+            cx.diagnostics.push(diagnostic);
         }
     }
     let mut changed = cx.resolved.split_off(resolved);
@@ -100,14 +102,14 @@ fn changed(
     workload
 }
 
-/// Puts changes over a workload's table; `depth` is 0 there, and 1 in its tables [`NESTED`].
-fn put_over(table: &mut Table, changes: Table, depth: u32) {
+/// Applies changes to a workload's table; `depth` is 0 there, and 1 in its [`NESTED`] tables.
+fn override_table(table: &mut Table, changes: Table, depth: u32) {
     for change in changes.entries {
         let is_nested = depth == 1 || depth == 0 && NESTED.contains(&change.key.as_str());
         let existing = table.get_mut(&change.key).map(|it| &mut it.node.value);
         match (existing, change.node.value) {
             (Some(Value::Table(existing)), Value::Table(changes)) if is_nested => {
-                put_over(existing, changes, depth + 1);
+                override_table(existing, changes, depth + 1);
             }
             (_, value) => table.put(Entry {
                 node: Node {

@@ -1,16 +1,18 @@
-//! How names and text from a plan stand in messages and in listings.
+//! Writes names and text from a plan for messages and listings.
 
 use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};
 use words::redact;
 
-/// Text from a plan for a message: in backticks, on one line, without what would move a terminal's cursor, without
-/// passwords, and not for ever.
+/// Beyond this many characters, text from a plan is cut in messages.
+const LENGTH_MAX: usize = 60;
+
+/// Quotes text from a plan for a message: in backticks, on one line, without control characters or passwords, and cut
+/// after [`LENGTH_MAX`] characters.
 pub(crate) fn code(text: &str) -> String {
-    const LONGEST: usize = 60;
     let mut out = String::from("`");
     let text = redact(text);
     for (count, c) in text.chars().enumerate() {
-        if count == LONGEST {
+        if count == LENGTH_MAX {
             out.push_str("...");
             break;
         }
@@ -24,7 +26,7 @@ pub(crate) fn code(text: &str) -> String {
     out
 }
 
-/// Names for a message.
+/// Lists names for a message.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     names
         .iter()
@@ -33,7 +35,7 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
         .join(", ")
 }
 
-/// The name that was perhaps meant.
+/// Returns the name that `got` is most likely a misspelling of.
 pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'n str> {
     let got = got.to_lowercase().replace('_', "-");
     let length = got.chars().count();
@@ -46,24 +48,24 @@ pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'
         .map(|(_, name)| name)
 }
 
-/// The beginning of a help: ``did you mean `x`? ``, or nothing.
+/// Begins a line of help with ``did you mean `x`? ``, or with nothing.
 pub(crate) fn did_you_mean<T: AsRef<str>>(got: &str, names: &[T]) -> String {
     nearest(got, names).map_or(String::new(), |name| {
         format!("did you mean {}? ", code(name))
     })
 }
 
-/// Returns a help that lists the names that could stand where `got` does, the nearest first.
+/// Returns a line of help that suggests the name nearest to `got` and lists all `names`.
 pub(crate) fn choices<T: AsRef<str>>(got: &str, what: &str, names: &[T]) -> String {
     format!("{}{what}: {}", did_you_mean(got, names), list(names))
 }
 
-/// Returns text as TOML writes it.
+/// Writes text as a TOML string.
 pub fn quoted(text: &str) -> String {
     TomlStringBuilder::new(text).as_basic().to_toml_value()
 }
 
-/// Returns a part of a dotted key as TOML writes it.
+/// Writes one part of a dotted TOML key, in quotes where it needs them.
 pub fn key_part(key: &str) -> String {
     TomlKeyBuilder::new(key).as_default().to_toml_key()
 }

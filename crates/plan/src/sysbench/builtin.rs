@@ -1,5 +1,4 @@
-//! The tests that are there without a definition, in the form in which plans define theirs, and the orders in which
-//! they are run.
+//! The built-in tests, in the form in which plans define their own, and the built-in lists of steps.
 
 use std::sync::LazyLock;
 
@@ -12,19 +11,21 @@ use crate::value_kinds::{Line, ListOf};
 use super::StepList;
 use super::read::TestSource;
 
-/// Tests as a plan has them, and a table of the orders.
+/// Tests as in a plan, and a table of lists of steps.
 pub(super) const TEXT: &str = include_str!("builtin.toml");
 
+/// The built-in tests and lists of steps.
 pub(super) struct Builtin {
     pub(super) tests: Vec<TestSource>,
     orders: Vec<(String, Vec<String>)>,
 }
 
 pub(super) static BUILTIN: LazyLock<Builtin> =
-    // What is wrong with it is for those who write it.
+    // A unit test checks that this reports nothing.
     LazyLock::new(|| Builtin::read(&mut Context::new(TEXT)));
 
 impl Builtin {
+    /// Reads [`TEXT`].
     pub(super) fn read(cx: &mut Context<'_>) -> Self {
         let table = document::read(cx, TEXT).unwrap_or_default();
         let section = &mut Section::new("", table, Place::Nowhere);
@@ -40,7 +41,7 @@ impl Builtin {
         Self { tests, orders }
     }
 
-    /// Returns the steps of an order.
+    /// Returns the steps of a built-in list.
     pub(super) fn order(&self, order: StepList) -> &[String] {
         let found = self.orders.iter().find(|(name, _)| name == order.name());
         found.map_or(&[], |(_, steps)| steps)

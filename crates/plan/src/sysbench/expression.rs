@@ -1,7 +1,7 @@
-//! What parameters of tests are: `first + range - 1`, `ids(10)`, `c`.
+//! The expressions that define parameters of tests: `first + range - 1`, `ids(10)`, `c`.
 //!
-//! An expression is worked out as far as it is known while it is read, together with the bounds of its value: they choose
-//! the type of a parameter, and one that could divide by zero or leave 64 bits is refused.
+//! While an expression is read, its known parts are computed, together with the bounds of its value. The bounds choose the
+//! type of a parameter. An expression that could divide by zero or exceed 64 bits is refused.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -11,7 +11,7 @@ use super::test::{Block, Distribution, Draw, Slot};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::wording::{choices, code, did_you_mean};
 
-/// What stands alone.
+/// Names that can't be part of a larger expression; the last five are functions.
 const ALONE: [&str; 9] = [
     "id",
     "k",
@@ -27,29 +27,29 @@ const ALONE: [&str; 9] = [
 const FORMS: &str = "`id`, `k`, `c`, `pad`, `ids(N)`, `ks(N)`, `consecutive(first, N)`, `uniform(least, most)`, \
      `zipfian(least, most)`, or an integer computed with `+ - * /`";
 
-/// Bytes of an expression: what is read of it is no deeper.
-const LONGEST: usize = 250;
+/// The most bytes of an expression, which also limits the depth of recursion.
+const LENGTH_MAX: usize = 250;
 
 /// The exponent of sysbench's own zipfian distribution.
 pub(crate) const EXPONENT: f64 = 0.8;
-/// Beyond it nearly all draws are the first.
-const EXPONENT_MOST: f64 = 10.0;
+/// With a larger exponent nearly all draws would be the first.
+const EXPONENT_MAX: f64 = 10.0;
 
-/// SQLite takes 32766 parameters, servers take 65535.
+/// SQLite allows 32766 parameters, servers 65535.
 pub(crate) const PARAMETERS: RangeInclusive<i64> = 1..=32_000;
 
-/// An integer that is computed.
+/// The computation of an integer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// This one.
+    /// A constant.
     Integer(i64),
-    /// A value that was drawn, and so much more: what most expressions come to.
+    /// A drawn value plus a constant, which most expressions simplify to.
     Drawn(Slot, i64),
-    /// One of two others.
+    /// An operation on two expressions.
     Binary(Operator, Box<(Expression, Expression)>),
 }
 
-/// What is done to two integers.
+/// An operation on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -58,12 +58,12 @@ pub enum Operator {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`, rounded towards zero
+    /// `/`, rounded toward zero
     Divide,
 }
 
 impl Operator {
-    /// `None` where the result is not an integer of 64 bits.
+    /// Returns the result; `None` if it is not a 64-bit integer.
     #[inline]
     fn apply(self, left: i64, right: i64) -> Option<i64> {
         match self {
@@ -76,23 +76,23 @@ impl Operator {
 }
 
 impl Expression {
-    /// Returns its value, for an execution whose own integers begin at `base`.
+    /// Returns its value, for an execution whose own integers start at `base`.
     #[inline]
     pub fn value(&self, integers: &[i64], base: usize) -> i64 {
         match self {
             Self::Integer(value) => *value,
-            // The sum fits, and then it is right whatever the offset is.
-            Self::Drawn(slot, more) => integers[slot.index(base)].wrapping_add(*more),
+            // The bounds show that the sum fits, even where the constant alone would overflow.
+            Self::Drawn(slot, offset) => integers[slot.index(base)].wrapping_add(*offset),
             Self::Binary(operator, sides) => {
                 let left = sides.0.value(integers, base);
                 let right = sides.1.value(integers, base);
-                // The bounds were looked at: there is a result.
+                // The bounds show that there is a result.
                 operator.apply(left, right).unwrap_or_default()
             }
         }
     }
 
-    /// Returns whether its value is known before anything is drawn: only the number of the thread is in it.
+    /// Returns whether its value is known before anything is drawn: it depends on nothing but the number of the thread.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Integer(_) => true,
@@ -102,7 +102,7 @@ impl Expression {
     }
 }
 
-/// The least and the most that an integer may be.
+/// The smallest and the largest value of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) least: i64,
@@ -119,20 +119,21 @@ impl Bounds {
     }
 }
 
-/// An expression, and what its value lies between.
+/// An expression, with the bounds of its value.
 pub(crate) type Computed = (Expression, Bounds);
 
-pub(crate) fn integer_of(value: i64) -> Computed {
+/// Returns a constant with its bounds.
+pub(crate) fn constant(value: i64) -> Computed {
     (Expression::Integer(value), Bounds::new(value, value))
 }
 
-/// `None` where a value may be one that 64 bits don't hold.
+/// Returns an operation on two expressions; `None` if a value may not fit in 64 bits.
 fn combined(
     operator: Operator,
     (left, of_left): Computed,
     (right, of_right): Computed,
 ) -> Option<Computed> {
-    // Each operator is monotonic in both sides, so that its extremes are those of the corners.
+    // Each operator is monotonic in both operands, so its extremes are at the corners.
     let ends = |bounds: Bounds| [bounds.least, bounds.most];
     let corner = |left| ends(of_right).map(|right| operator.apply(left, right));
     let [[a, b], [c, d]] = ends(of_left).map(corner);
@@ -141,12 +142,12 @@ fn combined(
     let most = corners.into_iter().fold(i64::MIN, i64::max);
     let expression = match (operator, left, right) {
         (_, Expression::Integer(_), Expression::Integer(_)) => Expression::Integer(least),
-        (Operator::Add, Expression::Drawn(slot, more), Expression::Integer(by))
-        | (Operator::Add, Expression::Integer(by), Expression::Drawn(slot, more)) => {
-            Expression::Drawn(slot, more.wrapping_add(by))
+        (Operator::Add, Expression::Drawn(slot, offset), Expression::Integer(by))
+        | (Operator::Add, Expression::Integer(by), Expression::Drawn(slot, offset)) => {
+            Expression::Drawn(slot, offset.wrapping_add(by))
         }
-        (Operator::Subtract, Expression::Drawn(slot, more), Expression::Integer(by)) => {
-            Expression::Drawn(slot, more.wrapping_sub(by))
+        (Operator::Subtract, Expression::Drawn(slot, offset), Expression::Integer(by)) => {
+            Expression::Drawn(slot, offset.wrapping_sub(by))
         }
         (_, left, right) => Expression::Binary(operator, Box::new((left, right))),
     };
@@ -156,55 +157,58 @@ fn combined(
 /// Reads the exponent of a zipfian distribution.
 pub(crate) fn exponent(text: &str) -> Option<f64> {
     let exponent: f64 = text.trim().parse().ok()?;
-    (exponent > 0.0 && exponent <= EXPONENT_MOST).then_some(exponent)
+    (exponent > 0.0 && exponent <= EXPONENT_MAX).then_some(exponent)
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Symbol {
     /// `rows`, `tables`, `thread`
     Variable(Computed),
     Argument(i64),
+    /// A drawn integer.
     Integer {
         slot: Slot,
         bounds: Bounds,
-        /// It is the id of a row.
+        /// Whether it is the id of a row.
         is_id: bool,
     },
-    /// The first of so many.
+    /// Several drawn integers: the slot of the first, and how many.
     List(Slot, usize, Bounds),
-    /// Of the column `pad`, or else of `c`.
+    /// A drawn text, and whether it is for the column `pad`; if not, it is for `c`.
     Text(Slot, bool),
-    /// It could not be read, which was said.
+    /// A parameter whose definition has an error, which is already reported.
     Unknown,
 }
 
-/// The names that expressions and statements may have in them, and what was done with them.
+/// The names that expressions and statements may use, and which of them they use.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     /// The rows of a table.
     pub(crate) rows: u64,
     pub(crate) named: Vec<(String, Symbol)>,
-    /// Those that something has in it.
+    /// The names that are used.
     pub(crate) used: Vec<String>,
     /// Arguments that make ranges of ids.
     pub(crate) ranges: Vec<String>,
 }
 
 impl Scope {
+    /// Returns the meaning of a name.
     pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
         let named = self.named.iter().find(|(other, _)| other == name);
-        named.map(|(_, holds)| holds)
+        named.map(|(_, symbol)| symbol)
     }
 
-    pub(crate) fn mark(&mut self, name: &str) {
+    /// Marks a name as used.
+    pub(crate) fn mark_used(&mut self, name: &str) {
         if !self.used.iter().any(|other| other == name) {
             self.used.push(name.to_owned());
         }
     }
 }
 
-/// What is wrong with a text. Its place is the bytes of the text.
+/// What is wrong with a text. Its place is a range of bytes of the text.
 pub(crate) type ExpressionError = Box<Diagnostic>;
 
 fn bad(
@@ -213,16 +217,16 @@ fn bad(
     label: impl Into<String>,
 ) -> ExpressionError {
     let place = Place::File(span.into());
-    let mut wrong = Diagnostic::error("plan::bad-expression", place, message);
-    wrong.label(label);
-    Box::new(wrong)
+    let mut error = Diagnostic::error("plan::bad-expression", place, message);
+    error.label(label);
+    Box::new(error)
 }
 
 fn too_large(span: Range<usize>) -> ExpressionError {
-    bad(span, "a number that 64 bits don't hold", "has no value")
+    bad(span, "the result may not fit in 64 bits", "can overflow")
 }
 
-/// Whether text may be the name of a parameter or an argument, as far as its letters go.
+/// Returns whether text has only characters that the name of a parameter or an argument may have.
 pub(crate) fn is_identifier(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text
@@ -235,38 +239,44 @@ pub(crate) fn integer(text: &str, scope: &mut Scope) -> Result<Computed, Express
     Parser::new(text, scope)?.whole()
 }
 
-/// Reads a number within `allowed` that is known before anything is drawn.
+/// Reads a constant within `allowed`.
 pub(crate) fn count(
     text: &str,
     scope: &mut Scope,
     allowed: &RangeInclusive<i64>,
 ) -> Result<u32, ExpressionError> {
     let count = integer(text, scope)?;
-    known(&count, 0..text.len(), allowed)
+    constant_within(&count, 0..text.len(), allowed)
 }
 
-fn known(
+/// Returns the value of a constant within `allowed`.
+fn constant_within(
     (count, _): &Computed,
     span: Range<usize>,
     allowed: &RangeInclusive<i64>,
 ) -> Result<u32, ExpressionError> {
-    let message = match count {
+    let (min, max) = (allowed.start(), allowed.end());
+    Err(match count {
         Expression::Integer(count) if allowed.contains(count) => {
             return Ok(u32::try_from(*count).unwrap_or(u32::MAX));
         }
-        Expression::Integer(count) => format!("`{count}` is out of range"),
-        _ => "a number that depends on what is drawn".to_owned(),
-    };
-    let label = format!("allowed: {} to {}", allowed.start(), allowed.end());
-    Err(bad(span, message, label))
+        Expression::Integer(count) => {
+            let message = format!("`{count}` is out of range");
+            bad(span, message, format!("allowed: {min} to {max}"))
+        }
+        _ => {
+            let label = format!("expected a constant from {min} to {max}");
+            bad(span, "the number depends on drawn values", label)
+        }
+    })
 }
 
-/// Returns what lies from the least of the one to the most of the other; `None` where that is nothing.
+/// Returns the bounds of a value between two others; `None` if the lower one is always above the upper one.
 pub(crate) fn between(least: Bounds, most: Bounds) -> Option<Bounds> {
     (least.least <= most.most).then(|| Bounds::new(least.least, most.most.max(least.most)))
 }
 
-/// Reads what a parameter is, and adds it to a block of which `slot` makes places.
+/// Reads the definition of a parameter, and adds it to a block, for whose positions `slot` makes slots.
 pub(crate) fn draw(
     text: &str,
     scope: &mut Scope,
@@ -276,9 +286,9 @@ pub(crate) fn draw(
     let keys = Bounds::new(1, i64::try_from(scope.rows).unwrap_or(i64::MAX));
     let mut parser = Parser::new(text, scope)?;
     let first = parser.peek();
-    let (name, rest) = (&text[first.clone()], text[first.end..].trim_start());
+    let (name, after) = (&text[first.clone()], text[first.end..].trim_start());
     let mut add = |draw| slot(block.add(draw));
-    Ok(match (name, rest) {
+    Ok(match (name, after) {
         ("id" | "k", "") => Symbol::Integer {
             slot: add(Draw::Keys(1)),
             bounds: keys,
@@ -286,7 +296,7 @@ pub(crate) fn draw(
         },
         ("c", "") => Symbol::Text(add(Draw::C), false),
         ("pad", "") => Symbol::Text(add(Draw::Pad), true),
-        _ if rest.starts_with('(') && name.starts_with(begins_name) => {
+        _ if after.starts_with('(') && name.starts_with(starts_name) => {
             let (draw, bounds) = parser.function(name, keys)?;
             match draw {
                 Draw::Keys(count) | Draw::Consecutive(_, count) => {
@@ -313,26 +323,28 @@ pub(crate) fn draw(
     })
 }
 
-fn begins_name(c: char) -> bool {
+fn starts_name(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
+/// A recursive descent parser of expressions.
 struct Parser<'a, 's> {
     text: &'a str,
     scope: &'s mut Scope,
     /// The end of the last token.
     end: usize,
-    /// The id of a row is in it.
+    /// Whether the expression uses the id of a row.
     has_id: bool,
-    /// The arguments that are in it.
+    /// The arguments that the expression uses.
     arguments: Vec<String>,
 }
 
 impl<'a, 's> Parser<'a, 's> {
     fn new(text: &'a str, scope: &'s mut Scope) -> Result<Self, ExpressionError> {
-        if text.len() > LONGEST {
-            let message = format!("an expression of {} characters", text.chars().count());
-            return Err(bad(0..text.len(), message, "too long for anyone"));
+        if text.len() > LENGTH_MAX {
+            let message = format!("an expression of {} bytes", text.len());
+            let label = format!("at most {LENGTH_MAX} bytes are allowed");
+            return Err(bad(0..text.len(), message, label));
         }
         Ok(Self {
             text,
@@ -343,14 +355,14 @@ impl<'a, 's> Parser<'a, 's> {
         })
     }
 
-    /// Returns where the next token is: a number or a name with all its letters, another character, or nothing at the end.
+    /// Returns where the next token is: a number, a name, another character, or an empty range at the end.
     fn peek(&self) -> Range<usize> {
-        let rest = self.text[self.end..].trim_start();
-        let start = self.text.len() - rest.len();
-        let is_number = rest.starts_with(|c: char| c.is_ascii_digit());
-        let is_of_word = |c: char| c.is_alphanumeric() || c == '_' || is_number && c == '.';
-        let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
-        let length = match rest.chars().next() {
+        let ahead = self.text[self.end..].trim_start();
+        let start = self.text.len() - ahead.len();
+        let is_number = ahead.starts_with(|c: char| c.is_ascii_digit());
+        let is_in_word = |c: char| c.is_alphanumeric() || c == '_' || is_number && c == '.';
+        let word = ahead.find(|c| !is_in_word(c)).unwrap_or(ahead.len());
+        let length = match ahead.chars().next() {
             Some(c) if word == 0 => c.len_utf8(),
             _ => word,
         };
@@ -367,6 +379,7 @@ impl<'a, 's> Parser<'a, 's> {
         is_next
     }
 
+    /// Takes a closing parenthesis.
     fn close(&mut self) -> Result<(), ExpressionError> {
         match self.take(")") {
             true => Ok(()),
@@ -374,17 +387,17 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    /// An expression that is all of the text.
+    /// Reads an expression that is the whole text.
     fn whole(&mut self) -> Result<Computed, ExpressionError> {
         let expression = self.sum()?;
-        self.nothing_more()?;
+        self.expect_end()?;
         Ok(expression)
     }
 
-    fn nothing_more(&self) -> Result<(), ExpressionError> {
+    fn expect_end(&self) -> Result<(), ExpressionError> {
         match self.peek().is_empty() {
             true => Ok(()),
-            false => Err(self.unexpected("`+`, `-`, `*`, `/` or nothing")),
+            false => Err(self.unexpected("`+`, `-`, `*`, `/` or the end")),
         }
     }
 
@@ -402,7 +415,7 @@ impl<'a, 's> Parser<'a, 's> {
         )
     }
 
-    /// Operands with operators between them, which are worked out from left to right.
+    /// Reads operands with operators between them, which are applied from left to right.
     fn chain(
         &mut self,
         operators: &[(&str, Operator)],
@@ -416,10 +429,10 @@ impl<'a, 's> Parser<'a, 's> {
             let Bounds { least, most } = right.1;
             if *operator == Operator::Divide && least <= 0 && most >= 0 {
                 let label = match (least, most) {
-                    (0, 0) => "is 0".to_owned(),
-                    _ => format!("is between {least} and {most}"),
+                    (0, 0) => "always 0".to_owned(),
+                    _ => format!("can be any number from {least} to {most}"),
                 };
-                return Err(bad(from..self.end, "division by what may be 0", label));
+                return Err(bad(from..self.end, "possible division by 0", label));
             }
             left = combined(*operator, left, right).ok_or_else(|| too_large(start..self.end))?;
         }
@@ -429,8 +442,9 @@ impl<'a, 's> Parser<'a, 's> {
     fn factor(&mut self) -> Result<Computed, ExpressionError> {
         let span = self.peek();
         let token = &self.text[span.clone()];
-        let begins = |c: &char| c.is_ascii_digit() || begins_name(*c) || matches!(c, '(' | '-');
-        let Some(first) = token.chars().next().filter(begins) else {
+        let starts_operand =
+            |c: &char| c.is_ascii_digit() || starts_name(*c) || matches!(c, '(' | '-');
+        let Some(first) = token.chars().next().filter(starts_operand) else {
             return Err(self.unexpected("a number, a name or `(`"));
         };
         self.end = span.end;
@@ -442,50 +456,49 @@ impl<'a, 's> Parser<'a, 's> {
             }
             '-' => {
                 let operand = self.factor()?;
-                let negated = combined(Operator::Subtract, integer_of(0), operand);
+                let negated = combined(Operator::Subtract, constant(0), operand);
                 negated.ok_or_else(|| too_large(span.start..self.end))
             }
-            c if c.is_ascii_digit() => token.parse().map(integer_of).map_err(|_| {
+            c if c.is_ascii_digit() => token.parse().map(constant).map_err(|_| {
                 let label = match token.bytes().all(|byte| byte.is_ascii_digit()) {
-                    true => "more than 64 bits",
+                    true => "too large",
                     false => "not a whole number",
                 };
-                let message = format!("{} can't be calculated with", code(token));
+                let message = format!("{} is not a 64-bit integer", code(token));
                 bad(span, message, label)
             }),
             _ => self.name(token, span),
         }
     }
 
-    /// A name within an expression.
+    /// Reads a name within an expression.
     fn name(&mut self, name: &str, span: Range<usize>) -> Result<Computed, ExpressionError> {
-        let Some(holds) = self.scope.find(name) else {
+        let Some(symbol) = self.scope.find(name) else {
+            if ALONE.contains(&name) {
+                let message = format!("{} can't be part of a larger expression", code(name));
+                let mut error = bad(span, message, "must be a parameter of its own");
+                error.help("define a parameter with it, and use that one here");
+                return Err(error);
+            }
             let named = self.scope.named.iter();
             let known: Vec<&str> = named.map(|(name, _)| name.as_str()).collect();
-            let help = match ALONE.contains(&name) {
-                true => format!(
-                    "{} stands alone: give it a parameter of its own, and use that here",
-                    code(name)
-                ),
-                false => choices(name, "known here", &known),
-            };
             let message = format!("unknown name {}", code(name));
-            let mut wrong = bad(span, message, "not defined before");
-            wrong.code = "plan::unknown-parameter";
-            wrong.help(help);
-            return Err(wrong);
+            let mut error = bad(span, message, "not defined above");
+            error.code = "plan::unknown-parameter";
+            error.help(choices(name, "defined so far", &known));
+            return Err(error);
         };
         let refuse = |what: &str| {
-            let message = format!("{} is {what} and can't be calculated with", code(name));
-            Err(bad(span.clone(), message, "not an integer"))
+            let message = format!("can't compute with {what} {}", code(name));
+            Err(bad(span.clone(), message, "expected an integer"))
         };
-        let computed = match holds {
-            Symbol::Text(..) => return refuse("text"),
-            Symbol::List(..) => return refuse("a list"),
+        let computed = match symbol {
+            Symbol::Text(..) => return refuse("the text"),
+            Symbol::List(..) => return refuse("the list"),
             Symbol::Variable(computed) => computed.clone(),
             Symbol::Argument(value) => {
                 self.arguments.push(name.to_owned());
-                integer_of(*value)
+                constant(*value)
             }
             Symbol::Integer {
                 slot,
@@ -495,21 +508,21 @@ impl<'a, 's> Parser<'a, 's> {
                 self.has_id |= is_id;
                 (Expression::Drawn(*slot, 0), *bounds)
             }
-            Symbol::Unknown => integer_of(1),
+            Symbol::Unknown => constant(1),
         };
-        self.scope.mark(name);
+        self.scope.mark_used(name);
         Ok(computed)
     }
 
-    /// A function that is all of the text; `keys` are the bounds of ids.
+    /// Reads a function call that is the whole text; `keys` are the bounds of ids.
     fn function(&mut self, name: &str, keys: Bounds) -> Result<(Draw, Bounds), ExpressionError> {
         let start = self.peek();
         if !ALONE[4..].contains(&name) {
             let message = format!("unknown function {}", code(name));
-            let meant = did_you_mean(name, &ALONE[4..]);
-            let mut wrong = bad(start, message, "not a function");
-            wrong.help(format!("{meant}a parameter is {FORMS}"));
-            return Err(wrong);
+            let suggestion = did_you_mean(name, &ALONE[4..]);
+            let mut error = bad(start, message, "not a function");
+            error.help(format!("{suggestion}a parameter is {FORMS}"));
+            return Err(error);
         }
         self.end = start.end;
         self.take("(");
@@ -527,18 +540,18 @@ impl<'a, 's> Parser<'a, 's> {
             values.push((self.sum()?, from..self.peek().start));
         }
         let span = start.start..self.end;
-        self.nothing_more()?;
+        self.expect_end()?;
         let distribution = match name {
             "zipfian" => Distribution::Zipfian { exponent },
             _ => Distribution::Uniform,
         };
         match (name, values.as_slice()) {
             ("ids" | "ks", [(count, span)]) => {
-                let count = known(count, span.clone(), &PARAMETERS)?;
+                let count = constant_within(count, span.clone(), &PARAMETERS)?;
                 Ok((Draw::Keys(count as usize), keys))
             }
             ("consecutive", [((first, bounds), _), (count, of_count)]) => {
-                let count = known(count, of_count.clone(), &PARAMETERS)?;
+                let count = constant_within(count, of_count.clone(), &PARAMETERS)?;
                 let most = bounds.most.checked_add(i64::from(count));
                 let most = most.ok_or_else(|| too_large(span))? - 1;
                 let draw = Draw::Consecutive(first.clone(), count as usize);
@@ -547,19 +560,24 @@ impl<'a, 's> Parser<'a, 's> {
             ("uniform" | "zipfian", [((least, of_least), _), ((most, of_most), _)]) => {
                 let bounds = between(*of_least, *of_most).ok_or_else(|| {
                     let (least, most) = (of_least.least, of_most.most);
-                    let message = format!("a least of {least} above a most of {most}");
-                    bad(span, message, "the least comes first")
+                    let message =
+                        format!("the lower bound {least} is above the upper bound {most}");
+                    bad(span, message, "expected the lower bound first")
                 })?;
                 let draw = Draw::Between(least.clone(), most.clone(), distribution);
                 Ok((draw, bounds))
             }
             _ => {
                 let got = counted(values.len(), "argument");
-                let wanted = if matches!(name, "ids" | "ks") { 1 } else { 2 };
+                let expected = match name {
+                    "ids" | "ks" => "1 argument",
+                    "zipfian" => "2 or 3 arguments",
+                    _ => "2 arguments",
+                };
                 let message = format!("{} has {got}", code(name));
-                let mut wrong = bad(span, message, format!("{wanted} are wanted"));
-                wrong.help(format!("a parameter is {FORMS}"));
-                Err(wrong)
+                let mut error = bad(span, message, format!("expected {expected}"));
+                error.help(format!("a parameter is {FORMS}"));
+                Err(error)
             }
         }
     }
@@ -570,22 +588,22 @@ impl<'a, 's> Parser<'a, 's> {
         self.end = span.end;
         exponent(token).ok_or_else(|| {
             let got = code(token);
-            let message = format!("the exponent of a zipfian distribution is {got}");
-            let label = format!("expected a number above 0, at most {EXPONENT_MOST}");
+            let message = format!("invalid exponent {got} of a zipfian distribution");
+            let label = format!("expected a number above 0 and up to {EXPONENT_MAX}");
             bad(span, message, label)
         })
     }
 
-    /// What is wrong with the next token.
-    fn unexpected(&self, wanted: &str) -> ExpressionError {
+    /// Returns the error for a next token that is not `expected`.
+    fn unexpected(&self, expected: &str) -> ExpressionError {
         let span = self.peek();
         let message = match &self.text[span.clone()] {
-            "" => "the expression is not complete".to_owned(),
+            "" => "incomplete expression".to_owned(),
             token => format!("unexpected {}", code(token)),
         };
-        let mut wrong = bad(span, message, format!("expected {wanted}"));
-        wrong.help(format!("a parameter is {FORMS}"));
-        wrong
+        let mut error = bad(span, message, format!("expected {expected}"));
+        error.help(format!("a parameter is {FORMS}"));
+        error
     }
 }
 
@@ -606,8 +624,8 @@ mod tests {
         Scope {
             rows: 1_000,
             named: vec![
-                named("rows", Symbol::Variable(integer_of(1_000))),
-                named("tables", Symbol::Variable(integer_of(8))),
+                named("rows", Symbol::Variable(constant(1_000))),
+                named("tables", Symbol::Variable(constant(8))),
                 named("thread", Symbol::Variable(thread)),
                 named("range", Symbol::Argument(100)),
                 named("first", first),
@@ -620,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_computed() {
+    fn constants_are_computed() {
         for (text, expected) in [
             ("1 + 2 * 3", 7),
             ("(1 + 2) * 3", 9),
@@ -633,13 +651,13 @@ mod tests {
             ("rows / 2 + tables", 508),
         ] {
             let computed = integer(text, &mut scope()).unwrap();
-            assert_eq!(computed, integer_of(expected), "{text}");
+            assert_eq!(computed, constant(expected), "{text}");
         }
     }
 
     #[test]
-    fn what_is_drawn_later_is_computed_then_and_lies_within_its_bounds() {
-        // With 7 drawn for `first`, by thread 2.
+    fn drawn_values_are_computed_later_and_lie_within_their_bounds() {
+        // Thread 2 has drawn 7 for `first`.
         let integers = [2, 0, 0, 7];
         for (text, value, least, most) in [
             ("first + (range - 1)", 106, 100, 1_099),
@@ -658,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_read() {
+    fn definitions_of_parameters_are_read() {
         let draw = |text| {
             let mut block = Block::default();
             draw(text, &mut scope(), &mut block, Slot::Own).unwrap();
@@ -683,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_beside_an_id_makes_a_range() {
+    fn an_argument_in_an_expression_with_an_id_makes_a_range() {
         for (text, expected) in [
             ("first + range - 1", &["range"][..]),
             ("range * 2", &[]),
@@ -696,9 +714,9 @@ mod tests {
     }
 
     #[test]
-    fn depth_does_no_harm() {
+    fn deep_expressions_do_not_overflow_the_stack() {
         for open in ["(", "-"] {
-            let deep = open.repeat(LONGEST - 1) + "1";
+            let deep = open.repeat(LENGTH_MAX - 1) + "1";
             let _ = integer(&deep, &mut scope());
         }
     }

@@ -1,4 +1,4 @@
-//! `[workload.sysbench]`: the parameters of the sysbench microbenchmarks, and tests of one's own.
+//! Reads `[workload.sysbench]`: the parameters of the sysbench microbenchmarks, and tests that a plan defines.
 
 mod builtin;
 mod expression;
@@ -34,51 +34,51 @@ pub use test::{
 
 const PATH: &str = "workload.sysbench";
 
-/// The keys that the step of any test has.
+/// The keys that every step has that runs a test.
 const RUN_KEYS: [&str; 5] = ["time", "warmup", "distribution", "rate", "reported"];
 
-/// Each is a file or a few of them.
+/// Each table is a file or several.
 const TABLES: RangeInclusive<u32> = 1..=10_000;
-/// `id` is an integer of 32 bits; some are left for rows that are inserted later.
+/// `id` is a 32-bit integer; some values are left for rows that are inserted later.
 const ROWS: RangeInclusive<u64> = 1..=2_000_000_000;
 const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
-/// With four values each, a statement stays below what SQLite can bind.
+/// With four values per row, a statement has fewer parameters than SQLite allows.
 const LOAD_BATCH: RangeInclusive<u32> = 1..=8_000;
-const TIME_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
-/// What is run to warm up, and is no result, takes no longer where nobody says.
-const WARM_MOST: Duration = Duration::from_secs(60);
-/// Suffixes that begin so are of steps that warm up what comes after them.
-const WARM: &str = "warm";
+const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The longest default time of a step that only warms up.
+const WARMUP_STEP_TIME_MAX: Duration = Duration::from_secs(60);
+/// The prefix of suffixes of steps that only warm up what comes after them.
+const WARMUP_SUFFIX: &str = "warm";
 
-/// A step as its name says it.
+/// A step, as its name describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Load,
     Index,
     Settle,
-    /// A test by its index.
+    /// Runs a test, by its index.
     Run {
         test: usize,
-        /// The index of an argument that the name sets, and its value.
+        /// The index of the argument that the name sets, and its value.
         argument: Option<(usize, i64)>,
     },
 }
 
 named_enum! {
-    /// Lists of steps that have names.
+    /// The built-in lists of steps.
     pub enum StepList {
         /// A few tests of each group.
         Short = "short",
-        /// Until April 2025.
+        /// The list in use until April 2025.
         Classic = "classic",
-        /// Since then.
+        /// The list in use since then.
         Current = "current",
     }
 }
 
 /// What the names of steps depend on.
 struct Known {
-    /// Tests that the plan defines; their indices come after those of the built-in ones.
+    /// Tests that the plan defines; their indexes come after those of the built-in tests.
     own: Vec<TestSource>,
     order: StepList,
     secondary_index: bool,
@@ -132,6 +132,10 @@ impl StepKind for Kind {
         })
     }
 
+    fn can_repeat(self) -> bool {
+        !matches!(self, Self::Load | Self::Index)
+    }
+
     fn names(known: &Known) -> Vec<&str> {
         let mut names = vec!["load", "index", "settle"];
         names.extend(known.tests().map(|test| test.name.as_str()));
@@ -149,20 +153,20 @@ impl StepKind for Kind {
     }
 }
 
-/// The number that an argument in a step's name has.
+/// Reads the value of an argument in a step's name.
 fn number(digits: &str) -> Option<i64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
     digits.parse().ok().filter(|_| is_number)
 }
 
-/// `"uniform"`, `"zipfian"`, `"zipfian(0.99)"`
+/// A distribution: `"uniform"`, `"zipfian"`, `"zipfian(0.99)"`.
 struct DistributionKind;
 
 impl ValueKind for DistributionKind {
     type Value = Distribution;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Distribution> {
-        const HELP: &str = "allowed: `uniform`, `zipfian`, or `zipfian(0.99)` with an exponent above 0, at most 10";
+        const HELP: &str = "allowed: `uniform`, `zipfian`, or `zipfian(0.99)` with an exponent above 0 and up to 10";
         let text = cx.text(name, node, "a string", HELP)?;
         let exponent = match text {
             "uniform" => return Some(Distribution::Uniform),
@@ -174,10 +178,10 @@ impl ValueKind for DistributionKind {
         };
         if exponent.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
-            let meant = did_you_mean(text, &["uniform", "zipfian"]);
+            let suggestion = did_you_mean(text, &["uniform", "zipfian"]);
             cx.error("plan::unknown-value", node.place, message)
-                .label("not one of those allowed")
-                .help(format!("{meant}{HELP}"));
+                .label("not an allowed value")
+                .help(format!("{suggestion}{HELP}"));
         }
         exponent.map(|exponent| Distribution::Zipfian { exponent })
     }
@@ -196,14 +200,10 @@ impl ValueKind for DistributionKind {
 }
 
 /// A rate that may be absent.
-const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as they go)");
+const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
 
 /// Reads `[workload.sysbench]`.
-pub(crate) fn read(
-    cx: &mut Context<'_>,
-    node: Node,
-    clients_most: Option<u32>,
-) -> Option<Sysbench> {
+pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
     let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
     let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
@@ -215,9 +215,9 @@ pub(crate) fn read(
     let distribution = &DistributionKind;
     let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
     let prepared = cx.value(section, "prepared", &Flag, true);
-    let warmup = Quantity::time(Duration::ZERO..=TIME_MOST);
+    let warmup = Quantity::time(Duration::ZERO..=TIME_MAX);
     let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
-    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
@@ -227,7 +227,7 @@ pub(crate) fn read(
     let setting = Setting {
         rows,
         tables,
-        clients: clients_most.unwrap_or(1),
+        clients: clients_max.unwrap_or(1),
         prepared,
     };
     let own = own_tests(cx, section, &setting);
@@ -240,11 +240,11 @@ pub(crate) fn read(
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
-        let message = format!("`{PATH}` has `order` and `steps`");
+        let message = format!("`{PATH}.order` and `{PATH}.steps` exclude each other");
         cx.error("plan::conflict", order.place, message)
-            .label("a list of steps")
-            .also(names.place, "another")
-            .help("leave one of them out");
+            .label("selects a built-in list of steps")
+            .also(names.place, "gives another list")
+            .help("remove one of them");
     }
     let defaults = Defaults {
         setting,
@@ -289,19 +289,19 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
     let mut tests = Vec::new();
     for entry in table.entries {
         let place = entry.key_place;
-        let message = "a test has a name that cannot be used";
+        let message = "invalid name of a test";
         check_name(cx, message, &entry.key, place);
         let is_step = ["load", "index", "settle"].contains(&entry.key.as_str());
         if is_step || BUILTIN.tests.iter().any(|test| test.name == entry.key) {
             let label = match is_step {
-                true => "a step that is no test",
-                false => "the name of a built-in test",
+                true => "a built-in step has this name",
+                false => "a built-in test has this name",
             };
-            let message = format!("{} is there already", code(&entry.key));
+            let message = format!("test {} exists already", code(&entry.key));
             cx.error("plan::conflict", place, message)
                 .label(label)
                 .help(
-                    "give it another name; a built-in test's arguments are set in its step's table",
+                    "rename it; to change the arguments of a built-in test, use its step's table",
                 );
         }
         let path = format!("{path}.{}", key_part(&entry.key));
@@ -313,7 +313,7 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
     tests
 }
 
-/// What a step takes from the workload when it says nothing itself.
+/// What a step takes from the workload unless its own table says otherwise.
 struct Defaults {
     setting: Setting,
     warmup: Field<Duration>,
@@ -323,7 +323,7 @@ struct Defaults {
     rate: Field<Option<f64>>,
 }
 
-/// Puts together what a step does, from its name, its table and the workload.
+/// Reads what a step does, from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
     name: &StepName<Kind>,
@@ -345,32 +345,38 @@ fn step(
     let is_argument = |suffix: &str| {
         argument.is_some_and(|(at, value)| suffix == format!("{}{value}", test.arguments[at].name))
     };
-    let is_warm = suffix.is_some_and(|suffix| suffix.starts_with(WARM) && !is_argument(suffix));
+    let is_warmup =
+        suffix.is_some_and(|suffix| suffix.starts_with(WARMUP_SUFFIX) && !is_argument(suffix));
 
     let (values, place) = arguments(cx, test, argument, section);
     let here = place.or(name_place);
     let setting = &defaults.setting;
-    // What is wrong with the test itself was said.
-    let mut said = Context::new("");
-    let understood = test.with(&mut said, &values, setting);
-    let wrong = said.diagnostics.into_iter();
-    let mut wrong = wrong.filter(|it| test.trusted && it.severity == Severity::Error);
-    cx.diagnostics.extend(wrong.next().map(|wrong| Diagnostic {
+    // Errors in the test itself are already reported.
+    let mut test_cx = Context::new("");
+    let parsed = test.with(&mut test_cx, &values, setting);
+    let errors = test_cx.diagnostics.into_iter();
+    let mut errors = errors.filter(|it| test.trusted && it.severity == Severity::Error);
+    let argument_help = || format!("change the arguments of step {}", code(&name.name));
+    cx.diagnostics.extend(errors.next().map(|error| Diagnostic {
         place: here,
-        help: vec![format!("this is step {}", code(&name.name))],
-        ..wrong
+        help: vec![argument_help()],
+        ..error
     }));
-    let time_of = understood.as_ref().map_or(TestTime::Read, |it| it.time);
+    let test_time = parsed.as_ref().map_or(TestTime::Read, |it| it.time);
 
-    let time = match time_of {
-        TestTime::Write if !is_warm => &defaults.write_time,
+    let time = match test_time {
+        TestTime::Write if !is_warmup => &defaults.write_time,
         _ => &defaults.read_time,
     };
-    let most = if is_warm { WARM_MOST } else { TIME_MOST };
-    let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+    let most = if is_warmup {
+        WARMUP_STEP_TIME_MAX
+    } else {
+        TIME_MAX
+    };
+    let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let time = cx.inherited(section, "time", &kind, time, time.value.min(most));
-    let kind = Quantity::time(Duration::ZERO..=TIME_MOST);
-    let warmup = if is_warm {
+    let kind = Quantity::time(Duration::ZERO..=TIME_MAX);
+    let warmup = if is_warmup {
         cx.field(section, "warmup", &kind, Duration::ZERO)
     } else {
         let from = &defaults.warmup;
@@ -381,26 +387,26 @@ fn step(
     let distribution = cx.inherited(section, "distribution", kind, from, from.value);
     let from = &defaults.rate;
     let rate = cx.inherited(section, "rate", &RATE, from, from.value);
-    let reported = cx.field(section, "reported", &Flag, !is_warm);
+    let reported = cx.field(section, "reported", &Flag, !is_warmup);
 
-    let Some(understood) = understood else {
+    let Some(parsed) = parsed else {
         return SysbenchStepKind::Settle;
     };
     let ranges = test.arguments.iter().zip(&values);
-    let mut ranges = ranges.filter(|(it, _)| understood.ranges.contains(&it.name));
+    let mut ranges = ranges.filter(|(it, _)| parsed.ranges.contains(&it.name));
     let rows = setting.rows;
     let is_more = |value: i64| u64::try_from(value).is_ok_and(|value| value > rows);
     if let Some((_, value)) = ranges.find(|(_, value)| is_more(**value)) {
         let message = format!(
-            "step {} reads ranges of {value} rows, and a table has {rows}",
+            "step {} reads ranges of {value} rows, but a table has only {rows}",
             code(&name.name)
         );
         cx.error("plan::out-of-range", here, message)
-            .label(format!("at most {rows}"))
-            .help("make `rows` larger, or the range smaller");
+            .label(format!("allowed: at most {rows}"))
+            .help("use more `rows`, or a smaller range");
     }
     SysbenchStepKind::Run {
-        test: understood.test,
+        test: parsed.test,
         time: time.value,
         warmup: warmup.value,
         distribution: distribution.value,
@@ -409,7 +415,7 @@ fn step(
     }
 }
 
-/// Takes a step's arguments, of which its name may set one, and the place of the first that its table has.
+/// Takes the values of a step's arguments, one of which its name may set, and the place of the first in its table.
 fn arguments(
     cx: &mut Context<'_>,
     test: &TestSource,
@@ -424,13 +430,13 @@ fn arguments(
         let field = cx.field(section, &argument.name, &Whole, default);
         if named.is_some_and(|(_, named)| field.trusted && field.value != named) {
             let message = format!(
-                "{} is {}, which the step's name has as {default}",
+                "{} is {}, but the step's name says {default}",
                 code(&section.name_of(&argument.name)),
                 field.value
             );
             cx.error("plan::conflict", field.place, message)
-                .label("the name says otherwise")
-                .help("leave it out, or use the test's name with a suffix of your own");
+                .label("conflicts with the step's name")
+                .help("remove it, or rename the step, with a suffix of your own");
         }
         place = place.or(field.place);
         values.push(field.value);
@@ -445,15 +451,15 @@ fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
         if names.value.iter().any(|(name, _)| is_of(name.kind, index)) {
             continue;
         }
-        let message = format!("test {} is in no step", code(&test.name));
+        let message = format!("no step runs test {}", code(&test.name));
         cx.warning("plan::unused-test", test.place, message)
-            .label("not run")
-            .also(names.place, "the steps")
-            .help(format!("add it to `{PATH}.steps`, or take it out here"));
+            .label("does not run")
+            .also(names.place, "the steps that run")
+            .help(format!("add it to `{PATH}.steps`, or remove it"));
     }
 }
 
-/// Reports suffixes that look as if they were to set an argument.
+/// Reports suffixes that look like arguments but set none.
 fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
     for (name, place) in &names.value {
         let Kind::Run {
@@ -467,14 +473,14 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>)
         let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
         let own = known.test(test).map_or(&[][..], |test| &test.arguments);
         let own: Vec<&str> = own.iter().map(|it| it.name.as_str()).collect();
-        let meant = nearest(word, &own).or_else(|| nearest(word, &["range"]));
-        if meant.is_none() || word.is_empty() || word == suffix {
+        let similar = nearest(word, &own).or_else(|| nearest(word, &["range"]));
+        if similar.is_none() || word.is_empty() || word == suffix {
             continue;
         }
         let help = match own.as_slice() {
             [] => "the test has no arguments; use another suffix".to_owned(),
             own => format!(
-                "arguments of the test: {}; a value is in decimal digits, from 1 on and without zeros before it",
+                "arguments of the test: {}; a value is a whole number from 1, without leading zeros",
                 list(own)
             ),
         };
@@ -484,7 +490,7 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>)
             code(&name.name)
         );
         cx.warning("plan::unknown-argument", *place, message)
-            .label("only a name for another run of the same test")
+            .label("only tells it from other steps of the same test")
             .help(help);
     }
 }
@@ -496,23 +502,25 @@ fn check_order(
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
-    // Otherwise they are there already, in a server that assay does not start, and so are their indexes.
+    // Without a load, the tables and their indexes exist already, in a server that Assay does not start.
     if !step::check_load(cx, names, Kind::Load, "tables") {
         return;
     }
     step::check_once(cx, names, Kind::Load, "the tables are loaded");
-    step::check_once(cx, names, Kind::Index, "the indexes are made");
+    step::check_once(cx, names, Kind::Index, "the indexes exist");
     let steps = &names.value;
     let index = steps.iter().position(|(step, _)| step.kind == Kind::Index);
     if let Some(at) = index
         && secondary_index.trusted
         && !known.secondary_index
     {
-        let message = "step `index` makes an index that the tables are not to have";
+        let message = "step `index` creates an index, but `secondary-index` is false";
         cx.error("plan::conflict", steps[at].1, message)
-            .label("makes the index on `k`")
-            .also(secondary_index.place, "no such index")
-            .help(format!("take the step out, or `{PATH}.secondary-index`"));
+            .label("creates the index on `k`")
+            .also(secondary_index.place, "no index on `k`")
+            .help(format!(
+                "remove the step, or set `{PATH}.secondary-index = true`"
+            ));
     }
     let before = &steps[..index.unwrap_or(steps.len())];
     let is_run = |kind| matches!(kind, Kind::Run { .. });
@@ -526,8 +534,8 @@ fn check_order(
             .label("there is no secondary index yet");
         match index {
             Some(at) => diagnostic
-                .also(steps[at].1, "makes the index")
-                .help("put `index` before it"),
+                .also(steps[at].1, "creates the index")
+                .help("move `index` before it"),
             None => diagnostic.help(format!(
                 "add `index` before it, or set `{PATH}.secondary-index = false`"
             )),

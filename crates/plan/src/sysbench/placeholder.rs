@@ -1,62 +1,61 @@
-//! What stands in braces in the text of a statement: `{name}` is a placeholder, `{{` and `}}` are one brace each.
+//! Placeholders in the text of a statement: `{name}` is a placeholder, `{{` and `}}` are one brace each.
 
 use std::ops::Range;
 
 use super::expression::{self, ExpressionError};
 use crate::diagnostic::{Diagnostic, Place};
 
-const HELP: &str =
-    "braces hold the name of a parameter: `WHERE id = {id}`; `{{` and `}}` are one brace each";
+const HELP: &str = "write a parameter as `{id}`, and a brace as `{{` or `}}`";
 
 /// A part of a statement's text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Segment<'a> {
-    /// As it is sent.
+    /// Text that is sent as it is.
     Text(String),
-    /// A name in braces, with the bytes of all of it.
+    /// A name in braces, with the range of its bytes, braces included.
     Name { name: &'a str, span: Range<usize> },
 }
 
 fn bad(span: Range<usize>, message: &str, label: &str) -> ExpressionError {
-    let mut wrong = Diagnostic::error("plan::bad-sql", Place::File(span.into()), message);
-    wrong.label(label).help(HELP);
-    Box::new(wrong)
+    let mut error = Diagnostic::error("plan::bad-sql", Place::File(span.into()), message);
+    error.label(label).help(HELP);
+    Box::new(error)
 }
 
-/// Takes a statement apart, or returns the first brace that is not a placeholder's.
-pub(crate) fn parts(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
-    let mut parts = Vec::new();
+/// Splits a statement into segments, or reports the first brace that does not belong to a placeholder.
+pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
+    let mut segments = Vec::new();
     let mut text = String::new();
     let mut open: Option<usize> = None;
     let mut is_quoted = false;
-    let mut letters = sql.char_indices().peekable();
-    while let Some((at, c)) = letters.next() {
+    let mut chars = sql.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
         match (c, open) {
-            ('{' | '}', None) if letters.next_if(|(_, next)| *next == c).is_some() => text.push(c),
+            ('{' | '}', None) if chars.next_if(|(_, next)| *next == c).is_some() => text.push(c),
             ('{', Some(start)) => {
                 return Err(bad(
                     start..end,
-                    "a `{` follows a `{`",
-                    "two `{` before a `}`",
+                    "a `{` within a placeholder",
+                    "expected `}` before the next `{`",
                 ));
             }
             ('{', None) if is_quoted => {
-                return Err(bad(at..end, "a parameter within quotes", "takes no quotes"));
+                return Err(bad(
+                    at..end,
+                    "a parameter within quotes",
+                    "must not be in quotes",
+                ));
             }
             ('{', None) => open = Some(at),
-            ('}', None) => return Err(bad(at..end, "a `}` without its `{`", "nothing is open")),
+            ('}', None) => return Err(bad(at..end, "a `}` without a `{`", "no `{` before it")),
             ('}', Some(start)) => {
                 let (name, span) = (&sql[start + 1..at], start..end);
                 if !expression::is_identifier(name) {
-                    return Err(bad(
-                        span,
-                        "braces without a name in them",
-                        "expected a name",
-                    ));
+                    return Err(bad(span, "no name between braces", "expected a name"));
                 }
-                parts.push(Segment::Text(std::mem::take(&mut text)));
-                parts.push(Segment::Name { name, span });
+                segments.push(Segment::Text(std::mem::take(&mut text)));
+                segments.push(Segment::Name { name, span });
                 open = None;
             }
             (_, Some(_)) => {}
@@ -66,14 +65,10 @@ pub(crate) fn parts(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
             }
         }
     }
-    parts.push(Segment::Text(text));
+    segments.push(Segment::Text(text));
     match open {
-        None => Ok(parts),
-        Some(start) => Err(bad(
-            start..start + 1,
-            "a `{` without its `}`",
-            "never closed",
-        )),
+        None => Ok(segments),
+        Some(start) => Err(bad(start..start + 1, "a `{` without a `}`", "never closed")),
     }
 }
 
@@ -84,8 +79,8 @@ mod tests {
     #[test]
     fn doubled_braces_are_text_also_within_quotes() {
         let shown = |sql| -> String {
-            let parts = parts(sql).unwrap();
-            let shown = parts.into_iter().map(|part| match part {
+            let segments = segments(sql).unwrap();
+            let shown = segments.into_iter().map(|segment| match segment {
                 Segment::Text(text) => text,
                 Segment::Name { name, .. } => format!("<{name}>"),
             });
@@ -99,7 +94,7 @@ mod tests {
             shown(r#"select {x}}} {{{y} '{{z}}'"#),
             "select <x>} {<y> '{z}'"
         );
-        assert!(parts("select '{{x}'").is_err());
-        assert!(parts("select '{{{x}}}'").is_err());
+        assert!(segments("select '{{x}'").is_err());
+        assert!(segments("select '{{{x}}}'").is_err());
     }
 }

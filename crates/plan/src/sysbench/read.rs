@@ -1,4 +1,4 @@
-//! A test as a plan writes it: its statements with their parameters, and arguments that a step may set.
+//! Reads a test as a plan writes it: statements with their parameters, and arguments that a step may set.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use words::named_enum;
 
 use super::expression::{self, Bounds, Expression, ExpressionError, PARAMETERS, Scope, Symbol};
-use super::placeholder::{Segment, parts};
+use super::placeholder::{Segment, segments};
 use super::test::{
     Block, Effect, ExpectedRows, Group, Piece, Slot, TableChoice, Test, TestStatement,
 };
@@ -16,16 +16,16 @@ use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, Flag, Optional};
 use crate::wording::{choices, code, quoted};
 
-/// What stands for a table's name.
+/// The placeholder for the table's name.
 const TABLE: &str = "table";
-/// What stands for the rows of a statement that has several.
+/// The placeholder for the rows of a statement that inserts several.
 const VALUES: &str = "values";
 
 const REPEAT: RangeInclusive<i64> = 1..=100_000;
 const WEIGHT: RangeInclusive<i64> = 0..=1_000_000;
 
 named_enum! {
-    /// Which of the workload's times a test runs for.
+    /// Which of the workload's times is the duration of a test.
     pub enum TestTime {
         /// `read-time`
         Read = "read",
@@ -34,18 +34,18 @@ named_enum! {
     }
 }
 
-/// What a test depends on besides its arguments.
+/// The values of the workload that a test depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) rows: u64,
     pub(crate) tables: u32,
     /// The most clients of any cell.
     pub(crate) clients: u32,
-    /// Its statements are prepared where it does not say.
+    /// Whether statements are prepared by default.
     pub(crate) prepared: bool,
 }
 
-/// An integer of a test that steps may set.
+/// An integer argument of a test, which steps may set.
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {
     pub(crate) name: String,
@@ -53,20 +53,20 @@ pub(crate) struct Argument {
     place: Place,
 }
 
-/// A test whose arguments are known, and that is read anew for each step that sets them.
+/// A test whose arguments are known, and whose statements are read again for each step that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct TestSource {
     pub(crate) name: String,
     pub(crate) arguments: Vec<Argument>,
-    /// Nothing is wrong with it as long as no step sets an argument.
+    /// Whether it has no errors with its own arguments.
     pub(crate) trusted: bool,
     path: String,
-    /// Of its name.
+    /// The place of its name.
     pub(crate) place: Place,
     node: Node,
 }
 
-/// A test, and what else its text says.
+/// A test, with what steps need besides it.
 pub(crate) struct ParsedTest {
     pub(crate) test: Test,
     pub(crate) time: TestTime,
@@ -75,7 +75,7 @@ pub(crate) struct ParsedTest {
 }
 
 impl TestSource {
-    /// Takes the test `name` from its table at `path`; `None` when it is no table.
+    /// Reads the arguments of the test `name` from its table at `path`; `None` if it is not a table.
     pub(crate) fn new(
         cx: &mut Context<'_>,
         path: &str,
@@ -89,7 +89,7 @@ impl TestSource {
         for entry in cx.table(section, "arguments").entries {
             let (name, place) = (entry.key, entry.key_place);
             let is_known = arguments.iter().any(|it| it.name == name);
-            if !name_is_good(cx, &name, place, true, is_known) {
+            if !check_name(cx, &name, place, true, is_known) {
                 continue;
             }
             let key = format!("{path}.arguments.{name}");
@@ -107,13 +107,13 @@ impl TestSource {
         })
     }
 
-    /// Reads it with its own arguments.
+    /// Reads it with its own values of the arguments.
     pub(crate) fn read(&mut self, cx: &mut Context<'_>, setting: &Setting) {
         let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
         self.trusted &= self.with(cx, &values, setting).is_some();
     }
 
-    /// Reads it with arguments in the order of its own; `None` where it can't be.
+    /// Reads it with these values of its arguments; `None` if it has errors.
     pub(crate) fn with(
         &self,
         cx: &mut Context<'_>,
@@ -141,7 +141,7 @@ impl TestSource {
             prepared: setting.prepared,
             cx,
         };
-        // The number of the thread.
+        // Its one integer is the number of the thread.
         let mut shared = Block {
             integers: 1,
             ..Block::default()
@@ -170,7 +170,7 @@ impl TestSource {
     fn group(&self, cx: &mut Context<'_>, section: &mut Section) -> Group {
         if section.place_of("group") == Place::Nowhere {
             missing(cx, self.place, &section.name_of("group"))
-                .label("in which group?")
+                .label("expected a group")
                 .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`");
         }
         let group = cx.given(section, "group", &Choice(Group::NAMES));
@@ -181,7 +181,7 @@ impl TestSource {
         let path = section.name_of("statement");
         let none = |cx: &mut Context<'_>, place| {
             missing(cx, place, &path)
-                .label("a test without statements")
+                .label("no statements")
                 .help(format!("add one: `[[{path}]]`"));
         };
         let Some(entry) = section.take("statement") else {
@@ -204,23 +204,23 @@ impl TestSource {
         if let Some(place) = weighted
             && statements.iter().all(|it| it.weight.is_none())
         {
-            let message = format!("test {} has weights that are all 0", code(&self.name));
+            let message = format!("all weights of test {} are 0", code(&self.name));
             reader
                 .cx
                 .error("plan::bad-test", place, message)
-                .label("an event runs one of the statements with a weight");
+                .label("expected at least one weight above 0");
         }
         statements
     }
 }
 
-/// The names that are known before any parameter.
+/// Returns the names that are defined before any parameter.
 fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -> Scope {
     let rows = i64::try_from(setting.rows).unwrap_or(i64::MAX);
     let threads = Bounds::new(0, i64::from(setting.clients.max(1)) - 1);
     let variables = [
-        ("rows", expression::integer_of(rows)),
-        ("tables", expression::integer_of(setting.tables.into())),
+        ("rows", expression::constant(rows)),
+        ("tables", expression::constant(setting.tables.into())),
         ("thread", (Expression::Drawn(Slot::Event(0), 0), threads)),
     ];
     let variables = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
@@ -233,13 +233,14 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -
     }
 }
 
+/// Reports a missing key.
 fn missing<'d>(cx: &'d mut Context<'_>, place: Place, name: &str) -> &'d mut Diagnostic {
     let message = format!("{} is missing", code(name));
     cx.error("plan::missing-key", place, message)
 }
 
-/// Reports a name that no parameter can have.
-fn name_is_good(
+/// Returns whether a parameter or an argument can have this name, and reports one that it can't have.
+fn check_name(
     cx: &mut Context<'_>,
     name: &str,
     place: Place,
@@ -249,24 +250,29 @@ fn name_is_good(
     let label = if !expression::is_identifier(name) {
         "expected lower-case letters, digits and `_`"
     } else if is_argument && name.ends_with(|c: char| c.is_ascii_digit()) {
-        "ends with a digit"
+        "must not end with a digit"
     } else if ["rows", "tables", "thread", TABLE, VALUES].contains(&name) {
-        "has a meaning of its own"
+        "a built-in name"
     } else if is_argument && super::RUN_KEYS.contains(&name) {
-        "a key of every step"
+        "a key that every step has"
     } else if is_known {
-        "defined already"
+        "already defined"
     } else {
         return true;
     };
-    let what = if is_argument { "argument" } else { "parameter" };
-    let message = format!("the {what} {} has a name that cannot be used", code(name));
+    let what = if is_argument {
+        "an argument"
+    } else {
+        "a parameter"
+    };
+    let message = format!("invalid name of {what}: {}", code(name));
     cx.error("plan::bad-name", place, message)
         .label(label)
-        .help("call it otherwise: it stands in expressions, and in SQL between `{` and `}`");
+        .help("rename it; expressions use it as `name`, and SQL as `{name}`");
     false
 }
 
+/// Reports arguments and parameters that nothing uses.
 fn report_unused<'n>(
     cx: &mut Context<'_>,
     path: &str,
@@ -274,13 +280,14 @@ fn report_unused<'n>(
     names: impl Iterator<Item = (&'n str, Place)>,
 ) {
     for (name, place) in names.filter(|(name, _)| !used.iter().any(|used| used == name)) {
-        let message = format!("{} is used nowhere in {}", code(name), code(path));
+        let message = format!("{} is not used in {}", code(name), code(path));
         cx.warning("plan::unused-parameter", place, message)
-            .label("has no effect");
+            .label("has no effect")
+            .help("use it, or remove it");
     }
 }
 
-/// Text as the plan writes it: integers without quotes.
+/// Writes text as in the plan: integers without quotes.
 fn shown(node: &Node, text: &str) -> String {
     match node.value {
         Value::Integer(_) => text.to_owned(),
@@ -290,14 +297,14 @@ fn shown(node: &Node, text: &str) -> String {
 
 const EXPRESSION: &str = "an integer or an expression";
 
-/// The text of a statement, or of its rows; `None` where it is none.
+/// The text of a statement, or of its rows; `None` if it has errors.
 struct Sql {
     text: Option<String>,
     key_place: Place,
     node: Node,
 }
 
-/// Reads what stands in a test, one thing after the other.
+/// Reads the contents of a test, in order.
 struct Reader<'c, 'x> {
     cx: &'c mut Context<'x>,
     scope: Scope,
@@ -305,38 +312,38 @@ struct Reader<'c, 'x> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads text with `read`, and notes it.
+    /// Reads an expression with `read`, and notes it.
     fn computed<T>(
         &mut self,
         path: &str,
         node: &Node,
-        wanted: &str,
+        expected: &str,
         read: impl FnOnce(&str, &mut Scope) -> Result<T, ExpressionError>,
     ) -> Option<T> {
         let text = match &node.value {
             Value::Integer(digits) => digits,
-            _ => self.cx.text(path, node, wanted, "")?,
+            _ => self.cx.text(path, node, expected, "")?,
         };
         self.cx.resolve(path, shown(node, text), node.place);
         match read(text, &mut self.scope) {
             Ok(read) => Some(read),
-            Err(wrong) => {
-                self.report(*wrong, node, 0, path);
+            Err(error) => {
+                self.report(*error, node, 0, path);
                 None
             }
         }
     }
 
-    /// Reports what is wrong with a part of a node's text, from its byte `lead` on.
-    fn report(&mut self, mut wrong: Diagnostic, node: &Node, lead: usize, of: &str) {
-        if let Place::File(Span { start, end }) = wrong.place {
-            wrong.place = self.cx.within(node, lead + start, lead + end);
+    /// Reports an error in a node's text, whose place is counted from byte `lead` of the text. `context` names the text.
+    fn report(&mut self, mut error: Diagnostic, node: &Node, lead: usize, context: &str) {
+        if let Place::File(Span { start, end }) = error.place {
+            error.place = self.cx.within(node, lead + start, lead + end);
         }
-        wrong.message = format!("{} in {}", wrong.message, code(of));
-        self.cx.diagnostics.push(wrong);
+        error.message = format!("{} in {}", error.message, code(context));
+        self.cx.diagnostics.push(error);
     }
 
-    /// Reads a number that is known before anything is drawn, if the key is there, and its place.
+    /// Reads a constant and its place, if the table has the key.
     fn number(
         &mut self,
         section: &mut Section,
@@ -362,15 +369,15 @@ impl Reader<'_, '_> {
         for entry in table.entries {
             let (name, place) = (entry.key, entry.key_place);
             let is_known = self.scope.find(&name).is_some();
-            if !name_is_good(self.cx, &name, place, false, is_known) {
+            if !check_name(self.cx, &name, place, false, is_known) {
                 continue;
             }
             let path = format!("{path}.{name}");
-            let holds = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
+            let symbol = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
                 expression::draw(text, scope, block, slot)
             });
-            let holds = holds.unwrap_or(Symbol::Unknown);
-            self.scope.named.push((name.clone(), holds));
+            let symbol = symbol.unwrap_or(Symbol::Unknown);
+            self.scope.named.push((name.clone(), symbol));
             names.push((name, place));
         }
         names
@@ -385,7 +392,7 @@ impl Reader<'_, '_> {
             let message = format!("`{path}` has no `sql`");
             self.cx
                 .error("plan::missing-key", section.place, message)
-                .label("a statement without its text")
+                .label("no text")
                 .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`");
         }
         let values = self.sql(section, "values");
@@ -412,7 +419,7 @@ impl Reader<'_, '_> {
         let row = values
             .as_ref()
             .and_then(|values| self.pieces(values, &[], None));
-        // Each row of `values` has parameters of its own: there is none for all of them.
+        // Each row of `values` draws its own parameters, so the rest of the statement can't use them.
         let hidden = match values {
             Some(_) => self.scope.named.split_off(shared),
             None => Vec::new(),
@@ -430,7 +437,7 @@ impl Reader<'_, '_> {
             let message = format!("{} has {bound} parameters", code(path));
             self.cx
                 .error("plan::bad-test", sql.node.place, message)
-                .label(format!("allowed: {}", PARAMETERS.end()));
+                .label(format!("at most {} are allowed", PARAMETERS.end()));
         }
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
@@ -453,13 +460,14 @@ impl Reader<'_, '_> {
         Some((statement, weight.map(|(_, place)| place)))
     }
 
+    /// Reports a statement that has only one of `values` and `count`.
     fn report_without(&mut self, path: &str, [key, other]: [&str; 2], place: Place) {
-        let message = format!("`{path}` has `{key}` and no `{other}`");
+        let message = format!("`{path}` has `{key}` but no `{other}`");
         self.cx
             .error("plan::missing-key", place, message)
             .label(format!("`{other}` is missing"))
             .help(
-                "`values` is the text of one row, and `count` says how many stand for `{values}`",
+                "`values` is the text of one row, and `count` the number of rows that replace `{values}`",
             );
     }
 
@@ -473,14 +481,14 @@ impl Reader<'_, '_> {
         let text = text.map(|text| text.trim().to_owned());
         // It may have several lines.
         let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        let wrong = match text.as_deref() {
-            Some("") => Some(("is empty", "nothing here")),
+        let error = match text.as_deref() {
+            Some("") => Some(("is empty", "expected SQL")),
             Some(text) if text.contains(is_control) => {
-                Some(("holds a control character", "must be text"))
+                Some(("holds a control character", "expected text without it"))
             }
             _ => None,
         };
-        if let Some((what, label)) = wrong {
+        if let Some((what, label)) = error {
             let message = format!("{} {what}", code(&path));
             self.cx
                 .error("plan::bad-text", node.place, message)
@@ -489,13 +497,13 @@ impl Reader<'_, '_> {
             self.cx.resolve(path, quoted(text), node.place);
         }
         Some(Sql {
-            text: text.filter(|_| wrong.is_none()),
+            text: text.filter(|_| error.is_none()),
             key_place,
             node,
         })
     }
 
-    /// `rows = "range"`, `rows = { least = 0, most = 1 }`
+    /// Reads `rows = "range"` or `rows = { least = 0, most = 1 }`.
     fn rows(&mut self, path: &str, node: Node) -> Option<ExpectedRows> {
         let place = node.place;
         let is_table = matches!(node.value, Value::Table(_));
@@ -516,21 +524,21 @@ impl Reader<'_, '_> {
             section.finish(self.cx);
             (ends[0].take()?, ends[1].take()?)
         } else {
-            let wanted = "an integer, an expression, or a table of `least` and `most`";
-            let rows = self.computed(path, &node, wanted, expression::integer)?;
+            let expected = "an integer, an expression, or a table of `least` and `most`";
+            let rows = self.computed(path, &node, expected, expression::integer)?;
             (rows.clone(), rows)
         };
         let ((least, of_least), (most, of_most)) = (least, most);
         if expression::between(of_least, of_most).is_none() {
             let message = format!(
-                "{} has a least of {} above a most of {}",
+                "`least` of {} is greater than `most`: `{}` and `{}`",
                 code(path),
                 of_least.least,
                 of_most.most
             );
             self.cx
                 .error("plan::bad-test", place, message)
-                .label("the least comes first");
+                .label("`least` is always above `most`");
         }
         Some(ExpectedRows {
             least,
@@ -539,8 +547,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Takes a statement's text apart, and reports placeholders that stand for nothing. `hidden` may only be in the rows
-    /// of `values`, which are `row`.
+    /// Splits a statement's text into pieces, and reports unknown placeholders. Only the rows of `values`, which are `row`,
+    /// may use the names in `hidden`.
     fn pieces(
         &mut self,
         sql: &Sql,
@@ -548,43 +556,43 @@ impl Reader<'_, '_> {
         row: Option<Vec<Piece>>,
     ) -> Option<Vec<Piece>> {
         let (node, sql) = (&sql.node, sql.text.as_ref()?);
-        // What was trimmed away before it.
+        // The length of the whitespace that was trimmed at the start.
         let lead = node
             .text()
             .map_or(0, |text| text.len() - text.trim_start().len());
-        let parts = match parts(sql) {
-            Ok(parts) => parts,
-            Err(wrong) => {
-                self.report(*wrong, node, lead, sql);
+        let segments = match segments(sql) {
+            Ok(segments) => segments,
+            Err(error) => {
+                self.report(*error, node, lead, sql);
                 return None;
             }
         };
-        let has_values = parts
+        let has_values = segments
             .iter()
-            .any(|part| matches!(part, Segment::Name { name: VALUES, .. }));
+            .any(|segment| matches!(segment, Segment::Name { name: VALUES, .. }));
         if row.is_some() && !has_values {
-            let message = format!("{} has no place for its rows", code(sql));
+            let message = format!("{} does not say where its rows go", code(sql));
             self.cx
                 .error("plan::bad-sql", node.place, message)
-                .label("no `{values}`")
+                .label("expected `{values}`")
                 .help("write `INSERT INTO {table} (k) VALUES {values}`");
         }
         let mut pieces = Vec::new();
-        for part in parts {
-            let (name, span) = match part {
+        for segment in segments {
+            let (name, span) = match segment {
                 Segment::Text(text) => {
                     pieces.push(Piece::Text(text));
                     continue;
                 }
                 Segment::Name { name, span } => (name, span),
             };
-            let holds = self.scope.find(name).cloned();
+            let symbol = self.scope.find(name).cloned();
             let integers = |first, count, bounds: Bounds| Piece::Integers {
                 first,
                 count,
                 is_wide: bounds.is_wide(),
             };
-            pieces.push(match (holds, &row) {
+            pieces.push(match (symbol, &row) {
                 _ if name == TABLE => Piece::Table,
                 (_, Some(row)) if name == VALUES => Piece::Rows(row.clone()),
                 (Some(Symbol::Argument(value)), _) => Piece::Text(value.to_string()),
@@ -598,15 +606,15 @@ impl Reader<'_, '_> {
                     continue;
                 }
             });
-            self.scope.mark(name);
+            self.scope.mark_used(name);
         }
         Some(pieces)
     }
 
     fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Symbol)]) {
         let mut known = vec![TABLE];
-        for (name, holds) in &self.scope.named {
-            if !matches!(holds, Symbol::Variable(_)) {
+        for (name, symbol) in &self.scope.named {
+            if !matches!(symbol, Symbol::Variable(_)) {
                 known.push(name);
             }
         }
@@ -617,11 +625,11 @@ impl Reader<'_, '_> {
             )
         } else if name == VALUES {
             (
-                "there are no rows to stand here",
-                "give `values` and `count`".to_owned(),
+                "the statement has no rows",
+                "add `values`, the text of one row, and `count`, the number of rows".to_owned(),
             )
         } else {
-            ("not defined", choices(name, "known here", &known))
+            ("not defined", choices(name, "defined names", &known))
         };
         let message = format!("unknown parameter `{{{name}}}` in {}", code(sql));
         self.cx
@@ -632,7 +640,7 @@ impl Reader<'_, '_> {
 }
 
 impl Piece {
-    /// Returns how many values are bound to it, in a statement with so many rows.
+    /// Returns how many values it binds, in a statement with `rows` rows.
     fn bound(&self, rows: u32) -> i64 {
         match self {
             Self::Text(_) | Self::Table => 0,
@@ -646,7 +654,7 @@ impl Piece {
     }
 }
 
-/// An integer, as it is.
+/// A 64-bit integer.
 pub(crate) struct Whole;
 
 impl ValueKind for Whole {
@@ -661,7 +669,7 @@ impl ValueKind for Whole {
         if value.is_none() {
             let message = format!("{} is out of range: {}", code(name), code(text));
             cx.error("plan::out-of-range", node.place, message)
-                .label("not an integer of 64 bits");
+                .label("expected a 64-bit integer");
         }
         value
     }

@@ -1,31 +1,31 @@
-//! What one event of a test is: statements, and where the values lie that they are executed with.
+//! A resolved test: its statements, and the positions of the values with which they are executed.
 //!
-//! Names and arguments are gone: each value that is drawn has its place among those of its block, and what is known
-//! before anything is drawn is a number.
+//! It has no more names and arguments: each drawn value has a position among those of its block, and every constant is a
+//! number.
 
 use words::named_enum;
 
 use super::expression::Expression;
 
-/// What one event is: statements, perhaps in a transaction, with parameters that are drawn anew for each event.
+/// A test. Each event of it runs the statements, perhaps in a transaction, with newly drawn parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// Its name, without arguments and suffix: `read-only`.
     pub name: String,
-    /// The group that it is shown in.
+    /// The group in which results show it.
     pub group: Group,
-    /// The table that an event works on.
+    /// The table that an event uses.
     pub table: TableChoice,
-    /// Whether the statements stand in a transaction.
+    /// Whether the statements run in one transaction.
     pub transaction: bool,
-    /// Drawn once per event. Its first integer is the number of the client's thread.
+    /// The parameters that are drawn once per event. The first integer is the number of the client's thread.
     pub shared: Block,
-    /// The statements of an event, in their order; at least one. Of those with a weight an event runs one.
+    /// The statements, in order; at least one. An event runs only one of those with a weight.
     pub statements: Vec<TestStatement>,
 }
 
 named_enum! {
-    /// Groups in which tests are shown.
+    /// The groups in which results show tests.
     pub enum Group {
         /// Reads rows by key.
         Point = "point",
@@ -41,21 +41,21 @@ named_enum! {
 /// How random ids and values of `k` are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// Each as often as any other.
+    /// Each value is equally likely.
     Uniform,
-    /// The n-th as often as n to the power of minus `exponent`.
+    /// The n-th value has a probability proportional to n^-`exponent`.
     Zipfian {
-        /// More than 0.
+        /// Above 0.
         exponent: f64,
     },
 }
 
 named_enum! {
-    /// The table that an event works on.
+    /// Which table an event uses.
     pub enum TableChoice {
-        /// A random one, all alike.
+        /// A random one; all are equally likely.
         Random = "random",
-        /// That of its thread: number `thread` modulo the number of tables.
+        /// The table of its thread: `thread` modulo the number of tables.
         Thread = "thread",
         /// `sbtest1`
         First = "first",
@@ -67,74 +67,74 @@ named_enum! {
 pub struct TestStatement {
     /// Its text.
     pub text: Vec<Piece>,
-    /// How often it is the one statement with a weight that an event runs, relative to the others' weights and above 0;
-    /// `None`: every event runs it.
+    /// How likely an event is to run it, relative to the other statements with a weight; above 0. `None` if every event
+    /// runs it.
     pub weight: Option<u32>,
-    /// How often an event executes it, with new draws each time.
+    /// How often an event executes it, with newly drawn parameters each time.
     pub repeat: u32,
-    /// Whether it is prepared; otherwise it is sent as text.
+    /// Whether it is prepared; if not, it is sent as text.
     pub prepared: bool,
-    /// The rows that are right for one execution to return or change; `None`: not known.
+    /// How many rows one execution must return or change; `None` if unknown.
     pub rows: Option<ExpectedRows>,
-    /// What it does to its table's rows.
+    /// What it does to the rows of its table.
     pub effect: Effect,
-    /// Drawn anew for each execution, and so often each time: for each of its [`Piece::Rows`].
+    /// The parameters that are drawn for each execution, `count` times.
     pub own: Block,
-    /// See there.
+    /// The number of rows in its [`Piece::Rows`], otherwise 1.
     pub count: u32,
 }
 
-/// How many rows are right.
+/// The number of rows that a statement must return or change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedRows {
     /// The fewest.
     pub least: Expression,
     /// The most.
     pub most: Expression,
-    /// What an engine without data is to answer with.
+    /// The number that an engine without data answers with.
     pub answered: u64,
 }
 
 /// A part of a statement's text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// The same whatever is drawn.
+    /// Fixed text.
     Text(String),
     /// The name of the table.
     Table,
-    /// Integers side by side; of a list they stand between commas.
+    /// Drawn integers, separated by commas.
     Integers {
-        /// Where the first one is.
+        /// The position of the first one.
         first: Slot,
         /// How many there are.
         count: usize,
-        /// Whether 32 bits may not hold them.
+        /// Whether they may need more than 32 bits.
         is_wide: bool,
     },
-    /// A text.
+    /// A drawn text.
     Drawn {
-        /// Where it is.
+        /// Its position.
         slot: Slot,
-        /// Whether it is one of the column `pad`, and otherwise of `c`.
+        /// Whether it is for the column `pad`; if not, it is for `c`.
         is_pad: bool,
     },
-    /// The rows of a statement that inserts several: what one of them is, first the comma that only the first row goes
-    /// without.
+    /// The rows of a statement that inserts several, as the pieces of one row. They start with the comma that the first row
+    /// omits.
     Rows(Vec<Piece>),
 }
 
-/// Where a value is: among those of the event, or among those of one execution of the statement. Integers and texts are
-/// counted apart.
+/// The position of a value, among those of the event or of one execution of the statement. Integers and texts are counted
+/// separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Of the event.
+    /// Among the values of the event.
     Event(usize),
-    /// Of the execution.
+    /// Among the values of the execution.
     Own(usize),
 }
 
 impl Slot {
-    /// Returns its index among all, for an execution whose own values begin at `base`.
+    /// Returns its index among all values, for an execution whose own values start at `base`.
     #[inline]
     pub fn index(self, base: usize) -> usize {
         match self {
@@ -147,39 +147,39 @@ impl Slot {
 /// Parameters that are drawn together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The parameters in the order in which they are drawn, each with the place of its first integer, or of its text.
+    /// The parameters in the order in which they are drawn, each with the position of its first integer, or of its text.
     pub draws: Vec<(usize, Draw)>,
-    /// Integers of all.
+    /// The number of integers of all parameters.
     pub integers: usize,
-    /// Texts of all.
+    /// The number of texts of all parameters.
     pub texts: usize,
 }
 
 impl Block {
-    /// Adds a parameter, and returns the place of its first integer, or of its text.
+    /// Adds a parameter, and returns the position of its first integer, or of its text.
     pub(super) fn add(&mut self, draw: Draw) -> usize {
-        let (all, count) = match &draw {
+        let (total, count) = match &draw {
             Draw::C | Draw::Pad => (&mut self.texts, 1),
             Draw::Keys(count) | Draw::Consecutive(_, count) => (&mut self.integers, *count),
             Draw::Between(..) | Draw::Value(_) => (&mut self.integers, 1),
         };
-        let at = *all;
-        *all += count;
-        self.draws.push((at, draw));
-        at
+        let position = *total;
+        *total += count;
+        self.draws.push((position, draw));
+        position
     }
 }
 
-/// What a parameter is.
+/// The definition of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Draw {
-    /// So many ids, or values of the column `k`: 1 to the rows that a table is loaded with, by the step's distribution.
+    /// This many ids, or values of the column `k`: from 1 to the loaded rows of a table, with the step's distribution.
     Keys(usize),
-    /// From the first on, so many.
+    /// This many consecutive integers, starting with the given one.
     Consecutive(Expression, usize),
-    /// One from the least to the most.
+    /// An integer between two bounds, both included.
     Between(Expression, Expression, Distribution),
-    /// Computed.
+    /// A computed integer.
     Value(Expression),
     /// A value of the column `c`.
     C,
@@ -190,22 +190,22 @@ pub enum Draw {
 /// What a statement does to the rows of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Reads.
+    /// Reads rows.
     Reads,
-    /// Changes rows, and not their number.
+    /// Changes rows, but not their number.
     Changes,
-    /// Inserts the rows that it answers with.
+    /// Inserts as many rows as it answers with.
     Inserts,
-    /// Deletes them.
+    /// Deletes as many rows as it answers with.
     Deletes,
     /// It may do anything.
     Unknown,
 }
 
 impl Effect {
-    /// Tells it from a statement's text.
+    /// Derives it from a statement's text.
     pub(super) fn of(sql: &str) -> Self {
-        // What is within quotes says nothing.
+        // Text within quotes is no keyword.
         let sql = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
         let words = sql.split(|letter: char| !letter.is_ascii_alphanumeric());
         let words = words.filter(|word| !word.is_empty());
@@ -217,7 +217,7 @@ impl Effect {
             "with" if !has(&["insert", "update", "delete", "merge", "replace"]) => Self::Reads,
             "update" => Self::Changes,
             "delete" => Self::Deletes,
-            // Rows that exist may be changed, or replaced, and are counted in ways that differ.
+            // It may change or replace existing rows, which engines count in different ways.
             "insert" if has(&["on", "replace"]) => Self::Unknown,
             "insert" => Self::Inserts,
             _ => Self::Unknown,
@@ -226,18 +226,18 @@ impl Effect {
 }
 
 impl Test {
-    /// Returns the queries of an event as sysbench counts them: each execution of a statement, `begin` and `commit`. Of
-    /// statements with a weight, as many as one of them has on average.
+    /// Returns the queries of an event as sysbench counts them: each execution of a statement, `begin` and `commit`. It is
+    /// the mean over the statements with a weight.
     pub fn queries_per_event(&self) -> f64 {
         self.mean(|statement| statement.repeat) + if self.transaction { 2.0 } else { 0.0 }
     }
 
-    /// Returns the commits of an event that have something to make durable, on average: of a transaction one, else one
-    /// for each execution of a statement that may write.
+    /// Returns the mean number of commits of an event that make changes durable: at most one in a transaction, otherwise
+    /// one for each execution of a statement that may write.
     pub fn commits_per_event(&self) -> f64 {
         let writes = self.mean(|statement| match statement.effect {
             Effect::Reads => 0,
-            // Of a transaction it matters only whether there is any.
+            // In a transaction it only matters whether any statement writes.
             _ if self.transaction => 1,
             _ => statement.repeat,
         });
@@ -248,22 +248,22 @@ impl Test {
         }
     }
 
-    /// Returns the rows that an event deletes if it finds all that it looks for: of a test of nothing but deletes, each of a row by
-    /// its key. `None` for any other.
+    /// Returns the mean number of rows that an event deletes if it finds them all. `None` unless every statement of the test
+    /// deletes one row by its key.
     pub fn deletes_per_event(&self) -> Option<f64> {
-        let is_of_one_row = |statement: &TestStatement| {
+        let deletes_one_row = |statement: &TestStatement| {
             let most = statement.rows.as_ref().map(|rows| &rows.most);
             statement.effect == Effect::Deletes && most == Some(&Expression::Integer(1))
         };
-        let all = self.statements.iter().all(is_of_one_row);
+        let all = self.statements.iter().all(deletes_one_row);
         all.then(|| self.mean(|statement| statement.repeat))
     }
 
-    /// Returns what the statements of an event add up to, on average over which of those with a weight it runs.
-    fn mean(&self, of: impl Fn(&TestStatement) -> u32) -> f64 {
+    /// Returns the mean sum of `count_of` over the statements that an event runs.
+    fn mean(&self, count_of: impl Fn(&TestStatement) -> u32) -> f64 {
         let (mut always, mut weighted, mut weights) = (0.0, 0.0, 0.0);
         for statement in &self.statements {
-            let value = f64::from(of(statement));
+            let value = f64::from(count_of(statement));
             match statement.weight.map(f64::from) {
                 None => always += value,
                 Some(weight) => (weighted, weights) = (weighted + weight * value, weights + weight),
@@ -283,7 +283,7 @@ mod tests {
     use super::Effect;
 
     #[test]
-    fn statements_are_known_by_what_they_do() {
+    fn the_effect_follows_from_the_text() {
         for (sql, effect) in [
             ("(SELECT 1)", Effect::Reads),
             (

@@ -1,4 +1,4 @@
-//! The tests and orders that are there without a definition, and tests of a plan's own.
+//! Tests of the built-in tests and lists of steps, and of tests that plans define.
 
 use super::builtin::{Builtin, TEXT};
 use super::*;
@@ -24,7 +24,7 @@ fn runs(sysbench: &Sysbench) -> Vec<(&SysbenchStep, &Test)> {
 }
 
 #[test]
-fn all_are_understood() {
+fn every_built_in_test_is_valid() {
     let setting = Setting {
         rows: 10_000,
         tables: 8,
@@ -34,8 +34,8 @@ fn all_are_understood() {
     let mut cx = Context::new(TEXT);
     for test in &mut Builtin::read(&mut cx).tests {
         test.read(&mut cx, &setting);
-        let said = crate::render(&cx.diagnostics, "builtin.toml", TEXT, &[], false);
-        assert!(test.trusted && cx.diagnostics.is_empty(), "{said}");
+        let shown = crate::render(&cx.diagnostics, "builtin.toml", TEXT, &[], false);
+        assert!(test.trusted && cx.diagnostics.is_empty(), "{shown}");
     }
 }
 
@@ -68,8 +68,8 @@ const PUBLISHED: [(Group, f64, &str); 13] = [
     (Group::Write, 20.0, "read-write oltp_read_write"),
 ];
 
-/// The plan of all tests.
-fn all() -> Sysbench {
+/// The workload with a step for every built-in test.
+fn every_test() -> Sysbench {
     let names = BUILTIN.tests.iter().map(|test| quoted(&test.name));
     let names: Vec<String> = names.collect();
     plan(&format!(
@@ -81,7 +81,7 @@ fn all() -> Sysbench {
 
 #[test]
 fn queries_and_groups_are_as_published() {
-    let sysbench = all();
+    let sysbench = every_test();
     let mut runs = runs(&sysbench);
     assert_eq!(runs.len(), 38);
     for (group, queries, names) in PUBLISHED {
@@ -95,7 +95,7 @@ fn queries_and_groups_are_as_published() {
             );
         }
     }
-    // The rest are sysbench's own, of one statement.
+    // All others are sysbench's own, with one statement.
     for (_, test) in runs {
         assert!(
             test.name.contains('_') && test.queries_per_event() == 1.0,
@@ -107,7 +107,7 @@ fn queries_and_groups_are_as_published() {
 
 #[test]
 fn sysbenchs_own_tests_are_as_it_has_them() {
-    let sysbench = all();
+    let sysbench = every_test();
     let runs = runs(&sysbench);
     let statement = |name: &str| {
         let (_, test) = runs.iter().find(|(_, test)| test.name == name).unwrap();
@@ -224,7 +224,7 @@ fn arguments_are_in_the_name_or_in_the_table_of_a_step() {
 }
 
 #[test]
-fn queries_commits_and_deletes_of_an_event_are_those_it_has_on_average() {
+fn queries_commits_and_deletes_of_an_event_are_means() {
     let of = |test: &str| {
         let steps = "steps = [\"load\", \"index\", \"mine\"]\ntest.mine.group = \"write\"";
         let (_, sysbench) = plan(&format!("{steps}\n{test}"));
@@ -272,13 +272,13 @@ fn a_suffix_that_names_an_argument_is_no_warm_up() {
 }
 
 #[test]
-fn a_number_that_is_none_of_an_arguments_is_not_suggested_again() {
+fn a_suffix_with_a_bad_number_gets_no_suggestion() {
     let text = "[workload.sysbench]\nsteps = [\"load\", \"index\", \"hot-points.range010\"]\n[build.x]\nnull = \"bundled\"\n";
     let (_, warnings) = crate::parse("p.toml", text, &[]).unwrap();
-    let said = crate::render(&warnings, "p.toml", text, &[], false);
-    assert!(said.contains("sets no argument"), "{said}");
-    assert!(said.contains("without zeros before it"), "{said}");
-    assert!(!said.contains("did you mean"), "{said}");
+    let shown = crate::render(&warnings, "p.toml", text, &[], false);
+    assert!(shown.contains("sets no argument"), "{shown}");
+    assert!(shown.contains("without leading zeros"), "{shown}");
+    assert!(!shown.contains("did you mean"), "{shown}");
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn only_twenty_diagnostics_are_shown_and_errors_go_first() {
     assert_eq!(warnings.len(), 31);
     let shown = plan::render(&warnings, "p.toml", &text, &[], false);
     assert_eq!(shown.matches("\nwarning[").count() + 1, 20, "{shown}");
-    assert!(shown.ends_with("\nand 11 more\n"), "{shown}");
+    assert!(shown.ends_with("\n... and 11 more\n"), "{shown}");
 
     text.push_str("[no]\n");
     let errors = plan::parse("p.toml", &text, &[]).unwrap_err();
@@ -275,14 +275,14 @@ fn only_twenty_diagnostics_are_shown_and_errors_go_first() {
     assert!(shown.contains("unknown key `no`"), "{shown}");
     assert!(
         shown.ends_with(
-            "\nand 12 more\n\nerror: 1 error and 31 warnings in `p.toml`; nothing was run\n"
+            "\n... and 12 more\n\nerror: 1 error and 31 warnings in `p.toml`; nothing was run\n"
         ),
         "{shown}"
     );
 }
 
 #[test]
-fn colour_is_a_choice() {
+fn colors_are_optional() {
     let errors = plan::parse("p.toml", "x = 1", &[]).unwrap_err();
     assert!(plan::render(&errors, "p.toml", "x = 1", &[], true).contains('\u{1b}'));
     assert!(!plan::render(&errors, "p.toml", "x = 1", &[], false).contains('\u{1b}'));
