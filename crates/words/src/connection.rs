@@ -1,4 +1,4 @@
-//! What connections do, moment by moment.
+//! The states of a connection.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionState {
-    /// The thread whose turn it is runs, or could: it has a processor or waits for one.
+    /// The thread whose turn it is runs, or waits for a processor.
     Runnable,
-    /// Client and server are both at work: the server goes on for a while after its reply. Their times overlap here.
+    /// Client and server both run, because the server continues for a while after its reply. Their times overlap.
     Overlap,
-    /// It reads a file, or waits for a page of one.
+    /// It reads a file, or waits for a page of a file.
     Read,
     /// It writes a file.
     Write,
@@ -18,9 +18,9 @@ pub enum ConnectionState {
     Fsync,
     /// It waits for another thread or process: a lock, a latch, a queue, a group commit.
     Lock,
-    /// Client and server both wait for a message: it is on its way.
+    /// Client and server both wait for a message that is on its way.
     Handover,
-    /// It sleeps: it is not due yet, or backs off from a lock.
+    /// It sleeps, because it is not due yet or backs off from a lock.
     Sleep,
     /// It waits in another system call.
     #[serde(other)]

@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The largest latency that histograms tell apart: one hour, with three significant digits. Longer ones are counted as
-/// that.
+/// The largest latency in histograms, which have three significant digits: one hour. Longer latencies are counted as one
+/// hour.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// How a counter behaves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// It only grows: a step's figure is the difference.
+    /// It only grows; the figure of a step is the difference.
     Cumulative,
-    /// It is what it is at that moment.
+    /// It is the current value of something that rises and falls.
     Gauge,
 }
 
-/// What a counter counts, where the reading half makes something of it. The unit is last in the name. Several counters of
-/// one role add up, unless a label tells them apart.
+/// The meaning of a counter, for figures that are computed from it. The unit comes last in the name. Counters with the
+/// same role are added up, unless they have labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Fsyncs of all files; only where all are counted.
+    /// Fsyncs of all files; only for engines that count all of them.
     FsyncCount,
     /// Fsyncs of the log that makes commits durable.
     LogFsyncCount,
@@ -34,9 +34,9 @@ pub enum Role {
     WrittenBytes,
     /// Bytes that checkpoints wrote to data files.
     CheckpointBytes,
-    /// The database's size, as the engine itself states it.
+    /// The database's size, as the engine reports it.
     DatabaseBytes,
-    /// Rows that were deleted or replaced and not yet removed; labeled by table.
+    /// Rows that are deleted or replaced but not yet removed; labeled by table.
     DeadRows,
     /// Transactions whose old versions are not yet purged.
     HistoryListLength,
@@ -44,11 +44,11 @@ pub enum Role {
     DirtyBytes,
     /// Log since the last checkpoint.
     CheckpointAgeBytes,
-    /// What compactions have yet to rewrite, by the engine's estimate.
+    /// Bytes that compactions have yet to rewrite, by the engine's estimate.
     PendingCompactionBytes,
-    /// Live files of a log-structured merge tree, without those of blobs.
+    /// Bytes in live files of a log-structured merge tree, without blob files.
     TreeBytes,
-    /// Live files of blobs.
+    /// Bytes in live blob files.
     BlobBytes,
     /// Bytes that compactions and flushes of memtables wrote.
     CompactionAndFlushWrittenBytes,
@@ -66,17 +66,17 @@ pub enum Role {
     CompactionAndFlushSeconds,
     /// CPU time of threads that flush and compact.
     CompactionAndFlushCpuSeconds,
-    /// Bytes of keys and values that the engine was given.
+    /// Bytes of keys and values that clients wrote.
     IngestedBytes,
     /// Time in which writes were slowed down or stopped.
     StallSeconds,
-    /// Times that writes were slowed down or stopped; labeled by reason, with `total-delays` and `total-stops`.
+    /// How often writes were slowed down or stopped; labeled by reason, `total-delays` and `total-stops` among them.
     WriteStallCount,
     /// Files of a level of the tree; labeled by the level's number.
     LevelFileCount,
     /// Bytes of a level of the tree; labeled by the level's number.
     LevelBytes,
-    /// How much a level asks for compaction; labeled by the level's number.
+    /// How urgently a level needs compaction; labeled by the level's number.
     LevelScore,
     /// Bytes that compactions into a level read; labeled by the level's number.
     LevelReadBytes,
@@ -88,19 +88,19 @@ pub enum Role {
     LevelCompactionCount,
     /// Files of all levels of the tree.
     FileCount,
-    /// What memtables take in memory.
+    /// Memory that memtables use.
     MemtableBytes,
-    /// What the cache of blocks takes in memory.
+    /// Memory that the block cache uses.
     BlockCacheBytes,
-    /// Blocks of data that were found in the cache.
+    /// Data blocks that were found in the cache.
     DataBlockHitCount,
-    /// Blocks of data that were not found in the cache.
+    /// Data blocks that were not found in the cache.
     DataBlockMissCount,
-    /// Time since the engine was started: it grows whatever is done.
+    /// Time since the engine started.
     UptimeSeconds,
-    /// The share of that time in which writes were held up.
+    /// The share of that time in which writes were slowed down or stopped.
     StallPercent,
-    /// Other work: more of it for the same load means that something is done in another way.
+    /// Other work. More work for the same load means that the engine does something differently.
     Work,
     /// A role that a newer version of the format added.
     #[serde(other)]
@@ -108,7 +108,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns true where more of it for the same load means that something is done in another way.
+    /// Returns whether it counts work: more of it for the same load means that the engine does something differently.
     pub fn is_work(self) -> bool {
         matches!(
             self,
@@ -129,21 +129,21 @@ impl Role {
 /// One counter of the engine at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Its name, with its unit last: `wal_bytes`, `checkpoint_count`. A label follows a dot: `dead_rows.pi1`.
+    /// Its name, with the unit last: `wal_bytes`, `checkpoint_count`. A label follows a dot: `dead_rows.pi1`.
     pub name: String,
     /// Its value.
     pub value: f64,
-    /// It only grows, so that a difference means something.
+    /// Whether it only grows, so that differences are meaningful.
     pub cumulative: bool,
-    /// What it counts, where the reading half makes something of it.
+    /// Its meaning, for figures that are computed from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// By how much the value may be off, because the engine rounds it; 0: it is exact.
+    /// The largest rounding error of the value; 0 if it is exact.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rounding: f64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
@@ -165,12 +165,12 @@ impl Counter {
         Self::new(name, value, CounterKind::Cumulative)
     }
 
-    /// Returns a counter that goes up and down.
+    /// Returns a counter that rises and falls.
     pub fn gauge(name: impl Into<String>, value: f64) -> Self {
         Self::new(name, value, CounterKind::Gauge)
     }
 
-    /// Gives it a role.
+    /// Sets its role.
     #[must_use]
     pub fn with_role(self, role: impl Into<Option<Role>>) -> Self {
         Self {
@@ -179,20 +179,20 @@ impl Counter {
         }
     }
 
-    /// Returns what follows the first dot of its name.
+    /// Returns its label: the text after the first dot of its name.
     pub fn label(&self) -> Option<&str> {
         Some(self.name.split_once('.')?.1)
     }
 }
 
-/// Returns the unit of a counter by its name: `bytes`, `us`, `ms`, `seconds`; empty for counts.
+/// Returns the unit in a counter's name: `bytes`, `us`, `ms` or `seconds`; empty for counts.
 pub fn unit_of(name: &str) -> &'static str {
     let name = name.split('.').next().unwrap_or(name);
     ["bytes", "us", "ms", "seconds"]
         .into_iter()
         .find(|unit| {
-            let rest = name.strip_suffix(unit);
-            rest.is_some_and(|rest| rest.ends_with('_'))
+            let stem = name.strip_suffix(unit);
+            stem.is_some_and(|stem| stem.ends_with('_'))
         })
         .unwrap_or("")
 }

@@ -1,14 +1,14 @@
 //! Lists of CPUs as the kernel writes them: `0-3,8`.
 
-/// More than any machine has.
-const MOST: u32 = 8192;
+/// More CPUs than any machine has.
+const CPUS_MAX: u32 = 8192;
 
-/// Formats a list of CPUs; order and repetition do not matter.
+/// Formats a list of CPUs. The list may be unsorted and have duplicates.
 pub fn format_cpus(cpus: &[u32]) -> String {
     let mut cpus = cpus.to_vec();
     cpus.sort_unstable();
     cpus.dedup();
-    let ranges = cpus.chunk_by(|one, next| one + 1 == *next);
+    let ranges = cpus.chunk_by(|cpu, next| cpu + 1 == *next);
     let ranges = ranges.map(|range| match range {
         [first, .., last] => format!("{first}-{last}"),
         _ => range[0].to_string(),
@@ -16,9 +16,9 @@ pub fn format_cpus(cpus: &[u32]) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// Parses a list of CPUs, ascending; `None` when it is not one.
+/// Parses a list of CPUs, and returns it in ascending order; `None` if the text is not such a list.
 pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    let number = |text: &str| text.trim().parse().ok().filter(|&cpu| cpu < MOST);
+    let number = |text: &str| text.trim().parse().ok().filter(|&cpu| cpu < CPUS_MAX);
     let mut cpus = Vec::new();
     for range in text.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_written_and_read_as_the_kernel_does() {
+    fn lists_have_the_notation_of_the_kernel() {
         assert_eq!(format_cpus(&[8, 0, 1, 2, 2, 10]), "0-2,8,10");
         assert_eq!(parse_cpus("0-2, 10,8,1"), Some(vec![0, 1, 2, 8, 10]));
         for wrong in ["", "a", "3-1", "0-99999999", "1,"] {

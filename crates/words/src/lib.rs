@@ -26,14 +26,14 @@ pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
-/// Counts things: `1 step`, `3 steps`.
+/// Writes a count with its noun: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Begins a text with a capital letter.
+/// Returns a text with its first letter in upper case.
 pub fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
+    let mut chars = text.chars();
+    let first = chars.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(chars).collect()
 }

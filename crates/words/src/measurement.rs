@@ -1,4 +1,4 @@
-//! What a measurement comes to: the live half counts it, and the record keeps it as it is.
+//! The results of a measurement, as the live half counts them and the record stores them.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use crate::ConnectionState;
 /// Totals of one kind of operation: `offered = skipped + ok + failed`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ops {
-    /// What the schedule, or without a rate the client, asked for.
+    /// Operations that the schedule asked for, or without a rate the client.
     pub offered: u64,
-    /// Those that were due but not sent when the step's time was up.
+    /// Operations that were due but not sent before the end of the step.
     pub skipped: u64,
-    /// Those that succeeded.
+    /// Operations that succeeded.
     pub ok: u64,
-    /// Those that failed for good.
+    /// Operations that failed after all attempts.
     pub failed: u64,
-    /// Attempts beyond the first, whatever came of them.
+    /// Attempts beyond the first, whether they succeeded or not.
     pub retried: u64,
-    /// Rows inserted, changed, deleted or read by those that succeeded.
+    /// Rows that successful operations inserted, changed, deleted or read.
     pub rows: u64,
-    /// Successes whose number of rows was not what the data says it must be.
+    /// Successful operations with another number of rows than the data implies.
     pub unexpected_rows: u64,
-    /// Failures, and failed attempts that were tried again, by class.
+    /// Failures by class, including failed attempts that were retried.
     pub errors: BTreeMap<String, u64>,
     /// The first message of each class.
     pub error_examples: BTreeMap<String, String>,
-    /// Operations per second that the schedule asked for, over all clients; `None` without a rate.
+    /// Operations per second that the schedule asked for, of all clients; `None` without a rate.
     pub rate_target_ops_per_s: Option<f64>,
 }
 
@@ -36,23 +36,23 @@ pub struct Ops {
 pub struct Connection {
     /// Its client, from 0.
     pub client: u32,
-    /// What it does: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
+    /// Its role: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
     pub role: String,
     /// When its first operation was due, since the step began.
     pub started_ns: u64,
-    /// When its last operation had ended, since the step began.
+    /// When its last operation ended, since the step began.
     pub ended_ns: u64,
     /// CPU time of its thread in user mode.
     pub cpu_user_ns: u64,
     /// CPU time of its thread in the kernel.
     pub cpu_system_ns: u64,
-    /// Time that its thread was runnable and waited for a processor; `None` where the kernel does not say.
+    /// Time that its thread was runnable and waited for a processor; `None` if the kernel does not report it.
     pub cpu_wait_ns: Option<u64>,
-    /// Instructions of its thread in user mode; `None` where the processor's counters can't be read.
+    /// Instructions of its thread in user mode; `None` if the processor's counters can't be read.
     pub instructions: Option<u64>,
-    /// The server's thread, in the same time; `None` where there is none of its own on this host, or it is not known.
+    /// The server's thread, in the same time; `None` if the connection has none of its own on this host, or it is unknown.
     pub server_thread: Option<ThreadUse>,
-    /// Samples of its state, taken at random moments; empty where none could be taken.
+    /// Samples of its state, taken at random moments; empty if none could be taken.
     pub states: BTreeMap<ConnectionState, u64>,
     /// Rows that it inserted, changed, deleted or read.
     pub rows: u64,
@@ -60,11 +60,11 @@ pub struct Connection {
     pub ok: u64,
 }
 
-/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second in which nothing
-/// was completed is a row of zeros.
+/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second without completed
+/// operations is a row of zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntervalRow<'a> {
-    /// Which second of the step, from 0.
+    /// The second of the step, from 0.
     pub second: u32,
     /// The client, from 0.
     pub client: u32,
@@ -72,7 +72,7 @@ pub struct IntervalRow<'a> {
     pub kind: &'a str,
     /// Operations that succeeded in this second.
     pub ok: u64,
-    /// Operations that failed for good in this second.
+    /// Operations that failed in this second, after all attempts.
     pub failed: u64,
     /// Attempts beyond the first.
     pub retried: u64,
@@ -87,26 +87,26 @@ pub struct IntervalRow<'a> {
 /// A thread's use of processors between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// Time on a processor. Excludes time that a hypervisor took away, where the kernel knows of it.
+    /// Time on a processor, without time that a hypervisor took away, if the kernel knows of it.
     pub cpu_ns: u64,
     /// Time in a run queue: runnable, but waiting for a processor.
     pub cpu_wait_ns: u64,
-    /// Instructions retired in user mode; `None` where the processor's counters can't be read.
+    /// Instructions retired in user mode; `None` if the processor's counters can't be read.
     pub instructions: Option<u64>,
 }
 
-/// One comparison of what the engine holds with what the workload knows it did.
+/// One comparison of the data in the engine with what the workload did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// What was compared: `rows of pi1`, `rows in index pdc of pi1`.
     pub what: String,
-    /// What the workload expects: a number, or a bound such as `>= 17`.
+    /// The expected result: a number, or a bound such as `>= 17`.
     pub expected: String,
-    /// What the engine says.
+    /// The engine's result.
     pub found: String,
-    /// Whether they agree; also where they were not compared.
+    /// Whether they agree; also true if they were not compared.
     pub holds: bool,
-    /// Why they were not compared, where that is so: then nothing was found.
+    /// Why they were not compared; `None` if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
@@ -128,16 +128,16 @@ impl Check {
         }
     }
 
-    /// Returns a comparison of what must be equal.
+    /// Returns a comparison of two values that must be equal.
     pub fn equal<T: PartialEq + ToString>(what: impl Into<String>, expected: T, found: T) -> Self {
         let holds = expected == found;
         Self::new(what, expected, found, holds)
     }
 
-    /// Returns what could not be compared, and why.
-    pub fn left_out(what: String, why: impl Into<String>) -> Self {
+    /// Returns a comparison that was not made, with the reason.
+    pub fn left_out(what: String, reason: impl Into<String>) -> Self {
         Self {
-            left_out: Some(why.into()),
+            left_out: Some(reason.into()),
             ..Self::new(what, "", "", true)
         }
     }
@@ -146,27 +146,27 @@ impl Check {
 /// The latency of `fdatasync` after a write of 4 KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsyncLatency {
-    /// How many were timed.
+    /// The number of samples.
     pub count: u64,
-    /// Median.
+    /// The median.
     pub p50_ns: u64,
-    /// 99th percentile.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// The slowest.
+    /// The maximum.
     pub max_ns: u64,
 }
 
-/// A remark that a reader of the results should know of.
+/// A remark that readers of the results should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// A stable name: `host::swap-in-use`.
     pub code: String,
-    /// What it is, and what to do about it.
+    /// The remark, and what to do about it.
     pub text: String,
 }
 
 impl Warning {
-    /// Returns the remark that has this stable name.
+    /// Returns a remark.
     pub fn new(code: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             code: code.into(),
@@ -175,34 +175,34 @@ impl Warning {
     }
 }
 
-/// What a server may use of the machine; `None`: all that there is.
+/// How much of the machine a server may use; `None` for no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory in bytes, with what the kernel caches of the server's files.
+    /// Memory in bytes, including the kernel's cache of the server's files.
     pub memory_bytes: Option<u64>,
     /// The CPUs, by the kernel's numbers, ascending.
     pub cpus: Option<Vec<u32>>,
 }
 
-/// One limit of what a server may use.
+/// One limit of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Which: `memory`, in bytes, or `cpus`, a list of processors.
+    /// Its name: `memory`, in bytes, or `cpus`, a list of processors.
     pub what: String,
-    /// What the config asks for: `1073741824`, `0-1`.
+    /// The value in the config: `1073741824`, `0-1`.
     pub asked: String,
-    /// What held, as the kernel said it; `None`: the server was not limited.
+    /// The effective value, as the kernel reports it; `None` if the server was not limited.
     pub effective: Option<String>,
-    /// Why it was not limited, or not as was asked.
+    /// Why it was not limited, or has another value.
     pub reason: Option<String>,
 }
 
 impl Limit {
-    /// Returns why figures that are measured now are not those of a server with this limit; `None` where it holds.
+    /// Returns why measured figures are not those of a server with this limit; `None` if the limit is effective.
     pub fn shortfall(&self) -> Option<String> {
         let Self { what, asked, .. } = self;
         let reason = self.reason.as_deref();
-        let reason = reason.unwrap_or("the kernel does not say why");
+        let reason = reason.unwrap_or("the kernel gives no reason");
         self.effective.is_none().then(|| {
             format!(
                 "the server runs without the limit that its config sets, {what} = {asked}: {reason}"
@@ -223,9 +223,9 @@ mod tests {
             effective: None,
             reason: Some("there are no control groups".into()),
         };
-        let said = limit.shortfall().unwrap();
+        let text = limit.shortfall().unwrap();
         let end = "memory = 1073741824: there are no control groups";
-        assert!(said.ends_with(end), "{said}");
+        assert!(text.ends_with(end), "{text}");
         limit.effective = Some(limit.asked.clone());
         assert_eq!(limit.shortfall(), None);
     }

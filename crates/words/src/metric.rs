@@ -1,69 +1,69 @@
-//! The metrics: what each is called, its unit, its decimals, which way is better, and where it is shown. A new metric is
-//! a row here, its formula in `analysis`, and a line in `docs/metrics.md`, against which a test holds this table.
+//! The metrics, each with its name, unit, decimals, better direction and place. A new metric needs a row here, a formula
+//! in `analysis`, and a line in `docs/metrics.md`, which a test compares with this table.
 
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name: the key in JSON, and what it is called wherever there is room.
+    /// Its name, also the key in JSON.
     pub name: &'static str,
     /// Its name in narrow columns.
     pub head: &'static str,
-    /// Its unit, with what it is divided by; empty where it is a number of something.
+    /// Its unit, with the divisor; empty for a count.
     pub unit: &'static str,
     /// Its decimals.
     pub decimals: Decimals,
-    /// Which way is better.
+    /// Whether more or less is better.
     pub better: Better,
     /// The section of `docs/metrics.md` that has its formula.
     pub section: Section,
-    /// The steps that it is about.
+    /// The steps that have it.
     pub steps: StepScope,
-    /// What it is called in exported tables: lower-case letters, digits and `_`, with the unit last.
+    /// Its name in exported tables: lower-case letters, digits and `_`, with the unit last.
     pub column: &'static str,
-    /// What its name stands for, where it doesn't say so itself: legends of tables have it.
+    /// The meaning of its name, for legends of tables; empty if the name says it.
     pub meaning: &'static str,
 }
 
-/// Which values of a metric are the better ones.
+/// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Rates of what clients asked for, hits of a cache, and the processors' frequency.
+    /// Larger ones: throughput, cache hits, and the processors' frequency.
     More,
-    /// Costs: work that the host or the engine did, space, debt, time.
+    /// Smaller ones: work, space, debt, time.
     Less,
 }
 
-/// Which steps a metric is about.
+/// Which steps have a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepScope {
-    /// All: where it is missing, it is not applicable.
+    /// All steps: where it is missing, it is not applicable.
     All,
-    /// Certain sorts: nothing is missing in the others.
+    /// Some kinds of steps: the others don't show it.
     Certain,
 }
 
 /// Sections of `docs/metrics.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// What was done.
+    /// Completed work per time.
     Throughput,
-    /// Of all processors.
+    /// The use of all processors.
     Host,
-    /// Whose processor time it was.
+    /// Processor time of client, server and others.
     ClientServer,
     /// Where an operation's time goes.
     Time,
-    /// Of the devices.
+    /// The use of the disks.
     InputOutput,
     /// How often commits were made durable.
     Durability,
-    /// What the devices wrote beside what was asked for.
+    /// Bytes written in relation to the data.
     Writes,
-    /// Work that was put off.
+    /// Postponed work.
     Debt,
     /// Log-structured merge trees.
     Lsm,
-    /// Of files and memory.
+    /// Sizes of files and memory.
     Sizes,
     /// How long operations took.
     Response,
@@ -88,49 +88,49 @@ impl Section {
     }
 }
 
-/// How many decimals a figure gets: as the field prints it, but never so few that a small figure becomes 0.
+/// How many decimals a figure has: the usual number, but never so few that a small figure becomes 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decimals {
-    /// None: things that are whole.
+    /// None, for whole numbers.
     Whole,
-    /// One: megabytes, percent.
+    /// One, for megabytes and percent.
     One,
-    /// Two: how many times as much as there was to do.
+    /// Two, for ratios.
     Two,
-    /// Three: seconds.
+    /// Three, for seconds.
     Milliseconds,
-    /// Three digits of a small rate count.
+    /// For rates: none for large ones, three significant digits for small ones.
     Rate,
-    /// Reads, kilobytes or context switches per operation.
+    /// For reads, kilobytes or context switches per operation.
     PerOperation,
-    /// Fewer for longer times.
+    /// For microseconds: fewer for longer times.
     Microseconds,
-    /// Fewer for larger sizes.
+    /// For gigabytes: fewer for larger sizes.
     Gigabytes,
 }
 
 impl Decimals {
-    /// Returns the decimals of a column that holds `values`: one number for all of them, so that they line up.
+    /// Returns the decimals of a column with these values: the same number for all, so that they line up.
     pub fn of(self, values: impl IntoIterator<Item = f64>) -> usize {
-        let least = values
+        let smallest = values
             .into_iter()
             .map(f64::abs)
             .filter(|value| *value > 0.0)
             .fold(f64::INFINITY, f64::min);
         match self {
-            Self::Rate if least >= 10.0 => 0,
-            // As many as a full scan of a large table needs.
-            Self::Rate => (2.0 - least.max(1e-4).log10().floor()) as usize,
+            Self::Rate if smallest >= 10.0 => 0,
+            // Enough for the rate of full scans of a large table.
+            Self::Rate => (2.0 - smallest.max(1e-4).log10().floor()) as usize,
             Self::Whole => 0,
             Self::One => 1,
             Self::Two => 2,
             Self::Milliseconds => 3,
-            // As in the field, and more where that would hide all of a figure.
-            Self::PerOperation if least >= 0.001 => 3,
+            // The usual three, and more where a figure would become 0.
+            Self::PerOperation if smallest >= 0.001 => 3,
             Self::PerOperation => 5,
-            Self::Microseconds if least >= 100.0 => 0,
-            Self::Microseconds => 1 + usize::from(least < 10.0),
-            Self::Gigabytes if least >= 10.0 => 1,
+            Self::Microseconds if smallest >= 100.0 => 0,
+            Self::Microseconds => 1 + usize::from(smallest < 10.0),
+            Self::Gigabytes if smallest >= 10.0 => 1,
             Self::Gigabytes => 3,
         }
     }
@@ -138,7 +138,7 @@ impl Decimals {
 
 macro_rules! metrics {
     ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal $meaning:literal;)*) => {
-        /// All metrics, in the order of exported columns: those of the field in its order, then what it does not have.
+        /// All metrics, in the order of exported columns: first the usual ones in their usual order, then the others.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: $name,
             head: $head,
@@ -273,29 +273,30 @@ metrics! {
     "wa%"                            "wa"                  "%"          One          Less Host         All     "wa_pct"                                     "idle, waiting for the disk";
 }
 
-/// How many of [`METRICS`] are the field's own: its summaries show these, in this order.
+/// How many of [`METRICS`] are the usual ones of insert benchmarks, whose summaries show them in this order.
 pub const FIELD_COUNT: usize = 21;
 
 impl Metric {
-    /// Returns the metric of a name.
+    /// Returns the metric with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// Returns the head of its column in a table: its name and unit, one above the other.
+    /// Returns the heading of its column in a table: its name, and its unit below.
     pub fn column_heading(&self) -> String {
         let unit = match self.unit.strip_prefix("us") {
-            Some(rest) => format!("\u{b5}s{rest}"),
+            Some(divisor) => format!("\u{b5}s{divisor}"),
             None => self.unit.to_owned(),
         };
         format!("{}\n{unit}", self.head).trim_end().to_owned()
     }
 }
 
-/// Metrics that a table shows, in its order, each with the head of its column; an empty one is [`Metric::column_heading`].
+/// The metrics of a table, in order, each with its column heading; an empty one means [`Metric::column_heading`].
 pub type Columns = [(&'static str, &'static str)];
 
-/// What an operation costs, and what that is to be read by. The host's CPU is `cpupq`: client and server are parts of it.
+/// The costs of an operation, with figures that help to read them. The host's CPU is `cpupq`, which includes client and
+/// server.
 pub const COSTS: &Columns = &[
     ("client_cpu_us_per_op", ""),
     ("server_cpu_us_per_op", ""),
@@ -317,8 +318,8 @@ pub const COSTS: &Columns = &[
     ("cpu_mhz", ""),
 ];
 
-/// What a query of each test costs the host. The field's `cpu/o` is in percent of the machine, which no two hosts share:
-/// here it is in CPU time.
+/// The costs of a query of each sysbench test. Published tables have `cpu/o` in percent of their machine; here it is CPU
+/// time, which other machines can be compared with.
 pub const TEST_COSTS: &Columns = &[
     ("cpupq", "cpu/o\n\u{b5}s"),
     ("cs/o", "cs/o\n"),
@@ -328,7 +329,7 @@ pub const TEST_COSTS: &Columns = &[
     ("o/s", "o/s\n/s"),
 ];
 
-/// What is compared beside throughput, where nobody asks for anything else, in the Insert Benchmark.
+/// The metrics that comparisons of the Insert Benchmark show by default, after throughput.
 pub const INSERT_COMPARISON_METRICS: [&str; 10] = [
     "cpupq",
     "client_cpu_us_per_op",
@@ -341,7 +342,7 @@ pub const INSERT_COMPARISON_METRICS: [&str; 10] = [
     "fsyncs_per_commit",
     "w_amp",
 ];
-/// The same in other workloads.
+/// The metrics that comparisons of other workloads show by default, after throughput.
 pub const COMPARISON_METRICS: [&str; 9] = [
     "cpupq",
     "client_cpu_us_per_op",
@@ -354,14 +355,13 @@ pub const COMPARISON_METRICS: [&str; 9] = [
     "w_amp",
 ];
 
-/// The metrics that each say by themselves whether a target got faster or slower, beside throughput, and what they are
-/// called in sentences.
+/// The metrics that can give a verdict of their own, besides throughput, and their names in sentences.
 pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [
     ("own_cpu_us_per_op", "own CPU per operation"),
     ("instructions_per_op", "instructions per operation"),
 ];
 
-/// What iostat prints of the devices of the data, under its heads.
+/// The columns of iostat for the disks of the data, with its headings.
 pub const IOSTAT: &Columns = &[
     ("rps", ""),
     ("rmbps", "rMBps\nMB/s"),
@@ -375,7 +375,7 @@ pub const IOSTAT: &Columns = &[
     ("util%", ""),
 ];
 
-/// What vmstat prints of all processors, under its heads.
+/// The columns of vmstat for all processors, with its headings.
 pub const VMSTAT: &Columns = &[
     ("csps", "cs\n/s"),
     ("us%", ""),
@@ -385,7 +385,7 @@ pub const VMSTAT: &Columns = &[
     ("steal%", "st\n%"),
 ];
 
-/// What a log-structured merge tree wrote and read beside what was asked for.
+/// The bytes that a log-structured merge tree wrote and read, in relation to the data.
 pub const LSM_WORK: &Columns = &[
     ("w_amp", ""),
     ("w_amp_settled", "w_amp, B/B\nsettled"),
@@ -404,13 +404,13 @@ pub const LSM_WORK: &Columns = &[
     ("cache_hit%", "cache_hit\n%"),
 ];
 
-/// Of these what says something of a step in which nothing was written, flushed or compacted.
+/// The columns of [`LSM_WORK`] for a step without writes, flushes and compactions.
 pub const LSM_WORK_IDLE: &Columns = &[("r_amp", ""), ("s_amp", ""), ("cache_hit%", "cache_hit\n%")];
 
-/// How such a tree held writes up.
+/// The write stalls of a log-structured merge tree.
 pub const LSM_STALLS: &Columns = &[("stall_s", "stall\ns"), ("stall%", ""), ("Nstall", "")];
 
-/// Such a tree at both ends of a step.
+/// The state of a log-structured merge tree at the start and the end of a step.
 pub const LSM_STATE: &Columns = &[
     ("pending_max_mb", "pending, MB\nmost"),
     ("debt_compaction_mb", "pending, MB\nend"),
@@ -425,8 +425,8 @@ pub const LSM_STATE: &Columns = &[
     ("cache_mb", "cache, MB\nend"),
 ];
 
-/// The columns of db_bench's summaries in their order, under their heads; `service_us_...` are percentiles of the step's
-/// service times.
+/// The columns of db_bench's summaries in their order, with their headings; `service_us_...` are percentiles of service
+/// times.
 pub const LSM_SUMMARY: &Columns = &[
     ("o/s", "ops_sec"),
     ("mb_sec", "mb_sec"),
@@ -453,7 +453,7 @@ pub const LSM_SUMMARY: &Columns = &[
     ("rss", "rss"),
 ];
 
-/// Of these what counts the wait for compaction, in steps that have one.
+/// Metrics of [`LSM_SUMMARY`], each with the one that includes the wait for compaction after the step.
 pub const LSM_SETTLED: [(&str, &str); 4] = [
     ("c_wgb", "c_wgb_settled"),
     ("w_amp", "w_amp_settled"),
@@ -461,8 +461,8 @@ pub const LSM_SETTLED: [(&str, &str); 4] = [
     ("c_csecs", "c_csecs_settled"),
 ];
 
-/// What stands beside throughput in the format of Go's benchmarks: the metric, its unit there, and how many of that one
-/// is. benchstat knows `ns` and `B`, and writes them with the prefix that fits.
+/// The metrics after throughput in the format of Go's benchmarks, each with its unit there and the factor to that unit.
+/// benchstat knows `ns` and `B`, and prints them with a suitable prefix.
 pub const GO_BENCHMARKS: [(&str, &str, f64); 13] = [
     ("cpupq", "cpu-ns/op", 1e3),
     ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
@@ -485,7 +485,7 @@ mod tests {
 
     use super::*;
 
-    /// The metrics of `docs/metrics.md`: each name with the sections that have a formula of it.
+    /// Returns the metrics of `docs/metrics.md`, each with the sections that have its formula.
     fn documented() -> BTreeMap<&'static str, Vec<&'static str>> {
         let mut documented: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let (mut section, mut is_table) = ("", false);
@@ -496,7 +496,7 @@ mod tests {
             is_table = line.starts_with("| metric |") || is_table && line.starts_with('|');
             let name = line
                 .strip_prefix("| `")
-                .and_then(|rest| rest.split_once("` |"));
+                .and_then(|row| row.split_once("` |"));
             if let Some((name, _)) = name.filter(|_| is_table) {
                 documented.entry(name).or_default().push(section);
             }
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_is_documented_and_every_documented_one_is_known() {
+    fn metrics_and_their_documentation_match() {
         let documented = documented();
         for metric in METRICS {
             let sections = documented.get(metric.name).cloned().unwrap_or_default();

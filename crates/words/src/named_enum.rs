@@ -1,6 +1,6 @@
-//! Enums whose values have a name in plans and records.
+//! Enums whose values have names in plans and records.
 
-/// Defines an enum with the name of each value in plans and records.
+/// Defines an enum whose values have names in plans and records.
 #[macro_export]
 macro_rules! named_enum {
     ($(#[$about:meta])* pub enum $name:ident {
@@ -27,11 +27,11 @@ macro_rules! named_enum {
 }
 
 named_enum! {
-    /// With how many statements the indexes of a table are made.
+    /// How many statements create the indexes of a table.
     pub enum IndexStatements {
-        /// As suits the engine: InnoDB one, the others one for each.
+        /// What suits the engine: one for all in InnoDB, one for each index in others.
         Usual = "usual",
-        /// One for all, where the engine has such a statement.
+        /// One for all, if the engine has such a statement.
         One = "one",
         /// One for each index.
         Each = "each",

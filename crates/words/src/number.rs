@@ -1,15 +1,15 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// Formats a number with so many decimals and with separators of thousands; a negative zero loses its sign.
+/// Formats a number with `decimals` decimals and commas between thousands. A negative zero loses its sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
-        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
+        Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
         _ => grouped(&text),
     }
 }
 
-/// Separates thousands by commas.
+/// Inserts commas between thousands.
 pub fn grouped(text: &str) -> String {
     let Some(first) = text.find(|c: char| c.is_ascii_digit()) else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Random numbers whose streams never change: the same seed gives the same data, orders and resamples with every version.
+//! Random numbers. The streams never change: a seed gives the same data, orders and resamples in every version.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -12,21 +12,21 @@ fn mix(mut z: u64) -> u64 {
 /// A stream of random numbers.
 ///
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, with the constants of
-/// its reference implementation): the n-th number of a stream is a hash of `start + n * GAMMA`, so that any row's
-/// values are had without those before it, by any client, in a few nanoseconds. It passes BigCrush.
+/// its reference implementation): the n-th number of a stream is a hash of `start + n * GAMMA`. So any client computes the
+/// values of any row in a few nanoseconds, without those before it. It passes BigCrush.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// Starts the reference implementation's stream of a seed.
+    /// Starts the reference implementation's stream for a seed.
     #[inline(always)]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Starts the stream of one purpose: `path` names it from the seed down, such as step, client, connection.
+    /// Starts the stream of one purpose, which `path` identifies, such as step, client and connection.
     pub fn stream(seed: u64, path: &[u64]) -> Self {
         let state = path
             .iter()
@@ -36,7 +36,7 @@ impl Random {
         Self { state }
     }
 
-    /// Starts the stream of one row: each `index` has a stream of its own.
+    /// Starts the stream of one row; each `index` has its own.
     #[inline(always)]
     pub fn at(&self, index: u64) -> Self {
         Self {
@@ -51,8 +51,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// Returns a number in `0..bound`, uniform but for a bias of less than `bound / 2^64` (Lemire's multiplication
-    /// without its rejection).
+    /// Returns a number in `0..bound`, uniform except for a bias below `bound / 2^64` (Lemire's method without rejection).
     #[inline(always)]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64

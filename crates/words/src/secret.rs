@@ -1,4 +1,4 @@
-//! Passwords: kept from being printed, and removed from text that may hold them.
+//! Keeps passwords from being printed, and removes them from text.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +13,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Returns the text itself, for the connection alone.
+    /// Returns the text itself, only for connecting.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -25,34 +25,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Replaces every password of a URL in `text`, which may be a URL, a plan, an argument or a message, by `***`.
+/// Replaces every password in URLs within `text` with `***`. The text may be a URL, a plan, an argument or a message.
 ///
-/// In doubt it replaces too much: text in the place of a port that is not one may be a password whose host is missing.
+/// When in doubt it replaces too much: a port that is not a number may be a password without a host.
 pub fn redact(text: &str) -> String {
     replaced(text, |_| "***".to_owned())
 }
 
-/// Replaces passwords as [`redact`] does, and keeps the length of `text` in bytes, so that ranges of it stay valid.
+/// Replaces passwords as [`redact`] does, but keeps the length in bytes, so that ranges of the text stay valid.
 pub fn mask(text: &str) -> String {
     replaced(text, |length| "*".repeat(length))
 }
 
-fn replaced(text: &str, by: impl Fn(usize) -> String) -> String {
+fn replaced(text: &str, replacement: impl Fn(usize) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for secret in passwords(text) {
         out.push_str(&text[from..secret.start]);
-        out.push_str(&by(secret.len()));
+        out.push_str(&replacement(secret.len()));
         from = secret.end;
     }
     out.push_str(&text[from..]);
     out
 }
 
-/// Returns the ranges of passwords, ascending: what is between `:` and the last `@` of a URL, the value of a `password`
-/// parameter, and of a server's URL without `@` a port that is not a number.
+/// Returns the ranges of passwords, in ascending order: the text between `:` and the last `@` of a URL, the value of a
+/// `password` parameter, and in a server's URL without `@` a port that is not a number.
 fn passwords(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let mut ranges = Vec::new();
     let mut from = 0;
     while let Some(slashes) = text[from..].find("://") {
         let scheme = scheme_before(&text[from..from + slashes]);
@@ -70,14 +70,14 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
         match (url.rfind('@'), url[..authority].rfind(':')) {
             (Some(at), _) => {
                 if let Some(colon) = url[..at].find(':') {
-                    found.push(start + colon + 1..start + at);
+                    ranges.push(start + colon + 1..start + at);
                     done = at;
                 }
             }
             (None, Some(colon)) if is_server && !url[..authority].ends_with(']') => {
                 let mut port = url[colon + 1..authority].bytes();
                 if !port.all(|byte| byte.is_ascii_digit()) {
-                    found.push(start + colon + 1..end);
+                    ranges.push(start + colon + 1..end);
                     done = url.len();
                 }
             }
@@ -86,24 +86,24 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
         while let Some(parameter) = url[done..].find("password=") {
             let value = done + parameter + "password=".len();
             let end = url[value..].find('&').map_or(url.len(), |end| value + end);
-            found.push(start + value..start + end);
+            ranges.push(start + value..start + end);
             done = end;
         }
         from = end;
     }
-    found.retain(|range| !range.is_empty());
-    found
+    ranges.retain(|range| !range.is_empty());
+    ranges
 }
 
-/// Returns the scheme that `text` ends with.
+/// Returns the URL scheme at the end of `text`.
 fn scheme_before(text: &str) -> &str {
     text.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
         .next()
         .unwrap_or("")
 }
 
-/// Returns the length of a URL that `text` begins with, after its `://`. In doubt it is too long: a password need not be
-/// encoded as it should be.
+/// Returns the length of a URL, of which `text` has what follows `://`. When in doubt it is too long, because a password may
+/// not be encoded as it should be.
 fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
     let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
     let mut is_escaped = false;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_redacted_wherever_a_url_stands() {
+    fn passwords_are_redacted_in_any_text_with_urls() {
         let text = "[build.a]\nurl = \"postgresql://joe:s3cr@t@db:5432/x?sslmode=require\" # mine\nok = \"a:b@c\"";
         assert_eq!(
             redact(text),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_should_be_encoded_and_is_not_is_redacted() {
+    fn a_password_without_the_required_encoding_is_redacted() {
         for text in [
             "url = \"postgres://a:x'y z@h\"",
             "url = \"postgres://a:x\\\"y@h\"",

@@ -1,18 +1,18 @@
-//! The settings of an engine, and the options of a config that ask for them.
+//! The settings of an engine, and the config options that request them.
 
 use serde::{Deserialize, Serialize};
 
-/// What a setting does, where the reading half makes something of it.
+/// The meaning of a setting, for findings that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingRole {
-    /// It decides how durable a commit is.
+    /// It decides how durable commits are.
     Durability,
     /// It decides how much of the data is kept in memory.
     CacheSize,
     /// It decides how many processors or threads are used.
     Processors,
-    /// It decides how many bytes compaction asks the kernel to read ahead at a time.
+    /// It decides how many bytes the kernel reads ahead for compaction.
     CompactionReadahead,
     /// A role that a newer version of the format added.
     #[serde(other)]
@@ -24,26 +24,26 @@ pub enum SettingRole {
 pub struct Setting {
     /// Its name.
     pub name: String,
-    /// Its value in the engine's own notation, with its unit where the engine gives one apart.
+    /// Its value in the engine's notation, with its unit if the engine reports one separately.
     pub value: String,
     /// Where the engine says it came from: `default`, `configuration file`, ...
     pub source: Option<String>,
-    /// The name that it has in all versions of the engine, where that is another one.
+    /// The name that it has in all versions of the engine, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The value in a form in which equal ones are equal, where that is another one.
+    /// The value in a form that is the same for equal values, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
-    /// It differs by nature between targets and runs: a path that nobody asked for, a port, an identity.
+    /// Whether it always differs between targets and runs, such as a default path, a port or an identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub volatile: bool,
-    /// What it does, where the reading half makes something of it.
+    /// Its meaning, for findings that use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<SettingRole>,
 }
 
 impl Setting {
-    /// Returns a setting of which nothing more is known.
+    /// Returns a setting with only a name and a value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -52,58 +52,58 @@ impl Setting {
         }
     }
 
-    /// Returns the name by which it is compared.
+    /// Returns the name for comparisons.
     pub fn key(&self) -> &str {
         self.key.as_deref().unwrap_or(&self.name)
     }
 
-    /// Returns the value by which it is compared.
+    /// Returns the value for comparisons.
     pub fn canonical(&self) -> &str {
         self.canonical.as_deref().unwrap_or(&self.value)
     }
 }
 
-/// An option that a config declares, in its files or by itself.
+/// An option that a config declares, itself or in one of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredOption {
-    /// Its name as it was written.
+    /// Its name, as written.
     pub name: String,
     /// Its value, without quotes.
     pub value: String,
-    /// The setting that it asks for: see [`Setting::key`].
+    /// The setting that it requests; see [`Setting::key`].
     pub key: String,
-    /// The value in a form in which equal ones are equal.
+    /// The value in a form that is the same for equal values.
     pub canonical: String,
-    /// A server that does not know it starts without it.
+    /// Whether a server that does not have it starts without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// What the setting does, where the reading half makes something of it.
+    /// The meaning of the setting, for findings that use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<SettingRole>,
 }
 
-/// What became of an option that an engine does not have as declared.
+/// How an option in the engine differs from what its config declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionStatus {
     /// The engine reports another value.
     Changed,
-    /// The engine does not know it, and was told to start without it then.
+    /// The engine does not have it, and started without it as requested.
     Unknown,
-    /// The engine does not report it, so that nobody can tell.
+    /// The engine does not report it.
     #[serde(other)]
     Unreported,
 }
 
-/// An option that a config declares and that its engine does not have, or may not have.
+/// An option that a config declares, but that the engine does not have or may not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnmetOption {
-    /// The option as it was written.
+    /// The option, as written.
     pub name: String,
-    /// What is declared.
+    /// The declared value.
     pub declared: String,
-    /// What the engine reports.
+    /// The value that the engine reports.
     pub effective: Option<String>,
-    /// What became of it.
+    /// How the two differ.
     pub status: OptionStatus,
 }
