@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(kv["checks"]["enum"], json!(["full", "keys", "off"]));
         assert_eq!(
             kv["attempts"]["description"],
-            "how often to try an operation that fails with a transient error"
+            "how many times to try an operation that fails with a transient error"
         );
     }
 }
