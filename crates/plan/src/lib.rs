@@ -1,9 +1,36 @@
-//! The text of a plan -> targets, workloads and cells, or diagnostics with line and column. No I/O.
+//! Reads the text of a plan, and returns its targets, workloads and cells, or diagnostics with line and column.
 //!
-//! [`parse`] goes in steps: `document` takes the text apart and keeps the place of every value, `overrides` puts
-//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know
-//! through `reader`, by the `kinds` of values and by `quantity`, which say what is wrong with a value and note each
-//! with its origin. Unless the text is not TOML, nothing stops at the first error.
+//! ```text
+//! plan file ──► document ──► tree ──► reader, value_kinds, quantity ──► insert, kv, sysbench ──┐
+//! --set     ──► overrides ───┘                                      └─► builds, configs, targets ──► Plan ──► cells
+//!                                                                                             └──► diagnostics ──► render
+//! ```
+//!
+//! `document` parses TOML and keeps the place of every value; `overrides` applies `--set` arguments. The readers of each
+//! table take their values through `reader`, which reports what is wrong and notes the origin of every value. A plan that is
+//! not TOML is the only error that stops the reading. Nothing here does I/O.
+//!
+//! ```
+//! let text = "
+//! [workload.insert]
+//! [build.lite]
+//! sqlite = 'bundled'
+//! [config.sqlite.fast]
+//! set.synchronous = 'off'
+//! [config.sqlite.safe]
+//! set.synchronous = 'full'
+//! ";
+//! let (plan, _warnings) = plan::parse("demo.toml", text, &["clients=1,4".to_owned()]).unwrap();
+//! for cell in plan.cells() {
+//!     println!("{} with {} clients", plan.targets[cell.target].name, cell.clients);
+//! }
+//! assert_eq!(plan.cells().len(), 4);
+//!
+//! let text = text.replace("insert", "insrt");
+//! let errors = plan::parse("demo.toml", &text, &[]).unwrap_err();
+//! let shown = plan::render(&errors, "demo.toml", &text, &[], false);
+//! assert!(shown.contains("demo.toml:2:11") && shown.contains("did you mean `insert`?"));
+//! ```
 
 mod builds;
 mod cells;

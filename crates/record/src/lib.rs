@@ -1,6 +1,43 @@
-//! The run directory: its format, its writer and its reader.
+//! Writes and reads the run directory, which alone connects the live half with the reading half.
 //!
-//! The live half of assay writes here and the reading half reads here, and nothing else joins them.
+//! ```text
+//! RunDir    20261121T190211Z-round-6/
+//!             run.json                        Run: the plan, the machine, the builds, the cells
+//! CellDir     cells/pg17.base/c1/r1/
+//!               cell.json                     Cell: the settings and how it ended
+//!               server.log
+//! StepWriter    steps/01-l.i0.partial/        while the step runs
+//! StepReader    steps/01-l.i0/                when it has ended
+//!                 step.json                   Step: totals, connections, checks
+//!                 intervals.parquet           each second of each connection
+//!                 host.parquet                samples of the machine
+//!                 counters.parquet            the engine's counters
+//!                 latency.hlog                histograms of each second
+//!                 latency_total.hlog          histograms of the step
+//! ```
+//!
+//! ```
+//! use record::{CellRef, IntervalRow, Run, RunDir, Status, Step};
+//!
+//! let results = tempfile::tempdir()?;
+//! let run = Run {
+//!     name: "demo".to_owned(),
+//!     cells: vec![CellRef::new("lite.fast", "insert", None, 1, 1)],
+//!     ..Run::default()
+//! };
+//! let directory = RunDir::create(results.path(), &run)?;
+//! let cell = directory.begin_cell(&run.cells[0])?;
+//! let mut step = cell.begin_step(1, "l.i0", &[])?;
+//! step.intervals(&[IntervalRow { kind: "insert", ok: 7, ..IntervalRow::default() }])?;
+//! step.finish(&Step { name: "l.i0".to_owned(), status: Status::Complete, ..Step::default() })?;
+//!
+//! let directory = RunDir::open(directory.path())?;
+//! let step = &directory.cell(&run.cells[0])?.read_steps()?[0];
+//! let mut ok = 0;
+//! step.for_each_interval(|row| ok += row.ok)?;
+//! assert_eq!((step.step().name.as_str(), ok), ("l.i0", 7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cell_key;
 mod checksum;

@@ -1,6 +1,28 @@
-//! The vocabulary that the live half and the reading half share: what a recorded counter, setting, metric or cell is
-//! called and means, and how what both halves print is formatted. No dependencies but serde's derives,
-//! and no I/O.
+//! Defines what the live half and the reading half share: counters, settings, metrics, totals and checks.
+//!
+//! ```text
+//! live half      plan, engine, workload, load, probe ──┐
+//!                                                      ├──► words
+//! reading half   record, analysis, report ─────────────┘
+//!
+//! Counter, Setting, Connection, Ops, Check   what is measured, in the form that the record stores
+//! Metric, METRICS                            what is shown: names, units and decimals of all figures
+//! Random, Secret, parse_cpus, counted ...    what both halves compute in the same way
+//! ```
+//!
+//! It does no I/O, and depends only on serde's derives.
+//!
+//! ```
+//! use words::{Metric, counted, fixed, redact};
+//!
+//! let metric = Metric::named("cpupq").unwrap();
+//! let value = 12.34;
+//! let decimals = metric.decimals.of([value]);
+//! assert_eq!(format!("{} {}", fixed(value, decimals), metric.unit), "12.3 us/op");
+//!
+//! assert_eq!(counted(3, "step"), "3 steps");
+//! assert_eq!(redact("mysql://joe:s3cret@db"), "mysql://joe:***@db");
+//! ```
 
 mod connection;
 mod counter;

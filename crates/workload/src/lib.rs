@@ -1,7 +1,38 @@
-//! Workloads: their steps, their data, and the [`Program`] of every connection.
+//! Implements the workloads: their steps, their data, and the [`Program`] of every connection.
 //!
-//! Nothing here knows the time, a file or a thread: a program prepares its next operation and executes it, and
-//! `load` decides when.
+//! ```text
+//! plan::Insert   ──► insert::Insert     ──┐
+//! plan::Kv       ──► kv::Kv             ──┼──► a Task for each connection ──► load
+//! plan::Sysbench ──► sysbench::Sysbench ──┘    │
+//!        ▲                                     ├─ Program    prepares and executes operations on a session
+//!        └────── apply(summaries) ◄────────────┴─ Schedule   when each operation is due
+//! ```
+//!
+//! Workloads don't use clocks, files or threads: `load` decides when a program prepares and executes its next operation.
+//! A step's summaries tell the workload what its connections did, so that it can check the data afterwards.
+//!
+//! ```
+//! use workload::insert::{Database, Insert, sql::Sql};
+//! use workload::{Next, plan};
+//!
+//! let text = "[workload.insert]\ninitial-rows = 500\n[build.nothing]\nnull = 'bundled'\n";
+//! let (plan, _warnings) = plan::parse("demo.toml", text, &[]).unwrap();
+//! let plan::Workload::Insert(insert) = &plan.variants[0].workload else {
+//!     panic!("the plan has another workload");
+//! };
+//! let load = &insert.steps[0];
+//! let insert = Insert::new(insert, 1, plan.seed);
+//! let mut tasks = Sql(&engine::null::Null).tasks(&insert, load)?;
+//!
+//! let program = &mut tasks[0].program;
+//! program.begin();
+//! let mut rows = 0;
+//! while let Next::Ready(_) = program.prepare() {
+//!     rows += program.execute()?.rows;
+//! }
+//! assert_eq!(rows, 500);
+//! # Ok::<(), engine::Error>(())
+//! ```
 
 pub mod insert;
 pub mod kv;
@@ -13,7 +44,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-/// The types of a plan, which say what is to be done.
+/// The types of plans, which workloads are made from.
 pub use plan;
 pub use program::{Executed, Next, OpKind, Program, Summaries, Task};
 pub use schedule::Schedule;
