@@ -1,6 +1,7 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! Runs the project's tasks: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
 //!
-//! It uses no crate of the house, so that it can judge them all, and few others, so that it is built in seconds.
+//! It uses no other crate of the workspace, so that it can check them all, and few from elsewhere, so that it builds in
+//! seconds.
 
 #![allow(
     clippy::print_stdout,
@@ -25,14 +26,16 @@ use anyhow::{Result, bail, ensure};
 use workspace::{Workspace, succeeds};
 
 const USAGE: &str = "\
-usage: cargo xtask test [--all]         install what the tests need, then tidy and the tests; with
-                                        `--all` each fault and version on each engine too
-       cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
-       cargo xtask builds               fetch the builds that tests use beside the system's own
-       cargo xtask readers              fetch the tools that tests read assay's output with
-       cargo xtask bench [NAME]...      all benchmarks, or those named; `--list` names them
+usage: cargo xtask test [--all]         install what the tests need; run tidy, all tests and the doctests;
+                                        `--all` adds each fault and version on each engine
+       cargo xtask tidy [CHECK]...      run all checks, or the given ones; `--list` lists them
+       cargo xtask builds               fetch the builds that tests use besides those of the system
+       cargo xtask readers              fetch the tools with which tests read Assay's output
+       cargo xtask bench [NAME]...      run all benchmarks, or the given ones; `--list` lists them
                          [--rounds N]   how often each side of a pair runs, default 5
-                         [--seconds N]  how long a run of sysbench's tests lasts, default 5";
+                         [--seconds N]  how long each of sysbench's tests runs, default 5";
+
+const TASKS: &str = "`test`, `tidy`, `builds`, `readers` or `bench`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,22 +52,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one chore; false when it found something wrong with the project.
+/// Runs one task. Returns false if it found something wrong with the project.
 fn dispatch(arguments: &[String]) -> Result<bool> {
     let workspace = Workspace::here();
     match arguments
         .split_first()
-        .map(|(name, rest)| (name.as_str(), rest))
+        .map(|(name, options)| (name.as_str(), options))
     {
         Some(("test", [])) => suite::run(&workspace, false),
         Some(("test", [all])) if all == "--all" => suite::run(&workspace, true),
-        Some(("test", [extra, ..])) => bail!("`test` takes only `--all`, got `{extra}`\n{USAGE}"),
+        Some(("test", [extra, ..])) => {
+            bail!("unknown argument `{extra}` of `test`; expected `--all`\n{USAGE}")
+        }
         Some(("tidy", [list])) if list == "--list" => Ok(tidy::CHECKS.print()),
         Some(("tidy", names)) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
         Some(("builds", [])) => {
             ensure!(
                 succeeds(&mut workspace.cargo("build --quiet --package assay"))?,
-                "assay does not compile"
+                "Assay does not compile, see above"
             );
             let (variables, fetched) = builds::for_tests(&workspace)?;
             println!("{}", variables[0].1);
@@ -77,14 +82,14 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
             }
             Ok(variables.len() == readers::ALL.len())
         }
-        Some(("bench", rest)) => bench::run(workspace, rest),
+        Some(("bench", arguments)) => bench::run(workspace, arguments),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");
             Ok(true)
         }
         Some((other, _)) => {
-            bail!("unknown chore `{other}` - expected `test`, `tidy` or `bench`\n{USAGE}")
+            bail!("unknown task `{other}`; expected {TASKS}\n{USAGE}")
         }
-        None => bail!("no chore named - expected `test`, `tidy` or `bench`\n{USAGE}"),
+        None => bail!("no task given; expected {TASKS}\n{USAGE}"),
     }
 }

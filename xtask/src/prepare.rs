@@ -1,19 +1,18 @@
-//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL server,
-//! Chromium for the HTML report, groff for the manual pages, and the clients that fetch builds and readers. And what
-//! benchmarks need.
+//! Installs what tests and benchmarks need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL
+//! server, Chromium for the HTML report, groff for the manual pages, and the clients that fetch builds and readers.
 //!
-//! Only what is missing is installed, and only by the system's own package manager.
+//! It installs only what is missing, with the system's package manager.
 
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::workspace::{Workspace, answers, in_the_end, succeeds, typed};
+use crate::workspace::{Workspace, succeeds, succeeds_quietly, typed, with_retries};
 
-/// What the bundled SQLite is compiled by.
+/// The packages that compile the bundled SQLite.
 pub const COMPILER: &str = "gcc libc6-dev";
-/// What the tests run.
-pub const OF_TESTS: [&str; 6] = [
+/// The packages that tests need.
+pub const TEST_PACKAGES: [&str; 6] = [
     "postgresql",
     "chromium",
     "maven",
@@ -22,7 +21,7 @@ pub const OF_TESTS: [&str; 6] = [
     "groff-base",
 ];
 
-/// Packages of Debian that are needed together, and a command of the shell that succeeds where what they bring is there.
+/// Debian packages that are needed together, and a shell command that succeeds if their programs are installed.
 const PACKAGES: [(&str, &str); 10] = [
     (COMPILER, "${CC:-cc} --version"),
     // Debian's servers are not on PATH.
@@ -43,33 +42,32 @@ const PACKAGES: [(&str, &str); 10] = [
     ("rocksdb-tools", "db_bench --version"),
 ];
 
-/// Installs packages. Those of PostgreSQL would make a cluster and start it. A file in the folder that they read says not
-/// to; it is there only while they are installed, so that nothing about the system changes but the packages.
+/// Installs packages. Those of PostgreSQL would create a cluster and start it. A file in a folder that they read prevents
+/// that; it exists only during the installation, so that nothing else on the system changes.
 const INSTALL: &str = r#"
 folder=/etc/postgresql-common/createcluster.d
 file=$folder/50-no-main-cluster.conf
 [ -d $folder ] || is_new=yes
 clean_up() {
-    rm -f $file || echo "warning: cannot remove $file - it may be removed by hand" >&2
-    # Empty folders only, from the inside out.
+    rm -f $file || echo "warning: cannot remove $file; remove it yourself" >&2
+    # Only empty folders, starting with the innermost.
     [ -z "$is_new" ] || rmdir -p --ignore-fail-on-non-empty $folder
 }
 trap clean_up EXIT INT TERM
 mkdir -p $folder && echo create_main_cluster = false > $file ||
-    echo "warning: cannot write $file - Debian's packages may make and start a cluster" >&2
-# Another one that runs in the background on a fresh system holds the lock for a while.
+    echo "warning: cannot write $file; Debian's packages may create and start a cluster" >&2
+# On a fresh system another apt in the background may hold the lock for a while.
 apt="apt-get -o DPkg::Lock::Timeout=300"
-# Lists that can't be had may be those of another place than the packages'.
+# The lists that can't be updated may belong to other repositories than these packages.
 $apt update ||
-    echo 'warning: `apt-get update` failed, see above - going on with the lists that are there' >&2
+    echo 'warning: `apt-get update` failed, see above; continuing with the existing lists' >&2
 $apt install -y --no-install-recommends "$@"
 "#;
 
-/// Makes sure of what the build needs: rustfmt and clippy, which a minimal installation of Rust comes without, and a C
-/// compiler.
+/// Installs what the build needs: a C compiler, and rustfmt and clippy, which a minimal installation of Rust lacks.
 pub fn compiler(workspace: &Workspace) -> Result<()> {
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
-        if answers(&mut workspace.cargo(&format!("{subcommand} --version"))) {
+        if succeeds_quietly(&mut workspace.cargo(&format!("{subcommand} --version"))) {
             continue;
         }
         eprintln!("note: installing {component}");
@@ -80,24 +78,23 @@ pub fn compiler(workspace: &Workspace) -> Result<()> {
                     .args(["component", "add", component]),
             )
         };
-        let added = answers(&mut typed("rustup", "--version"))
-            && in_the_end(&format!("the installation of {component}"), add)?;
+        let added = succeeds_quietly(&mut typed("rustup", "--version"))
+            && with_retries(&format!("the installation of {component}"), add)?;
         if !added {
             eprintln!(
-                "warning: no `cargo {subcommand}` - install the component `{component}` of Rust"
+                "warning: no `cargo {subcommand}`; install the component `{component}` of Rust"
             );
         }
     }
-    has(&[COMPILER])?;
+    ensure_installed(&[COMPILER])?;
     Ok(())
 }
 
-/// Makes sure of what packages of Debian bring, each a row of [`PACKAGES`]; false, and a reason on stderr, where some of it
-/// can't be had.
-pub fn has(packages: &[&str]) -> Result<bool> {
+/// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it can't, and then returns false.
+pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
     let is_missing = |package: &&str| {
         let row = PACKAGES.iter().find(|(known, _)| known == package);
-        row.is_none_or(|(_, test)| !answers(Command::new("sh").args(["-c", test])))
+        row.is_none_or(|(_, test)| !succeeds_quietly(Command::new("sh").args(["-c", test])))
     };
     let missing: Vec<&str> = packages.iter().copied().filter(is_missing).collect();
     if missing.is_empty() {
@@ -107,39 +104,45 @@ pub fn has(packages: &[&str]) -> Result<bool> {
     let missing: Vec<&str> = missing.into_iter().filter(is_missing).collect();
     for package in &missing {
         eprintln!(
-            "warning: what Debian has in `{package}` is missing - what needs it fails, or is skipped"
+            "warning: the programs of Debian's package `{package}` are missing; tests that need them fail or are skipped"
         );
     }
     Ok(missing.is_empty())
 }
 
-/// Installs packages of Debian, or says on stderr why it can't.
+/// Installs Debian packages, or prints why it can't.
 fn install(packages: &str) -> Result<()> {
-    if !answers(&mut typed("apt-get", "--version")) {
-        eprintln!("warning: no `apt-get` on this system - install what Debian calls: {packages}");
+    if !succeeds_quietly(&mut typed("apt-get", "--version")) {
+        eprintln!(
+            "warning: this system has no `apt-get`; install the equivalents of these Debian packages: {packages}"
+        );
         return Ok(());
     }
-    // `sudo -E` is refused by some policies: what is needed is named instead.
-    let (program, arguments) = if answers(Command::new("sh").args(["-c", "[ $(id -u) = 0 ]"])) {
+    // Some policies refuse `sudo -E`, so the variable is passed explicitly.
+    let (program, arguments) = if succeeds_quietly(
+        Command::new("sh").args(["-c", "[ $(id -u) = 0 ]"]),
+    ) {
         ("env", "")
-    } else if answers(&mut typed("sudo", "-n true")) {
+    } else if succeeds_quietly(&mut typed("sudo", "-n true")) {
         ("sudo", "-n env")
     } else {
         eprintln!(
-            "warning: no right to install packages - run as root: apt-get install --no-install-recommends {packages}"
+            "warning: no permission to install packages; run as root: apt-get install --no-install-recommends {packages}"
         );
         return Ok(());
     };
     eprintln!("note: installing from Debian: {packages}");
-    // Each attempt with new lists: a mirror that changes meanwhile has the old packages no more.
-    let installed = in_the_end("the installation", || {
+    // Each attempt updates the lists: a mirror that has changed no longer has the old packages.
+    let installed = with_retries("the installation", || {
         let setting = "DEBIAN_FRONTEND=noninteractive";
         let mut command = typed(program, &format!("{arguments} {setting} sh -c"));
         command.args([INSTALL, "sh"]).args(packages.split(' '));
         succeeds(&mut command)
     })?;
     if !installed {
-        eprintln!("warning: the installation failed, see above - install by hand: {packages}");
+        eprintln!(
+            "warning: the installation failed, see above; install these packages yourself: {packages}"
+        );
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
-//! The tools of others that read what assay writes, for its tests: benchstat, HdrHistogram's own library, DuckDB,
-//! Prometheus and fastjsonschema, of which 190 MB are kept, and with `--all` ClickHouse, of which 140 MB are fetched and 600 MB are kept. Each is
-//! fetched once, at a version that is named here or that Debian has, by the client of its language, into the target
-//! directory. Nothing is installed but what Debian has of these clients, where it is missing.
+//! Fetches the tools with which tests read Assay's output: benchstat, HdrHistogram's own library, DuckDB, Prometheus and
+//! fastjsonschema, which take 190 MB. `--all` adds ClickHouse, with a download of 140 MB that takes 600 MB.
+//!
+//! The client of each tool's language fetches it once into the target directory, at a version that is given here or that
+//! Debian has. Nothing is installed except these clients, from Debian, if they are missing.
 
 use std::process::Command;
 
@@ -9,45 +10,50 @@ use anyhow::Result;
 use fs_err as fs;
 
 use crate::prepare;
-use crate::workspace::{Workspace, answers, in_the_end, succeeds};
+use crate::workspace::{Workspace, succeeds, succeeds_quietly, with_retries};
 
-/// One tool: how tests that can't do without call it, its version, the variable of their environment that names its path,
-/// the package of Debian that fetches it, and two scripts, which are given path, version and name: the first succeeds where
-/// it is whole, the second fetches it into the folder that it runs in.
+/// A tool. Its scripts get its path, version and name as arguments.
 struct Tool {
+    /// The name by which tests require it.
     name: &'static str,
     version: &'static str,
+    /// The environment variable with which tests find it.
     variable: &'static str,
+    /// Its path in the folder of readers.
     path: &'static str,
+    /// The Debian package that fetches it.
     package: &'static str,
-    is_whole: &'static str,
+    /// A script that succeeds if it is installed completely.
+    is_complete: &'static str,
+    /// A script that fetches it into the current folder.
     fetch: &'static str,
 }
 
 const TOOLS: [Tool; 6] = [
-    // The last version that the Go of Debian 12 can build. Its sources can be removed again, and no newer Go is fetched.
+    // The last version that the Go of Debian 12 can build. The settings allow its sources to be removed, and keep Go from
+    // fetching a newer Go.
     Tool {
         name: "benchstat",
         version: "v0.0.0-20240208143119-b26761745961",
         variable: "ASSAY_TEST_BENCHSTAT",
         path: "benchstat-VERSION/benchstat",
         package: "golang-go",
-        is_whole: r#"test -f "$1""#,
+        is_complete: r#"test -f "$1""#,
         fetch: r#"
             trap 'rm -rf go' EXIT
             export GOBIN="${1%/*}" GOPATH="$PWD/go/path" GOCACHE="$PWD/go/cache"
             export GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0
             go install golang.org/x/perf/cmd/benchstat@$2"#,
     },
-    // The plugin is named with its version, so that nothing else is asked for; it asks again, although the answer was no
-    // a minute ago.
+    // With a version of the plugin, Maven downloads nothing else. It asks again even if the artifact was missing a minute
+    // ago.
     Tool {
         name: "hdrhistogram",
         version: "2.2.2",
         variable: "ASSAY_TEST_HDRHISTOGRAM",
         path: "HdrHistogram-VERSION.jar",
         package: "maven",
-        is_whole: r#"test -f "$1" && java -version"#,
+        is_complete: r#"test -f "$1" && java -version"#,
         fetch: r#"
             trap 'rm -rf maven' EXIT
             mvn --batch-mode --no-transfer-progress --quiet --strict-checksums --update-snapshots \
@@ -61,17 +67,17 @@ const TOOLS: [Tool; 6] = [
         variable: "ASSAY_TEST_DUCKDB",
         path: "duckdb-VERSION/bin/python",
         package: "python3-venv",
-        is_whole: PYTHON_HAS_IT,
+        is_complete: PYTHON_HAS_IT,
         fetch: FOR_PYTHON,
     },
-    // The package is unpacked, not installed: that would make a user and start a service.
+    // The package is only unpacked: installing it would create a user and start a service.
     Tool {
         name: "prometheus",
         version: "of-debian",
         variable: "ASSAY_TEST_PROMETHEUS",
         path: "prometheus-VERSION/usr/bin/prometheus",
         package: "apt",
-        is_whole: r#""$1" --version"#,
+        is_complete: r#""$1" --version"#,
         fetch: r#"
             trap 'rm -f prometheus_*.deb' EXIT
             apt-get download prometheus && dpkg-deb -x prometheus_*.deb prometheus-$2"#,
@@ -83,7 +89,7 @@ const TOOLS: [Tool; 6] = [
         variable: "ASSAY_TEST_FASTJSONSCHEMA",
         path: "fastjsonschema-VERSION/bin/python",
         package: "python3-venv",
-        is_whole: r#""$1" -c "import $3, tomllib; assert $3.VERSION == '$2'""#,
+        is_complete: r#""$1" -c "import $3, tomllib; assert $3.VERSION == '$2'""#,
         fetch: FOR_PYTHON,
     },
     // ClickHouse as a library: the last version that needs no other package.
@@ -93,22 +99,22 @@ const TOOLS: [Tool; 6] = [
         variable: "ASSAY_TEST_CHDB",
         path: "chdb-VERSION/bin/python",
         package: "python3-venv",
-        is_whole: PYTHON_HAS_IT,
+        is_complete: PYTHON_HAS_IT,
         fetch: FOR_PYTHON,
     },
 ];
 
-/// Those that are small enough for every run of the tests: the first ones.
-const SMALL: usize = 5;
+/// How many of the tools are small enough for every run of the tests, from the first on.
+const SMALL_COUNT: usize = 5;
 
 const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;
-/// A Python of its own has it.
+/// Installs the tool in a virtual environment of its own.
 const FOR_PYTHON: &str = r#"
     rm -rf $3-$2
     python3 -m venv $3-$2 &&
     "$1" -m pip install --quiet --no-deps --no-cache-dir --disable-pip-version-check --only-binary :all: $3==$2"#;
 
-/// How tests call the tools that they can't do without.
+/// The names of all tools.
 pub const ALL: [&str; 6] = [
     TOOLS[0].name,
     TOOLS[1].name,
@@ -118,13 +124,13 @@ pub const ALL: [&str; 6] = [
     TOOLS[5].name,
 ];
 
-/// Fetches what is missing, the large ones only if `all`; what can't be had is told on stderr. Returns the variables that
-/// tell the tests of those that are there, each with a path.
+/// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns the variables with which
+/// tests find the tools, each with a path.
 pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
     let folder = workspace.target_directory()?.join("readers");
     fs::create_dir_all(&folder)?;
     let mut variables = Vec::new();
-    let count = if all { TOOLS.len() } else { SMALL };
+    let count = if all { TOOLS.len() } else { SMALL_COUNT };
     for tool in &TOOLS[..count] {
         if let Ok(path) = std::env::var(tool.variable) {
             variables.push((tool.variable, path));
@@ -140,17 +146,17 @@ pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, 
             command.current_dir(&folder);
             command
         };
-        let is_whole = || answers(&mut script(tool.is_whole));
-        if !is_whole() && prepare::has(&[tool.package])? {
+        let is_complete = || succeeds_quietly(&mut script(tool.is_complete));
+        if !is_complete() && prepare::ensure_installed(&[tool.package])? {
             eprintln!("note: fetching {}", tool.name);
             let what = format!("fetching {}", tool.name);
-            in_the_end(&what, || succeeds(&mut script(tool.fetch)))?;
+            with_retries(&what, || succeeds(&mut script(tool.fetch)))?;
         }
-        if is_whole() {
+        if is_complete() {
             variables.push((tool.variable, path.display().to_string()));
         } else {
             eprintln!(
-                "warning: {} can't be had, see above - the tests that need it are skipped",
+                "warning: {} can't be fetched, see above; tests that need it are skipped",
                 tool.name
             );
         }

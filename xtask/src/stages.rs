@@ -1,34 +1,34 @@
-//! How long the parts of a chore take.
+//! Times the stages of a task.
 
 use std::time::Instant;
 
-/// A clock for people: nothing here is measured.
+/// A stopwatch for the terminal; no measurement uses it.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts it.
+    /// Starts the stopwatch.
     #[allow(
         clippy::disallowed_methods,
-        reason = "how long a chore takes is nothing that is measured"
+        reason = "the duration of a task is no measurement"
     )]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Seconds since then.
+    /// Returns the seconds since the start.
     pub fn seconds(&self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }
 }
 
-/// The parts of a chore, each timed.
+/// The stages of a task, with their times.
 #[derive(Default)]
 pub struct Stages {
     ended: Vec<(&'static str, f64)>,
 }
 
 impl Stages {
-    /// Does one of them, and says how long it took.
+    /// Runs a stage, and prints how long it took.
     pub fn run<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         let stopwatch = Stopwatch::start();
         let result = work();
@@ -46,19 +46,22 @@ impl std::fmt::Display for Stages {
             writeln!(f, "{seconds:>7.1} s  {name}")?;
             total += seconds;
         }
-        writeln!(f, "{total:>7.1} s  in all")
+        writeln!(f, "{total:>7.1} s  total")
     }
 }
 
-/// Does two things at the same time.
-pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+/// Runs two functions at the same time, and returns both results.
+pub fn in_parallel<A: Send, B>(
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
     std::thread::scope(|scope| {
-        let one = scope.spawn(one);
-        let other = other();
-        let one = one.join();
+        let first = scope.spawn(first);
+        let second = second();
+        let first = first.join();
         (
-            one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            other,
+            first.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            second,
         )
     })
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: what the tests need, tidy, all tests, and one line that counts them.
+//! `cargo xtask test`: installs what the tests need, and runs tidy, all tests and the doctests. The last line counts them.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use crate::binaries::{self, Binary, Counts, Job, Timed};
 use crate::builds::{self, ASSAY_TEST_OTHER_POSTGRES};
 use crate::prepare;
 use crate::readers;
-use crate::stages::{Stages, beside};
+use crate::stages::{Stages, in_parallel};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// The file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest calls such a test `ok` and
-/// keeps what it prints to itself.
+/// Names the file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest reports such a test as `ok`
+/// and hides its output.
 const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
-/// Engines and programs, such as `chromium`, whose tests must not be skipped.
+/// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
-/// All of them.
+/// All engines and programs that tests need.
 const ENGINES: [&str; 13] = [
     "postgres",
     "other-postgres",
@@ -38,23 +38,23 @@ const ENGINES: [&str; 13] = [
 /// Chooses the build that the tests of the PostgreSQL engine run on.
 const TEST_POSTGRES: &str = "ASSAY_TEST_POSTGRES";
 
-/// Binaries whose tests wait for servers most of the time, the longest first. The others keep processors busy.
+/// Binaries whose tests mostly wait for servers, the slowest first. The others keep processors busy.
 const WAITING: [&str; 2] = ["assay it", "engine it"];
-/// Tests of these modules measure what else the machine does: nothing runs beside them.
+/// Tests in modules of this name measure the load of the machine, so nothing else may run at the same time.
 const ALONE: &str = "alone::";
-/// Binaries that run at the same time. One with tests that wait is always among them.
-const AT_A_TIME: usize = 2;
+/// How many binaries run at the same time.
+const PARALLEL_BINARIES: usize = 2;
 
-/// The slowest tests that are listed.
-const SLOWEST: usize = 10;
+/// How many of the slowest tests are listed.
+const SLOWEST_COUNT: usize = 10;
 
-/// Runs everything, with the whole cross product if `all`; false when something failed.
+/// Runs everything, with the whole cross product if `all`. Returns false if something failed.
 pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     let mut stages = Stages::default();
     prepare::compiler(workspace)?;
     let (installed, built) = stages.run("build, packages", || {
-        let install = || prepare::has(&prepare::OF_TESTS);
-        beside(install, || binaries::build(workspace))
+        let install = || prepare::ensure_installed(&prepare::TEST_PACKAGES);
+        in_parallel(install, || binaries::build(workspace))
     });
     installed?;
     let Some(binaries) = built? else {
@@ -67,7 +67,7 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
             variables.extend(readers::for_tests(workspace, all)?);
             Ok(variables)
         };
-        beside(fetch, || tidy::run(workspace, &[]))
+        in_parallel(fetch, || tidy::run(workspace, &[]))
     });
     let tidied = tidied?;
     let mut variables = fetched?;
@@ -80,10 +80,13 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     variables.push((SKIP_LOG, skip_log.display().to_string()));
 
     let (shared, alone) = jobs(&binaries, &variables, all);
-    let mut outcome = stages.run("tests", || binaries::run(shared, AT_A_TIME))?;
+    let mut outcome = stages.run("tests", || binaries::run(shared, PARALLEL_BINARIES))?;
     let last = stages.run("tests that run alone", || binaries::run(alone, 1))?;
     outcome.counts += last.counts;
     outcome.times.extend(last.times);
+    outcome.counts += stages
+        .run("doctests", || binaries::run_doctests(workspace))?
+        .counts;
 
     let skips = skips(&skip_log)?;
     println!("\n{}", slowest(outcome.times));
@@ -96,15 +99,15 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     println!("{stages}");
     if total.left_out > 0 {
         println!(
-            "{} tests of the cross product were left out: `cargo xtask test --all`",
+            "{} tests of the cross product were left out: run them with `cargo xtask test --all`",
             total.left_out
         );
     }
-    println!("{}", line(total));
+    println!("{}", summary(total));
     Ok(total.failed == 0)
 }
 
-/// Returns what is run side by side, the longest first, and what is run after it, one after the other.
+/// Returns the jobs that run side by side, the slowest first, and those that then run alone.
 fn jobs<'a>(
     binaries: &'a [Binary],
     variables: &[(&'static str, String)],
@@ -129,14 +132,14 @@ fn jobs<'a>(
                 is_nice: !waits,
             }
         };
-        let mut beside = job(binary.name.clone(), &[], &["--skip", ALONE]);
+        let mut all_but_alone = job(binary.name.clone(), &[], &["--skip", ALONE]);
         if waits {
-            // Half of them wait.
-            beside
+            // About half of them wait at any time.
+            all_but_alone
                 .arguments
                 .push(format!("--test-threads={}", 2 * processors));
         }
-        shared.push(beside);
+        shared.push(all_but_alone);
         if binary.name == WAITING[0] {
             let name = format!("{}, alone", binary.name);
             alone.push(job(name, &[ALONE], &["--test-threads=1"]));
@@ -144,7 +147,7 @@ fn jobs<'a>(
         if binary.name == WAITING[1]
             && let Some((_, build)) = other_postgres
         {
-            // A statement may mean something else to another version, and counters differ; a server's life is the same.
+            // Statements and counters differ between versions; starting and stopping a server does not.
             let tests: &'static [&'static str] = match all {
                 true => &["postgres::"],
                 false => &[
@@ -160,20 +163,21 @@ fn jobs<'a>(
         }
     }
     shared.sort_by_key(|job| {
-        let place = WAITING.iter().position(|name| *name == job.binary.name);
-        (place.unwrap_or(WAITING.len()), !job.name.ends_with(" it"))
+        let rank = WAITING.iter().position(|name| *name == job.binary.name);
+        (rank.unwrap_or(WAITING.len()), !job.name.ends_with(" it"))
     });
     (shared, alone)
 }
 
-/// The slowest tests, as a table.
+/// Lists the slowest tests.
 fn slowest(mut times: Vec<Timed>) -> String {
     times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let rows = times.iter().take(SLOWEST);
+    let rows = times.iter().take(SLOWEST_COUNT);
     let rows = rows.map(|test| format!("{:>7.1} s  {}\n", test.seconds, test.name));
     format!("the slowest tests:\n{}", rows.collect::<String>())
 }
 
+/// Reads the tests that skipped themselves.
 fn skips(log: &Path) -> Result<Vec<String>> {
     let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
     let mut skips: Vec<String> = text
@@ -185,7 +189,7 @@ fn skips(log: &Path) -> Result<Vec<String>> {
     Ok(skips)
 }
 
-/// Tests that skipped themselves were counted as passed.
+/// Counts tests that skipped themselves as skipped, and no longer as passed.
 fn with_skips(counts: Counts, skip_count: usize) -> Counts {
     Counts {
         passed: counts.passed.saturating_sub(skip_count),
@@ -194,8 +198,8 @@ fn with_skips(counts: Counts, skip_count: usize) -> Counts {
     }
 }
 
-/// The last line of a run.
-fn line(counts: Counts) -> String {
+/// Returns the last line of the output.
+fn summary(counts: Counts) -> String {
     format!(
         "{} passed, {} failed, {} skipped",
         counts.passed, counts.failed, counts.skipped
@@ -219,11 +223,11 @@ mod tests {
             ..Counts::default()
         };
         let counts = with_skips(counts, skips.len());
-        assert_eq!(line(counts), "8 passed, 1 failed, 2 skipped");
+        assert_eq!(summary(counts), "8 passed, 1 failed, 2 skipped");
     }
 
     #[test]
-    fn what_waits_comes_first_and_what_measures_last() {
+    fn jobs_that_wait_come_first_and_tests_that_run_alone_come_last() {
         let binary = |name: &str| Binary::named(name);
         let binaries = ["load", "engine it", "plan it", "assay it"].map(binary);
         let variables = [(ASSAY_TEST_OTHER_POSTGRES, "/there".to_owned())];

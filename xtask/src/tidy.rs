@@ -1,6 +1,6 @@
-//! What holds for the whole project and no compiler checks: each check is a row of [`CHECKS`].
+//! Checks rules of the whole project that no compiler checks. Each check is a row of [`CHECKS`].
 //!
-//! What clippy can check is in `clippy.toml` and in the lints of the workspace.
+//! Rules that clippy can check are in `clippy.toml` and in the lints of the workspace.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -12,39 +12,39 @@ use crate::workspace::{Menu, Workspace, succeeds};
 pub const CHECKS: Menu = Menu {
     noun: "check",
     text: "\
-names      no file is called after no purpose (`util`, `misc`, `helper`)
-marks      no mark of unfinished work
-paths      no path of one machine
-unsafe     the lint against `unsafe` is lifted only in the listed files
+names      no file has a name without a purpose (`util`, `misc`, `helper`)
+marks      no marks of unfinished work
+paths      no paths of one machine
+unsafe     only the listed files allow `unsafe`
 edges      crates use each other only in the allowed directions
-licenses   every license that a dependency names is an allowed one
+licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
-clippy     `cargo clippy`, all targets, warnings denied
-doc        `cargo doc` of the libraries, warnings denied",
+clippy     `cargo clippy` for all targets, without warnings
+doc        `cargo doc` for the libraries, without warnings",
 };
 
-/// Makes a check, and prints what does not hold; false when something does not.
+/// Runs a check, and prints its findings. Returns false if there are any.
 fn check(workspace: &Workspace, name: &str) -> Result<bool> {
     let clippy = "clippy --workspace --all-targets --quiet -- --deny warnings";
     match name {
-        "names" => is_absent(workspace, "-l", "", &paths_called(EMPTY_NAMES)),
+        "names" => is_absent(workspace, "-l", "", &paths_named(EMPTY_NAMES)),
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
         "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
         "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
         "licenses" => {
-            // Without a platform cargo would fetch what is only built on others.
+            // Without a platform, cargo would fetch dependencies of other platforms.
             let metadata = workspace.metadata("--filter-platform host-tuple")?;
             forbidden_licenses(&metadata).map(is_empty)
         }
         "fmt" => cargo(workspace, "fmt --all --check"),
         "clippy" => cargo(workspace, clippy),
         "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
-        other => bail!("`{other}` is no check"),
+        other => bail!("unknown check `{other}`"),
     }
 }
 
-/// Names that say nothing of a file's purpose.
+/// Names that don't say a file's purpose.
 const EMPTY_NAMES: &[&str] = &[
     "common",
     "helper",
@@ -56,11 +56,11 @@ const EMPTY_NAMES: &[&str] = &[
     "utils",
 ];
 
-/// Folders of the machines on which the project is made. The middle of a longer path, or a longer name, is something else,
-/// and so is root's home itself.
+/// Matches paths below folders of the machines that develop the project, but not the middle of a longer path, a longer name,
+/// or root's home itself.
 const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/wor[k]([^[:alnum:]_-]|$)|/roo[t]/)";
 
-/// Files that may hold `unsafe`, each with a comment `SAFETY:` at every place.
+/// Files that may use `unsafe`, with a `SAFETY:` comment at each use.
 const UNSAFE_FILES: &[&str] = &[
     "Cargo.toml",
     "crates/engine/src/rocksdb/ffi/api.rs",
@@ -70,7 +70,7 @@ const UNSAFE_FILES: &[&str] = &[
     "xtask/src/tidy.rs",
 ];
 
-/// Which crate of the house may use which, the table of `ARCHITECTURE.md`. Data flows one way:
+/// Which crate of the workspace may use which, as in `ARCHITECTURE.md`. Data flows one way:
 /// plan -> engine + workload -> load + probe -> record -> analysis -> report.
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
@@ -90,12 +90,12 @@ const EDGES: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
-    // It judges the house, so it does not live in it.
+    // It checks the others, so it uses none of them.
     ("xtask", &[]),
 ];
 
-/// Licenses that ask for no more than to be named, and the exception that only gives more rights. An expression of which
-/// one alternative is not among them is added as a whole, with the reason.
+/// Licenses that require nothing but attribution, and an exception that only grants more rights. An expression with an
+/// alternative that is not in the list is added as a whole, with the reason.
 const LICENSES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -115,29 +115,29 @@ const LICENSES: &[&str] = &[
     "Zlib",
 ];
 
-/// How many checks ended how.
+/// The numbers of checks, by their results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Nothing was found.
+    /// Checks without findings.
     pub passed: usize,
-    /// Something was found, or the check could not be made.
+    /// Checks with findings, or that could not run.
     pub failed: usize,
 }
 
-/// Makes the checks of these names, or all; prints what they find.
+/// Runs the checks with these names, or all, and prints their findings.
 pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
-    let named = names.iter().map(|name| CHECKS.entry(name));
-    let mut chosen: Vec<_> = named.collect::<Result<_>>()?;
+    let entries = names.iter().map(|name| CHECKS.entry(name));
+    let mut chosen: Vec<_> = entries.collect::<Result<_>>()?;
     if chosen.is_empty() {
         chosen.extend(CHECKS.entries());
     }
     let mut tally = Tally::default();
-    for (name, about) in chosen {
+    for (name, description) in chosen {
         let stopwatch = Stopwatch::start();
-        // A check that breaks must not hide what the others find.
+        // A check that can't run must not hide the findings of others.
         let end = match check(workspace, name) {
             Ok(true) => "ok".to_owned(),
-            Ok(false) => format!("FAILED, see above: {about}"),
+            Ok(false) => format!("FAILED, see above: {description}"),
             Err(error) => format!("FAILED, cannot check: {error:#}"),
         };
         match end.as_str() {
@@ -149,7 +149,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Searches the project's files, those that git would keep, also where there is no repository; true when nothing matches.
+/// Searches the project's files that git does not ignore, with or without a repository. Returns true if nothing matches.
 fn is_absent(
     workspace: &Workspace,
     options: &str,
@@ -163,25 +163,25 @@ fn is_absent(
     match status.code() {
         Some(0) => Ok(false),
         Some(1) => Ok(true),
-        _ => bail!("`git grep` failed - {status}"),
+        _ => bail!("`git grep` failed: {status}"),
     }
 }
 
-/// Every path with a part that is one of these names, whatever its extension.
-fn paths_called(names: &[&str]) -> Vec<String> {
-    let of_name =
-        |name: &&str| ["", ".*", "/**"].map(|rest| format!(":(glob,icase)**/{name}{rest}"));
-    names.iter().flat_map(of_name).collect()
+/// Returns patterns for every path with one of these names, with any extension.
+fn paths_named(names: &[&str]) -> Vec<String> {
+    let patterns =
+        |name: &&str| ["", ".*", "/**"].map(|end| format!(":(glob,icase)**/{name}{end}"));
+    names.iter().flat_map(patterns).collect()
 }
 
-/// Every file but those that may hold `unsafe`.
+/// Returns patterns for every file except those that may use `unsafe`.
 fn outside_of_unsafe() -> Vec<String> {
     let mut paths = vec![".".to_owned()];
     paths.extend(UNSAFE_FILES.iter().map(|path| format!(":(exclude){path}")));
     paths
 }
 
-/// Prints what was found; true when it is nothing.
+/// Prints the findings. Returns true if there are none.
 fn is_empty(findings: Vec<String>) -> bool {
     for finding in &findings {
         println!("{finding}");
@@ -189,7 +189,7 @@ fn is_empty(findings: Vec<String>) -> bool {
     findings.is_empty()
 }
 
-/// The packages of an answer of `cargo metadata`, each with its name.
+/// Returns the packages in the output of `cargo metadata`, with their names.
 fn packages(metadata: &Value) -> Result<impl Iterator<Item = (&str, &Value)>> {
     let packages = metadata["packages"].as_array();
     let packages = packages.context("`cargo metadata` lists no packages")?;
@@ -198,18 +198,18 @@ fn packages(metadata: &Value) -> Result<impl Iterator<Item = (&str, &Value)>> {
         .filter_map(|package| Some((package["name"].as_str()?, package))))
 }
 
-/// The uses of one crate of the workspace by another, also for its tests alone, that are not in the table of edges.
+/// Returns the dependencies between crates of the workspace, those of tests included, that [`EDGES`] does not allow.
 fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (name, package) in packages(metadata)? {
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
             findings.push(format!(
-                "crate `{name}` is not in the table of edges - add it to xtask/src/tidy.rs and ARCHITECTURE.md"
+                "crate `{name}` is not in the table of edges; add it to xtask/src/tidy.rs and ARCHITECTURE.md"
             ));
             continue;
         };
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        // A crate of the house has a path; one from elsewhere may share its name.
+        // A crate of the workspace has a path; one from elsewhere may have the same name.
         let local = dependencies.filter(|it| it["path"].is_string());
         let used = local.filter_map(|it| it["name"].as_str());
         findings.extend(
@@ -220,7 +220,7 @@ fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The packages with a license that is not in the list, or without one.
+/// Returns the packages without a license, or with one that is not in the list.
 fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
     let is_allowed = |expression: &str| {
         let names = expression
@@ -231,11 +231,13 @@ fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
     Ok(packages(metadata)?
         .map(|(name, package)| (name, package["license"].as_str().unwrap_or("none")))
         .filter(|(_, license)| !is_allowed(license))
-        .map(|(name, license)| format!("Cargo.lock: `{name}` - license `{license}` is not allowed"))
+        .map(|(name, license)| {
+            format!("Cargo.lock: license `{license}` of `{name}` is not allowed")
+        })
         .collect())
 }
 
-/// Runs one of Rust's own tools; true when it finds nothing.
+/// Runs one of cargo's tools. Returns true if it finds nothing.
 fn cargo(workspace: &Workspace, arguments: &str) -> Result<bool> {
     let mut command = workspace.cargo(arguments);
     succeeds(command.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -248,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether a project of this one file passes a check.
+    /// Returns whether a project that consists of this file passes a check.
     fn passes(name: &str, path: &str, text: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(path);
@@ -322,8 +324,8 @@ mod tests {
         assert_eq!(
             forbidden_licenses(&metadata).unwrap(),
             [
-                "Cargo.lock: `c` - license `MIT AND GPL-3.0-only` is not allowed",
-                "Cargo.lock: `d` - license `none` is not allowed"
+                "Cargo.lock: license `MIT AND GPL-3.0-only` of `c` is not allowed",
+                "Cargo.lock: license `none` of `d` is not allowed"
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! The checkout: where it is, and what cargo says of it.
+//! The checkout, and helpers that run commands.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The checkout that this program was built from.
+    /// Returns the checkout that this program was built from.
     pub fn here() -> Workspace {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         Workspace {
@@ -23,18 +23,18 @@ impl Workspace {
         }
     }
 
-    /// A command that runs in the top folder.
+    /// Returns a command that runs in the top folder.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);
         command
     }
 
-    /// Returns a command of cargo, the one that runs this program; no argument has a blank.
+    /// Returns a command of the cargo that runs this program. Arguments are separated by spaces, and can't contain any.
     pub fn cargo(&self, arguments: &str) -> Command {
         let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments.split(' '));
-        // Set by `cargo run` for this program alone: build scripts further down would take them for their own.
+        // `cargo run` sets these for this program; build scripts below it would mistake them for their own.
         let is_own = |name: &OsStr| {
             let name = name.to_string_lossy();
             name.starts_with("CARGO_PKG_")
@@ -47,14 +47,14 @@ impl Workspace {
         command
     }
 
-    /// Returns what `cargo metadata` says, with that option.
+    /// Returns the output of `cargo metadata` with an option.
     pub fn metadata(&self, option: &str) -> Result<Value> {
         let mut command = self.cargo(&format!("metadata --format-version 1 {option}"));
         serde_json::from_str(&output(&mut command)?)
-            .context("cannot read the answer of `cargo metadata`")
+            .context("cannot read the output of `cargo metadata`")
     }
 
-    /// Returns where cargo puts what it builds.
+    /// Returns cargo's target directory.
     pub fn target_directory(&self) -> Result<PathBuf> {
         let metadata = self.metadata("--no-deps")?;
         let path = metadata["target_directory"]
@@ -64,16 +64,16 @@ impl Workspace {
     }
 }
 
-/// What a chore has to choose from, as it is listed: in each line a name, and what it is about.
+/// The checks or benchmarks to choose from. Each line of the list has a name and a description.
 pub struct Menu {
-    /// What one of them is called: `check`.
+    /// The word for an entry: `check`.
     pub noun: &'static str,
     /// The list.
     pub text: &'static str,
 }
 
 impl Menu {
-    /// Returns the names, each with what it is about.
+    /// Returns the names with their descriptions.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let entry = |line: &'static str| line.split_once(' ').unwrap_or((line, ""));
         self.text
@@ -82,29 +82,29 @@ impl Menu {
             .map(|(name, about)| (name, about.trim_start()))
     }
 
-    /// Prints the list; true, as a chore that went well.
+    /// Prints the list, and returns true for success.
     pub fn print(&self) -> bool {
         println!("{}", self.text);
         true
     }
 
-    /// Returns the entry of that name; an error names those that there are.
+    /// Returns the entry with this name. The error lists all names.
     pub fn entry(&self, name: &str) -> Result<(&'static str, &'static str)> {
         let names: Vec<&str> = self.entries().map(|(name, _)| name).collect();
         let (noun, names) = (self.noun, names.join("`, `"));
-        let found = self.entries().find(|(known, _)| *known == name);
-        found.with_context(|| format!("unknown {noun} `{name}` - expected one of `{names}`"))
+        let entry = self.entries().find(|(known, _)| *known == name);
+        entry.with_context(|| format!("unknown {noun} `{name}`; expected one of `{names}`"))
     }
 }
 
-/// Returns a program with its arguments, which stand in a line as one would type them: none has a blank.
+/// Returns a command with arguments that are separated by spaces.
 pub fn typed(program: impl AsRef<OsStr>, arguments: &str) -> Command {
     let mut command = Command::new(program);
     command.args(arguments.split_whitespace());
     command
 }
 
-/// Returns what a command writes to stdout; an error, with what it wrote to stderr, when it fails.
+/// Runs a command, and returns what it writes to stdout. The error of a failed command has its stderr.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command
@@ -112,14 +112,14 @@ pub fn output(command: &mut Command) -> Result<String> {
         .output()
         .with_context(|| format!("cannot run `{shown}`"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`{shown}` failed - {}\n{}", output.status, said.trim_end());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{shown}` failed: {}\n{}", output.status, stderr.trim_end());
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("`{shown}` answered in something else than UTF-8"))
+        .with_context(|| format!("the output of `{shown}` is not UTF-8"))
 }
 
-/// Returns what a command writes to stdout; `None` when it fails. What it writes to stderr goes to the terminal.
+/// Runs a command, and returns what it writes to stdout, or `None` if it fails. Its stderr goes to the terminal.
 pub fn printed(command: &mut Command) -> Result<Option<String>> {
     let shown = shown(command);
     let command = command.stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -130,22 +130,22 @@ pub fn printed(command: &mut Command) -> Result<Option<String>> {
     Ok(output.status.success().then_some(text))
 }
 
-/// Runs a command whose output goes to the terminal; false when it fails.
+/// Runs a command whose output goes to the terminal. Returns false if it fails.
 pub fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(printed(command.stdout(Stdio::inherit()))?.is_some())
 }
 
-/// Seconds to wait before each further attempt at what needs the network, where nothing that is needed may be skipped:
-/// mirrors and registries have their bad moments, and on a fresh machine another apt holds its locks for a while.
+/// Seconds to wait before each retry of what needs the network, where no test may be skipped: mirrors and registries fail
+/// at times, and on a fresh machine another apt may hold the lock for a while.
 const PAUSES_S: [u64; 3] = [5, 20, 60];
-/// The same where a person waits, who may have no network at all.
-const PAUSES_BESIDE_A_PERSON_S: [u64; 1] = [1];
+/// The same for a developer, who may have no network.
+const INTERACTIVE_PAUSES_S: [u64; 1] = [1];
 
-/// Attempts at what needs the network, until one succeeds; false when none does. `what` names it on stderr.
-pub fn in_the_end(what: &str, attempt: impl FnMut() -> Result<bool>) -> Result<bool> {
+/// Retries what needs the network. Returns false if no attempt succeeds. `what` names it on stderr.
+pub fn with_retries(what: &str, attempt: impl FnMut() -> Result<bool>) -> Result<bool> {
     let pauses: &[u64] = match std::env::var_os("CI") {
         Some(_) => &PAUSES_S,
-        None => &PAUSES_BESIDE_A_PERSON_S,
+        None => &INTERACTIVE_PAUSES_S,
     };
     with_pauses(what, pauses, attempt)
 }
@@ -159,18 +159,18 @@ fn with_pauses(
         if attempt()? {
             return Ok(true);
         }
-        eprintln!("note: {what} failed, see above - tried again in {pause} s");
+        eprintln!("note: {what} failed, see above; trying again in {pause} s");
         std::thread::sleep(Duration::from_secs(pause));
     }
     attempt()
 }
 
-/// Returns whether a command can be run and succeeds; what it says is not shown.
-pub fn answers(command: &mut Command) -> bool {
+/// Runs a command without showing its output. Returns whether it can run and succeeds.
+pub fn succeeds_quietly(command: &mut Command) -> bool {
     output(command).is_ok()
 }
 
-/// A command as one would type it.
+/// Shows a command as one would type it.
 pub fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name();
     let words = program.into_iter().chain(command.get_args());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_tried_again_until_it_succeeds_or_no_attempt_is_left() {
+    fn a_failed_attempt_is_retried_until_one_succeeds_or_none_is_left() {
         let succeeding_at = |number: u32| {
             let mut count = 0;
             let attempt = || {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_command_says_what_it_said() {
+    fn the_error_of_a_failed_command_has_its_stderr() {
         let error =
             output(Command::new("sh").args(["-c", "echo no such luck >&2; exit 3"])).unwrap_err();
         let text = error.to_string();

@@ -1,9 +1,8 @@
-//! The Insert Benchmark with one client: what a row and a query cost the client, from the record of a run.
+//! Measures the Insert Benchmark with one client: the client's CPU time for a row and a query, from the record of a run.
 //!
-//! The bounds are of a machine on which a lookup by `pgbench -S -M prepared` costs 4.15 us of client CPU, and one by
-//! `sysbench oltp_point_select` 4.4 us. Another machine, or this one beside its neighbors, is slower by factors. So the
-//! peer runs in each round, and a figure is judged as it would be there: times what a lookup costs there, over what it
-//! cost in the same round.
+//! The bounds are for a reference machine, on which a lookup by `pgbench -S -M prepared` costs 4.15 us of client CPU, and
+//! one by `sysbench oltp_point_select` 4.4 us. Other machines, or busy ones, are much slower. So the peer runs in each
+//! round, and each figure is scaled to the reference machine by the cost of a lookup in the same round.
 
 use anyhow::Result;
 
@@ -12,17 +11,17 @@ use super::measure::{Bound, CPU, in_turn, judge_all};
 use super::run::Run;
 use super::server::Server;
 
-/// The peer's connections on the machine of the bounds.
+/// The peer's connections on the reference machine.
 const CONNECTIONS: u64 = 2;
-/// Lookups of each.
+/// Lookups of each connection.
 const OP_COUNT: u64 = 50_000;
 
-/// User 1.9 us and system 2.25 us.
+/// The client CPU of pgbench's lookup on the reference machine: 1.9 us user and 2.25 us system.
 const PGBENCH_US: f64 = 4.15;
-/// User 2.1 us and system 2.3 us.
+/// The client CPU of sysbench's lookup on the reference machine: 2.1 us user and 2.3 us system.
 const SYSBENCH_US: f64 = 4.4;
 
-/// On PostgreSQL, beside pgbench.
+/// Runs it on PostgreSQL, with pgbench as the peer.
 pub fn on_postgres(setup: &Setup) -> Result<bool> {
     let server = Server::postgres(setup)?;
     let set = r#"fsync = false, synchronous_commit = false, shared_buffers = "256MB", autovacuum = false, max_wal_size = "4GB""#;
@@ -35,23 +34,23 @@ pub fn on_postgres(setup: &Setup) -> Result<bool> {
     )
 }
 
-/// On MariaDB, beside sysbench: InnoDB, and MyRocks where the build has it.
+/// Runs it on MariaDB, with sysbench as the peer: on InnoDB, and on MyRocks if the build has it.
 pub fn on_mysql(setup: &Setup) -> Result<bool> {
     let server = Server::mysql(setup)?;
     println!("innodb:");
     let set = r#"default_storage_engine = "innodb", sync_binlog = 0, innodb_buffer_pool_size = "256M", innodb_flush_log_at_trx_commit = 0, innodb_doublewrite = "OFF", innodb_log_file_size = "1G""#;
-    let mut kept = run(setup, &server, ("mysql", set), SYSBENCH_US, Bound::None)?;
+    let mut passed = run(setup, &server, ("mysql", set), SYSBENCH_US, Bound::None)?;
     if server.has_myrocks() {
         println!("rocksdb:");
         let set = r#"default_storage_engine = "rocksdb", sync_binlog = 0, rocksdb_block_cache_size = "256M", rocksdb_flush_log_at_trx_commit = 0"#;
-        kept &= run(setup, &server, ("mysql", set), SYSBENCH_US, Bound::None)?;
+        passed &= run(setup, &server, ("mysql", set), SYSBENCH_US, Bound::None)?;
     } else {
-        println!("rocksdb: n/a - the build has none");
+        println!("rocksdb: not applicable, the build has no MyRocks");
     }
-    Ok(kept)
+    Ok(passed)
 }
 
-/// Runs the peer and the plan in turn and judges the scaled figures.
+/// Runs the peer and the plan in turn, and checks the scaled figures.
 fn run(
     setup: &Setup,
     server: &Server,
@@ -90,7 +89,9 @@ configs = ["base"]
         ("qr_cpu_us_per_query", Bound::None),
         ("qr_scaled_us_per_query", query),
     ];
-    println!("scaled: times {reference_us} us over what the peer's lookup cost in the same round");
+    println!(
+        "scaled: times {reference_us} us, divided by the cost of the peer's lookup in the same round"
+    );
     let (_, cpu_us) = CPU;
     let look_up = || Ok(cpu_us(&server.lookups(CONNECTIONS, OP_COUNT)?));
     let rounds = in_turn(setup.round_count, look_up, || costs(setup, &plan))?;
@@ -109,7 +110,7 @@ configs = ["base"]
     Ok(judge_all(bounds, &figures.collect::<Vec<_>>()))
 }
 
-/// Client CPU of one run, us: per row loaded, per row inserted and deleted, per range query.
+/// Returns the client CPU of one run in us: per row loaded, per row inserted and deleted, and per range query.
 fn costs(setup: &Setup, plan: &str) -> Result<[f64; 3]> {
     let run = Run::of(setup, plan)?;
     Ok([

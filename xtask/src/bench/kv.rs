@@ -1,5 +1,5 @@
-//! The key-value sequence against RocksDB's own `db_bench`: one library file, one set of options, as many keys of the
-//! same size. And what an operation costs outside of the library, on an engine that does nothing.
+//! Compares the key-value sequence with RocksDB's own `db_bench`: the same library file, options, and keys. Also measures
+//! what an operation costs outside of the library, on an engine that does nothing.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,23 @@ use super::measure::{Bound, Finished, Sample, THROUGHPUT, figures, finish, pair}
 use super::{Setup, need};
 use crate::workspace::{output, typed};
 
-/// Keys of the database that is read and overwritten: 8 MB, so that the library has little to wait for and what is around
-/// it shows.
+/// Keys of the database for reads and overwrites. Its 8 MB keep the library from waiting, so that the cost around it shows.
 const KEY_COUNT: u64 = 20_000;
-/// Keys that `fillseq` writes: three files, too few for a compaction, for whose end only one side would wait.
+/// Keys that `fillseq` writes: three files, too few for a compaction, which only one side would wait for.
 const FILL_COUNT: u64 = 800_000;
 const SECONDS: u64 = 2;
-/// What the writer beside readers writes.
+/// The rate of the writer in `readwhilewriting`.
 const WRITE_BYTES_PER_S: u64 = 2 << 20;
 
-/// What both sides are opened with: neither waits for a flush, reads are from the cache, and nothing is compressed.
+/// The options of both sides: neither waits for a flush, reads come from the cache, and nothing is compressed.
 const FLAGS: &str = "--key_size=20 --value_size=400 --compression_type=none \
                      --write_buffer_size=134217728 --max_write_buffer_number=8 --bloom_bits=10 \
                      --cache_size=536870912 --cache_numshardbits=6 \
                      --histogram=1 --seek_nexts=10 --seed=1";
-/// The options file that `db_bench` leaves says all of it but for this.
+/// The block cache, the only option that is not in the options file of `db_bench`.
 const CACHE: &str = "{capacity=536870912;num_shard_bits=6}";
-/// What differs between the files that both sides leave: `db_bench` listens for errors; where the log is, and whether a
-/// database is made.
+/// Options that may differ between both sides: `db_bench` listens for errors, and the path of the log and the creation of
+/// the database differ.
 const MAY_DIFFER: [&str; 5] = [
     "listeners",
     "wal_dir",
@@ -39,11 +38,11 @@ const MAY_DIFFER: [&str; 5] = [
     "error_if_exists",
 ];
 
-/// The database that `fillseq` makes, and the copy of a loaded one that is written to.
+/// The database that `fillseq` makes, and the copy of a loaded one for tests that write.
 const FILLED: &str = "filled";
 const COPY: &str = "copy";
 
-/// Our name of a test, the peer's, and whether it changes the database, so that each run has a copy.
+/// Our name of a test, the peer's name, and whether it changes the database, so that each run needs a copy.
 const TESTS: [(&str, &str, bool); 4] = [
     ("readrandom", "readrandom", false),
     ("fwdrange", "seekrandom", false),
@@ -51,8 +50,8 @@ const TESTS: [(&str, &str, bool); 4] = [
     ("readwhilewriting", "readwhilewriting", true),
 ];
 
-/// Steps on the engine that does nothing, with 500 keys, all of them in the nearest cache; what their operation is called,
-/// and bounds in ns of CPU, clock and histogram included.
+/// Steps on the engine that does nothing, with 500 keys, which fit in the first cache; the name of each figure, and its bound
+/// in ns of CPU, including clock and histogram.
 const OUTSIDE: [(&str, &str, Bound); 4] = [
     ("overwrite", "outside_put_cpu_ns", OUTSIDE_BOUND),
     ("readrandom", "outside_get_cpu_ns", OUTSIDE_BOUND),
@@ -63,45 +62,45 @@ const OUTSIDE: [(&str, &str, Bound); 4] = [
         Bound::None,
     ),
 ];
-const OUTSIDE_BOUND: Bound = Bound::LeastAtMost(100.0);
+const OUTSIDE_BOUND: Bound = Bound::MinimumAtMost(100.0);
 
-/// Runs all tests, then measures what is outside of the library.
+/// Runs all tests, then measures the cost outside of the library.
 pub fn run(setup: &Setup) -> Result<bool> {
     need("rocksdb-tools")?;
     let program = setup.build("load", "--example kv")?.join("examples/kv");
     let sides = Sides::load(program)?;
     println!("library: {}", sides.library);
     println!("fillseq, clients: 1");
-    let mut kept = sides.fill(setup)?;
+    let mut passed = sides.fill(setup)?;
     for (ours, peer, writes) in TESTS {
         let start = sides.warm()?;
         for clients in [1, 2] {
             println!("{ours}, clients: {clients}");
-            kept &= sides.test(setup, (ours, peer, writes), clients, start)?;
+            passed &= sides.test(setup, (ours, peer, writes), clients, start)?;
         }
     }
     println!("outside of the library");
     for (step, name, bound) in OUTSIDE {
-        kept &= figures(setup.round_count, [(name, bound)], || {
+        passed &= figures(setup.round_count, [(name, bound)], || {
             let finished = finish(typed(&sides.program, &format!("nothing {step} 500 1 1")))?;
             Ok([finished.number("client_cpu_ns:")? / finished.number("operations:")?])
         })?;
     }
-    Ok(kept)
+    Ok(passed)
 }
 
 /// Both programs, and a folder for a database of each.
 struct Sides {
     program: PathBuf,
-    /// The file that both use.
+    /// The path of the library that both use.
     library: String,
     home: TempDir,
 }
 
 impl Sides {
-    /// Makes both databases, ours with the options that `db_bench` left, and holds the options against each other.
+    /// Creates both databases, ours with the options file of `db_bench`, and checks that the options are equal.
     fn load(program: PathBuf) -> Result<Sides> {
-        // In memory where it can be: what is measured is a client, and the library shall not wait for a disk.
+        // In memory if possible: the benchmark measures a client, so the library should not wait for a disk.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
         let sides = Sides {
             program,
@@ -117,49 +116,49 @@ impl Sides {
         let differences: Vec<&String> = options.iter().chain(&ours).filter(differing).collect();
         ensure!(
             differences.is_empty(),
-            "the options differ - {differences:?}"
+            "the options of both sides differ: {differences:?}"
         );
         Ok(sides)
     }
 
-    /// A program in the folder of the databases, which it calls by their names.
+    /// Returns a command that runs in the folder of the databases.
     fn command(&self, program: impl AsRef<OsStr>, arguments: &str) -> Command {
         let mut command = typed(program, arguments);
         command.current_dir(&self.home);
         command
     }
 
-    /// Our program, on a database of that name.
+    /// Returns the command of our program on a database.
     fn ours(&self, name: &str, step: &str) -> Command {
         let arguments = format!("{} {name} options {CACHE} {step}", self.library);
         self.command(&self.program, &arguments)
     }
 
-    /// `db_bench`, on a database of that name.
+    /// Returns the command of `db_bench` on a database.
     fn peer(&self, name: &str, arguments: &str) -> Command {
         self.command("db_bench", &format!("{FLAGS} --db={name} {arguments}"))
     }
 
-    /// Our program, which makes a database of so many keys.
+    /// Returns the command of our program that creates a database of `key_count` keys.
     fn our_fill(&self, name: &str, key_count: u64) -> Result<Command> {
         self.remove(name)?;
         Ok(self.ours(name, &format!("fillseq {key_count}")))
     }
 
-    /// `db_bench`, which makes a database of so many keys without a log, to its end in files.
+    /// Returns the command of `db_bench` that creates a database of `key_count` keys without a log, and flushes it.
     fn peer_fill(&self, name: &str, key_count: u64) -> Result<Command> {
         self.remove(name)?;
         let arguments = format!("--benchmarks=fillseq,flush --num={key_count} --disable_wal=1");
         Ok(self.peer(name, &arguments))
     }
 
-    /// `db_bench` on a database that is there, which it reads once before the tests, so that the cache is filled.
-    fn peer_read(&self, name: &str, tests: &str, more: &str) -> Command {
+    /// Returns the command of `db_bench` on an existing database, which it first reads once to fill the cache.
+    fn peer_read(&self, name: &str, tests: &str, options: &str) -> Command {
         let tests = format!("--benchmarks=readtocache{tests} --num={KEY_COUNT}");
-        self.peer(name, &format!("{tests} --use_existing_db=1 {more}"))
+        self.peer(name, &format!("{tests} --use_existing_db=1 {options}"))
     }
 
-    /// The database of that name, or a copy of it if it is written to.
+    /// Returns the name of the database, or of a new copy of it for a test that writes.
     fn place<'a>(&self, name: &'a str, writes: bool) -> Result<&'a str> {
         if !writes {
             return Ok(name);
@@ -169,11 +168,12 @@ impl Sides {
         Ok(COPY)
     }
 
+    /// Removes a database.
     fn remove(&self, name: &str) -> Result<String> {
         output(&mut self.command("rm", &format!("-rf {name}")))
     }
 
-    /// `fillseq` on both sides, without what they spend on a database of one key.
+    /// Compares `fillseq`, without what each side spends on a database of one key.
     fn fill(&self, setup: &Setup) -> Result<bool> {
         let start = [
             finish(self.our_fill(FILLED, 1)?)?.used,
@@ -184,10 +184,10 @@ impl Sides {
         compare(setup, "fillseq", start, &ours, &peer)
     }
 
-    /// What both sides spend before they measure.
+    /// Measures what both sides spend before they measure.
     fn warm(&self) -> Result<[Sample; 2]> {
         let ours = || self.ours("ours", &format!("warm {KEY_COUNT}"));
-        // The first time brings the files into memory.
+        // The first run brings the files into memory.
         finish(ours())?;
         finish(self.peer_read("peer", "", ""))?;
         Ok([
@@ -196,7 +196,7 @@ impl Sides {
         ])
     }
 
-    /// A test on the databases that are there.
+    /// Compares a test on the existing databases.
     fn test(
         &self,
         setup: &Setup,
@@ -209,18 +209,18 @@ impl Sides {
             Ok(self.ours(self.place("ours", writes)?, &step))
         };
         let peer = || {
-            let mut more = format!("--threads={clients} --duration={SECONDS}");
+            let mut options = format!("--threads={clients} --duration={SECONDS}");
             if peer_test == "readwhilewriting" {
-                more += &format!(" --benchmark_write_rate_limit={WRITE_BYTES_PER_S}");
+                options += &format!(" --benchmark_write_rate_limit={WRITE_BYTES_PER_S}");
             }
             let test = format!(",{peer_test}");
-            Ok(self.peer_read(self.place("peer", writes)?, &test, &more))
+            Ok(self.peer_read(self.place("peer", writes)?, &test, &options))
         };
         compare(setup, peer_test, start, &ours, &peer)
     }
 }
 
-/// Compares the commands of both sides, without what they spend before they measure.
+/// Compares the commands of both sides, without what each spends before it measures.
 fn compare(
     setup: &Setup,
     peer_test: &str,
@@ -239,7 +239,7 @@ fn compare(
     )
 }
 
-/// The library that `db_bench` is linked with, as the dynamic linker finds it.
+/// Returns the path of the library that `db_bench` is linked with.
 fn library() -> Result<String> {
     let linked = output(Command::new("sh").args(["-c", "ldd \"$(command -v db_bench)\""]))?;
     let mut words = linked
@@ -249,17 +249,17 @@ fn library() -> Result<String> {
     let path = words.nth(2).filter(|path| path.starts_with('/'));
     Ok(path
         .with_context(|| {
-            format!("`db_bench` is linked with no shared library of RocksDB:\n{linked}")
+            format!("`db_bench` is not linked with a shared library of RocksDB:\n{linked}")
         })?
         .to_owned())
 }
 
-/// The options that the library wrote last into a database's folder, but for those that may differ.
+/// Reads the newest options file in a database's folder, without the options that may differ.
 fn newest_options(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        // A file that is being written has an extension. The number has leading zeros.
+        // An unfinished file has an extension. Numbers have leading zeros.
         if path.extension().is_none() && path.display().to_string().contains("/OPTIONS-") {
             files.push(path);
         }
@@ -274,7 +274,7 @@ fn newest_options(folder: &Path) -> Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// What `db_bench` did in that test, by its own account: of `readwhilewriting` the reads.
+/// Reads what `db_bench` reports about a test; for `readwhilewriting` only the reads.
 fn peer_sample(test: &str, finished: &Finished) -> Result<Sample> {
     let result = finished.stdout.lines().find_map(|line| {
         let (name, result) = line.split_once(':')?;
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_db_bench_printed_of_the_test_is_read() {
+    fn the_output_of_db_bench_is_read() {
         let finished = |stdout: &str| Finished {
             stdout: stdout.to_owned(),
             memory_bytes: 0,
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_options_are_read_but_for_what_may_differ() {
+    fn the_newest_options_are_read_without_those_that_may_differ() {
         let folder = tempfile::tempdir().unwrap();
         assert!(newest_options(folder.path()).is_err());
         for (name, text) in [

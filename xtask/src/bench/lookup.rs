@@ -1,6 +1,5 @@
-//! A primary-key lookup: assay's session under assay's load against pgbench on PostgreSQL and against sysbench on MySQL
-//! or MariaDB, on one server and one table, with as many operations. CPU time is that of the client's process alone, all
-//! of its threads included.
+//! Compares a primary-key lookup by Assay's session and load with pgbench on PostgreSQL, and with sysbench on MySQL or
+//! MariaDB: the same server, table and number of operations. CPU time is that of all threads of the client's process.
 
 use std::process::Command;
 
@@ -10,13 +9,13 @@ use super::Setup;
 use super::measure::{Bound, CPU, THROUGHPUT, USER, finish, pair};
 use super::server::Server;
 
-/// Of each connection: beside so many, what starting and connecting cost is little.
+/// Operations of each connection, so many that starting and connecting cost little in comparison.
 const OP_COUNT: u64 = 100_000;
 
 /// Runs the pair with one connection and with two.
 pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
     let program = setup.build_assay()?.join("examples/lookup");
-    let mut kept = true;
+    let mut passed = true;
     for connections in [1, 2] {
         println!("connections: {connections}");
         let ours = || {
@@ -31,12 +30,12 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
             (CPU, Bound::AtMost(0.8)),
             (THROUGHPUT, Bound::AtLeast(1.0)),
         ];
-        kept &= pair(
+        passed &= pair(
             setup.round_count,
             ("assay", &ours),
             (server.peer, &peer),
             &bounds,
         )?;
     }
-    Ok(kept)
+    Ok(passed)
 }

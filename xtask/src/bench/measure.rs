@@ -1,4 +1,4 @@
-//! What a program did and used; two programs that do the same work, run in turn; and bounds on what that cost.
+//! Measures programs: the resources of one, pairs that do the same work in turn, and bounds on their costs.
 
 use std::io::{Read as _, Seek};
 use std::process::{Command, Stdio};
@@ -9,33 +9,33 @@ use wait4::Wait4;
 
 use crate::workspace::shown;
 
-/// A program that ended well, and what the system says that it used.
+/// A program that succeeded, with the resources that it used.
 ///
-/// CPU time is that of the program and of those of its children that it waited for: a server that it started itself
-/// and reaped is in it.
+/// CPU time includes children that the program waited for, such as a server that it started.
 pub struct Finished {
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: String,
-    /// The most memory that it had at a time.
+    /// Its peak memory.
     pub memory_bytes: u64,
-    /// CPU time and time from start to end, of no operation yet.
+    /// Its CPU time and duration, without a number of operations.
     pub used: Sample,
 }
 
 impl Finished {
-    /// The number that stands behind a label at the beginning of a line.
+    /// Returns the number after a label at the start of a line.
     pub fn number(&self, label: &str) -> Result<f64> {
         let mut lines = self.stdout.lines();
-        let rest = lines.find_map(|line| line.trim_start().strip_prefix(label));
-        rest.and_then(|rest| {
-            let digits = |char: char| char.is_ascii_digit() || char == '.';
-            let number = rest.trim_start().split(|char| !digits(char)).next();
-            number?.parse().ok()
-        })
-        .with_context(|| format!("the program printed no number behind `{label}`"))
+        let after = lines.find_map(|line| line.trim_start().strip_prefix(label));
+        after
+            .and_then(|after| {
+                let digits = |char: char| char.is_ascii_digit() || char == '.';
+                let number = after.trim_start().split(|char| !digits(char)).next();
+                number?.parse().ok()
+            })
+            .with_context(|| format!("the program printed no number after `{label}`"))
     }
 
-    /// The sample of a program that did nothing but these operations.
+    /// Returns the sample of a program that did only these operations.
     pub fn sample(&self, op_count: u64) -> Sample {
         Sample {
             op_count,
@@ -43,7 +43,7 @@ impl Finished {
         }
     }
 
-    /// The sample of a program that says itself how long the operations took, without what came before.
+    /// Returns the sample of a program that reports how long the operations took.
     pub fn sample_within(&self, op_count: f64, seconds: f64) -> Sample {
         Sample {
             op_count: op_count as u64,
@@ -52,28 +52,28 @@ impl Finished {
         }
     }
 
-    /// The sample of one of our examples, by its own account.
+    /// Returns the sample that one of our examples reports.
     pub fn own_sample(&self) -> Result<Sample> {
         let seconds = self.number("elapsed_ns:")? / 1e9;
         Ok(self.sample_within(self.number("operations:")?, seconds))
     }
 }
 
-/// What a number of operations cost.
+/// The cost of a number of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Operations done.
+    /// The number of operations.
     pub op_count: u64,
-    /// User CPU of all of them.
+    /// User CPU of all operations.
     pub user_ns: u64,
-    /// System CPU of all of them.
+    /// System CPU of all operations.
     pub system_ns: u64,
-    /// Time that they took.
+    /// The time that they took.
     pub elapsed_ns: u64,
 }
 
 impl Sample {
-    /// Takes off the CPU time of a run that only began.
+    /// Subtracts the CPU time of a run that only started up.
     pub fn without(self, start: Sample) -> Sample {
         Sample {
             user_ns: self.user_ns.saturating_sub(start.user_ns),
@@ -83,14 +83,18 @@ impl Sample {
     }
 }
 
-/// A figure of a sample, by its name.
+/// A figure of a sample, with its name.
 pub type Figure = (&'static str, fn(&Sample) -> f64);
 
+/// User CPU of an operation.
 pub const USER: Figure = ("user_us_per_op", |it| us_per_op(it, it.user_ns));
+/// System CPU of an operation.
 pub const SYSTEM: Figure = ("system_us_per_op", |it| us_per_op(it, it.system_ns));
+/// User and system CPU of an operation.
 pub const CPU: Figure = ("cpu_us_per_op", |it| {
     us_per_op(it, it.user_ns + it.system_ns)
 });
+/// Operations per second.
 pub const THROUGHPUT: Figure = ("ops_per_s", |it| {
     it.op_count as f64 / (it.elapsed_ns as f64 / 1e9)
 });
@@ -99,59 +103,59 @@ fn us_per_op(sample: &Sample, ns: u64) -> f64 {
     ns as f64 / 1e3 / sample.op_count as f64
 }
 
-/// What must hold of a figure that is measured several times.
+/// A bound on a figure that is measured several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// It is shown only.
+    /// The figure has no bound.
     None,
-    /// Its median is at most this.
+    /// The median must be at most this.
     AtMost(f64),
-    /// Its median is at least this.
+    /// The median must be at least this.
     AtLeast(f64),
-    /// Its least value is at most this: of a loop that only computes, whatever else the machine does can only add to it.
-    LeastAtMost(f64),
+    /// The minimum must be at most this. Other load on the machine can only slow down a loop that only computes.
+    MinimumAtMost(f64),
 }
 
-/// Prints a line about a figure's values; false when the bound is not kept. Without a value none is.
+/// Prints a line about a figure's values. Returns whether they are within the bound; without a value they are not.
 fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
     let middle = median(values);
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let (kept, words) = match bound {
+    let minimum = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let maximum = values.iter().copied().fold(0.0, f64::max);
+    let (passed, words) = match bound {
         Bound::None => (true, String::new()),
-        Bound::AtMost(limit) => (middle <= limit, format!(" - at most {limit}")),
-        Bound::AtLeast(limit) => (middle >= limit, format!(" - at least {limit}")),
-        Bound::LeastAtMost(limit) => {
-            let kept = least <= limit && !values.is_empty();
-            (kept, format!(" - least at most {limit}"))
+        Bound::AtMost(limit) => (middle <= limit, format!("; must be at most {limit}")),
+        Bound::AtLeast(limit) => (middle >= limit, format!("; must be at least {limit}")),
+        Bound::MinimumAtMost(limit) => {
+            let passed = minimum <= limit && !values.is_empty();
+            (passed, format!("; the minimum must be at most {limit}"))
         }
     };
-    let verdict = match (bound, kept) {
+    let verdict = match (bound, passed) {
         (Bound::None, _) => "",
         (_, true) => "ok",
         (_, false) => "FAILED",
     };
-    // Without a peer's CPU time there is no ratio: not applicable, as in every table.
+    // Without CPU time of the peer there is no ratio.
     let facts = match middle.is_nan() {
         true => "n/a".to_owned(),
-        false => format!("median {middle:.3}, {least:.3} to {most:.3}"),
+        false => format!("median {middle:.3}, {minimum:.3} to {maximum:.3}"),
     };
     let count = values.len();
-    println!("{verdict:<6} {name} - {facts} in {count} rounds{words}");
-    kept
+    println!("{verdict:<6} {name}: {facts} in {count} rounds{words}");
+    passed
 }
 
-/// Judges figures that were measured in rounds; false when a bound is not kept.
+/// Judges figures that were measured in rounds. Returns false if one is not within its bound.
 pub fn judge_all<const N: usize>(bounds: [(&str, Bound); N], rounds: &[[f64; N]]) -> bool {
-    let mut kept = true;
+    let mut passed = true;
     for (at, (name, bound)) in bounds.into_iter().enumerate() {
         let values: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
-        kept &= judge(name, &values, bound);
+        passed &= judge(name, &values, bound);
     }
-    kept
+    passed
 }
 
-/// Measures figures in so many rounds and judges each; false when a bound is not kept.
+/// Measures figures in `round_count` rounds, and judges each. Returns false if one is not within its bound.
 pub fn figures<const N: usize>(
     round_count: usize,
     bounds: [(&str, Bound); N],
@@ -161,7 +165,7 @@ pub fn figures<const N: usize>(
     Ok(judge_all(bounds, &rounds.collect::<Result<Vec<_>>>()?))
 }
 
-/// The middle one, or the mean of the two in the middle; NaN of none, and of any that holds a NaN.
+/// Returns the median; NaN without values, or if any of them is NaN.
 fn median(values: &[f64]) -> f64 {
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
@@ -172,20 +176,20 @@ fn median(values: &[f64]) -> f64 {
     f64::midpoint(values[middle], values[(values.len() - 1) / 2])
 }
 
-/// Does two things in each of so many rounds. Which of them begins alternates, so that a machine that gets slower or warmer
-/// treats both alike.
+/// Runs two functions in each of `round_count` rounds. They take turns in going first, so that a machine that slows down
+/// affects both equally.
 pub fn in_turn<A, B>(
     round_count: usize,
-    mut one: impl FnMut() -> Result<A>,
-    mut other: impl FnMut() -> Result<B>,
+    mut first: impl FnMut() -> Result<A>,
+    mut second: impl FnMut() -> Result<B>,
 ) -> Result<Vec<(A, B)>> {
     let rounds = (0..round_count).map(|round| {
         if round % 2 == 0 {
-            let one = one()?;
-            return Ok((one, other()?));
+            let one = first()?;
+            return Ok((one, second()?));
         }
-        let other = other()?;
-        Ok((one()?, other))
+        let two = second()?;
+        Ok((first()?, two))
     });
     rounds.collect()
 }
@@ -193,22 +197,22 @@ pub fn in_turn<A, B>(
 /// One side of a pair: its name, and a run of it.
 pub type Side<'a> = (&'a str, &'a dyn Fn() -> Result<Sample>);
 
-/// Runs ours and a peer in turn, this many rounds, and prints the figures; false when a bound on a ratio is not kept. Each
-/// round gives one ratio; the median of the ratios is judged.
+/// Runs ours and a peer in turn for `round_count` rounds, and prints the figures. Each round gives one ratio, and the
+/// median of the ratios is judged. Returns false if one is not within its bound.
 pub fn pair(
     round_count: usize,
     ours: Side<'_>,
     peer: Side<'_>,
     bounds: &[(Figure, Bound)],
 ) -> Result<bool> {
-    // One round that is not counted: programs and data come into memory.
+    // One round that is not counted brings programs and data into memory.
     in_turn(1, || measure(ours), || measure(peer))?;
     let rounds = in_turn(round_count, || measure(ours), || measure(peer))?;
-    let mut kept = true;
-    for (name, of) in [USER, SYSTEM, CPU, THROUGHPUT] {
+    let mut passed = true;
+    for (name, figure) in [USER, SYSTEM, CPU, THROUGHPUT] {
         let (ours_of, peers): (Vec<f64>, Vec<f64>) = rounds
             .iter()
-            .map(|(ours, peer)| (of(ours), of(peer)))
+            .map(|(ours, peer)| (figure(ours), figure(peer)))
             .unzip();
         println!(
             "{name:<18}{} {:.3}, {} {:.3}",
@@ -223,38 +227,38 @@ pub fn pair(
             .map(|(ours, peer)| ours / peer)
             .collect();
         let bound = bounds.iter().find(|((bound, _), _)| *bound == name);
-        kept &= judge(
+        passed &= judge(
             "ratio",
             &ratios,
             bound.map_or(Bound::None, |(_, bound)| *bound),
         );
     }
-    Ok(kept)
+    Ok(passed)
 }
 
 fn measure((name, run): Side<'_>) -> Result<Sample> {
     let sample = run().with_context(|| format!("no sample of `{name}`"))?;
-    let is_something = sample.op_count > 0 && sample.elapsed_ns > 0;
-    ensure!(is_something, "`{name}` did nothing - {sample:?}");
+    let did_work = sample.op_count > 0 && sample.elapsed_ns > 0;
+    ensure!(did_work, "`{name}` did nothing: {sample:?}");
     Ok(sample)
 }
 
-/// Runs a program to its end. Its stdout is kept, its stderr is shown if it fails.
+/// Runs a program to its end. Keeps its stdout; the error has its stderr.
 pub fn finish(mut command: Command) -> Result<Finished> {
     let shown = shown(&command);
     #[expect(
         clippy::disallowed_methods,
-        reason = "the time of a whole process; no crate of the house is used here"
+        reason = "the time of a whole process; xtask uses no crate of the workspace"
     )]
     let begun = Instant::now();
-    let mut said = tempfile::tempfile()?;
+    let mut stderr = tempfile::tempfile()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(said.try_clone()?)
+        .stderr(stderr.try_clone()?)
         .spawn()
         .with_context(|| format!("cannot run `{shown}`"))?;
-    // Read to the end before waiting: a full pipe would hold the program up.
+    // Reading to the end comes before waiting: a full pipe would block the program.
     let mut stdout = String::new();
     if let Some(mut pipe) = child.stdout.take() {
         pipe.read_to_string(&mut stdout)
@@ -266,9 +270,9 @@ pub fn finish(mut command: Command) -> Result<Finished> {
     let elapsed = begun.elapsed();
     if !ended.status.success() {
         let mut text = String::new();
-        said.rewind()?;
-        said.read_to_string(&mut text)?;
-        bail!("`{shown}` failed - {}\n{}", ended.status, text.trim_end());
+        stderr.rewind()?;
+        stderr.read_to_string(&mut text)?;
+        bail!("`{shown}` failed: {}\n{}", ended.status, text.trim_end());
     }
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Ok(Finished {
@@ -305,18 +309,18 @@ mod tests {
     #[test]
     fn figures_are_per_operation() {
         let sample = sample(2000, 3_000_000, 1_000_000, 500_000_000);
-        let figures = [USER, SYSTEM, CPU, THROUGHPUT].map(|(_, of)| of(&sample));
+        let figures = [USER, SYSTEM, CPU, THROUGHPUT].map(|(_, figure)| figure(&sample));
         assert_eq!(figures, [1.5, 0.5, 2.0, 4000.0]);
     }
 
     #[test]
-    fn what_was_spent_before_is_taken_off() {
+    fn the_cost_of_starting_up_is_subtracted() {
         let left = sample(30, 5, 6, 40).without(sample(0, 2, 9, 1));
         assert_eq!(left, sample(30, 3, 0, 40));
     }
 
     #[test]
-    fn what_a_program_printed_is_read_by_its_label() {
+    fn numbers_are_read_by_their_labels() {
         let text = "queries performed:\n    queries:   1616   (4.5 per sec.)\ntps = 500.5 (without)\n\
                     processed: 20/30\n    total time:   4.0000s\n";
         let finished = finish(shell(&format!("printf '{text}'"))).unwrap();
@@ -335,16 +339,16 @@ mod tests {
     #[test]
     fn a_bound_holds_up_to_its_limit() {
         let values = [45.0, 39.0, 42.0];
-        for (bound, kept) in [
+        for (bound, passed) in [
             (Bound::None, true),
             (Bound::AtMost(42.0), true),
             (Bound::AtMost(41.9), false),
             (Bound::AtLeast(42.0), true),
             (Bound::AtLeast(42.1), false),
-            (Bound::LeastAtMost(39.0), true),
-            (Bound::LeastAtMost(38.9), false),
+            (Bound::MinimumAtMost(39.0), true),
+            (Bound::MinimumAtMost(38.9), false),
         ] {
-            assert_eq!(judge("x", &values, bound), kept, "{bound:?}");
+            assert_eq!(judge("x", &values, bound), passed, "{bound:?}");
         }
     }
 
@@ -353,7 +357,7 @@ mod tests {
         for values in [&[][..], &[f64::NAN]] {
             assert!(!judge("x", values, Bound::AtMost(1.0)));
             assert!(!judge("x", values, Bound::AtLeast(0.0)));
-            assert!(!judge("x", values, Bound::LeastAtMost(1.0)));
+            assert!(!judge("x", values, Bound::MinimumAtMost(1.0)));
         }
     }
 
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_of_a_program_and_of_what_it_waited_for_is_counted() {
+    fn cpu_time_of_a_program_and_its_children_is_counted() {
         let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         let busy = finish(shell(&format!("sh -c '{busy}'; echo done"))).unwrap();
         let idle = finish(shell("true")).unwrap();
@@ -389,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_run_in_every_round_and_once_before_and_ratios_are_of_rounds() {
+    fn both_sides_run_in_every_round_and_once_before_and_each_round_has_a_ratio() {
         let order = std::cell::RefCell::new(String::new());
         let side = |name: char, ns: u64| {
             order.borrow_mut().push(name);

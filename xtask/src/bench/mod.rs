@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: what the harness itself costs, measured against what others cost.
+//! `cargo xtask bench`: measures what Assay itself costs, in comparison with other tools.
 //!
-//! Most benchmarks are a [`measure::pair`]: ours and a peer, run in turn, so that both see the same machine, and bounds on
-//! the ratio of their figures.
+//! Most benchmarks are a [`measure::pair`]: Assay and a peer run in turn, so that both see the same machine, and the ratios
+//! of their figures have bounds.
 
 mod causes;
 mod insert;
@@ -27,8 +27,8 @@ use server::Server;
 const BENCHMARKS: Menu = Menu {
     noun: "benchmark",
     text: "\
-noise              one program against itself: what a ratio means on this machine
-null-loop          the null engine: what an operation and a generated row cost assay itself
+noise              one program against itself: the noise of ratios on this machine
+null-loop          the null engine: what an operation and a generated row cost Assay itself
 postgres-lookup    a primary-key lookup on PostgreSQL against pgbench -S -M prepared, 1 and 2 connections
 mysql-lookup       a primary-key lookup on MariaDB against sysbench oltp_point_select, 1 and 2 connections
 insert-benchmark   the Insert Benchmark on PostgreSQL, 1 client: what rows and range queries cost the client
@@ -36,13 +36,13 @@ mysql-insert       the same on MariaDB with InnoDB and with MyRocks
 postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads
 mysql-sysbench     the same on MariaDB
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
-report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: made, and opened in Chromium
-verdicts           simulated machines on which nothing changed: how often a comparison claims that something did
-causes             effects whose cause is known, on real engines: whether a comparison names it; 40 minutes
-causes-busy        the same beside programs that use 80 % of the processors",
+report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
+verdicts           simulated machines without any change: how often a comparison claims one
+causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
+causes-busy        the same while other threads use 80% of the processors",
 };
 
-/// Runs a benchmark, which prints what it measures; false when a bound is not kept.
+/// Runs a benchmark, which prints its figures. Returns false if one is not within its bound.
 fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
     match name {
         "noise" => noise::run(setup),
@@ -61,77 +61,80 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         }
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),
-        other => bail!("`{other}` is no benchmark"),
+        other => bail!("unknown benchmark `{other}`"),
     }
 }
 
-/// What a benchmark is given.
+/// The setup of a benchmark.
 struct Setup {
     workspace: Workspace,
-    /// How often each side of a pair runs, after one run each that is not counted.
+    /// How often each side of a pair runs, after one uncounted run.
     round_count: usize,
     /// How long a run of sysbench's tests lasts.
     seconds: usize,
 }
 
 impl Setup {
-    /// Builds programs of a package with optimization; returns the folder that they are in.
+    /// Builds programs of a package with optimization, and returns their folder.
     fn build(&self, package: &str, programs: &str) -> Result<PathBuf> {
         let arguments = format!("build --release --package {package} {programs}");
         let built = succeeds(&mut self.workspace.cargo(&arguments))?;
-        ensure!(built, "`{package}` could not be built, see above");
+        ensure!(built, "`{package}` does not compile, see above");
         Ok(self.workspace.target_directory()?.join("release"))
     }
 
-    /// Builds assay and its examples; returns the folder that they are in.
+    /// Builds Assay and its examples, and returns their folder.
     fn build_assay(&self) -> Result<PathBuf> {
         self.build("assay", "--bin assay --examples")
     }
 }
 
-/// Makes sure of what Debian has in that package.
+/// Installs a Debian package if its programs are missing.
 fn need(package: &str) -> Result<()> {
-    let is_there = prepare::has(&[package])?;
-    ensure!(is_there, "install what Debian calls: {package}");
+    let is_installed = prepare::ensure_installed(&[package])?;
+    ensure!(
+        is_installed,
+        "install Debian's package `{package}` or its equivalent"
+    );
     Ok(())
 }
 
-/// Runs the benchmarks of these names, or all; false when a bound is not kept.
+/// Runs the benchmarks with these names, or all. Returns false if a figure is not within its bound.
 pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
     let mut setup = Setup {
         workspace,
-        // Enough for a median that one odd run does not move.
+        // Enough for a median that one outlier does not move.
         round_count: 5,
         seconds: 5,
     };
     let mut chosen = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--list" => return Ok(BENCHMARKS.print()),
-            "--rounds" => setup.round_count = number(argument, rest.next())?,
-            "--seconds" => setup.seconds = number(argument, rest.next())?,
+            "--rounds" => setup.round_count = number(argument, arguments.next())?,
+            "--seconds" => setup.seconds = number(argument, arguments.next())?,
             name => chosen.push(BENCHMARKS.entry(name)?),
         }
     }
     if chosen.is_empty() {
         chosen.extend(BENCHMARKS.entries());
     }
-    let mut kept = true;
-    for (name, about) in chosen {
-        println!("\n{name}: {about}");
-        kept &= benchmark(&setup, name).with_context(|| format!("benchmark `{name}` failed"))?;
+    let mut passed = true;
+    for (name, description) in chosen {
+        println!("\n{name}: {description}");
+        passed &= benchmark(&setup, name).with_context(|| format!("benchmark `{name}` failed"))?;
     }
-    Ok(kept)
+    Ok(passed)
 }
 
-/// Returns the number after an argument.
-fn number(argument: &str, given: Option<&String>) -> Result<usize> {
-    let given =
-        given.with_context(|| format!("`{argument}` - no number given - expected 1 or more"))?;
-    match given.parse() {
+/// Reads the number after an argument.
+fn number(argument: &str, value: Option<&String>) -> Result<usize> {
+    let value =
+        value.with_context(|| format!("`{argument}` needs a number; expected 1 or more"))?;
+    match value.parse() {
         Ok(number) if number >= 1 => Ok(number),
-        _ => bail!("`{argument}` - got `{given}` - expected 1 or more"),
+        _ => bail!("invalid number `{value}` after `{argument}`; expected 1 or more"),
     }
 }
 
@@ -140,16 +143,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_arguments_are_refused_with_what_is_allowed() {
+    fn the_error_of_a_bad_argument_says_what_is_allowed() {
         for (line, part) in [
             (
                 "speed",
                 "expected one of `noise`, `null-loop`, `postgres-lookup`",
             ),
-            ("--rounds", "no number given"),
-            ("--rounds 0", "got `0`"),
-            ("--seconds 0", "`--seconds` - got `0`"),
-            ("--rounds few", "got `few`"),
+            ("--rounds", "needs a number"),
+            ("--rounds 0", "`0` after `--rounds`"),
+            ("--seconds 0", "`0` after `--seconds`"),
+            ("--rounds few", "invalid number `few`"),
         ] {
             let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = run(Workspace::here(), &arguments).unwrap_err().to_string();

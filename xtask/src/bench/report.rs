@@ -1,4 +1,4 @@
-//! The HTML report of a large run: how long it takes to make, how large it is, and how soon a browser shows it.
+//! Measures the HTML report of a large run: the time to write it, its size, and the time until a browser shows it.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::workspace::output;
 /// 28 targets, 8 clients, an hour for each of the ten steps of the Insert Benchmark.
 const RUN: [&str; 3] = ["28", "8", "3600"];
 
-/// Writes the record of such a run, makes its report and opens it; all of it is removed afterwards. The bounds are of two
+/// Writes the record of such a run and its report, opens the report, and removes everything. The bounds are for two
 /// processors.
 pub fn run(setup: &Setup) -> Result<bool> {
     let assay = setup.build_assay()?.join("assay");
@@ -32,24 +32,24 @@ pub fn run(setup: &Setup) -> Result<bool> {
         command.arg("report").arg(run.trim()).arg("-o").arg(&file);
         command
     };
-    let made = [
-        ("made_in_s", Bound::AtMost(20.0)),
+    let written = [
+        ("written_in_s", Bound::AtMost(20.0)),
         ("cpu_s", Bound::None),
         ("memory_mb", Bound::AtMost(1500.0)),
         ("file_mb", Bound::AtMost(25.0)),
     ];
-    let kept = figures(1, made, || {
-        let made = finish(report())?;
+    let passed = figures(1, written, || {
+        let finished = finish(report())?;
         Ok([
-            made.used.elapsed_ns as f64 / 1e9,
-            (made.used.user_ns + made.used.system_ns) as f64 / 1e9,
-            made.memory_bytes as f64 / 1e6,
+            finished.used.elapsed_ns as f64 / 1e9,
+            (finished.used.user_ns + finished.used.system_ns) as f64 / 1e9,
+            finished.memory_bytes as f64 / 1e6,
             fs::metadata(&file)?.len() as f64 / 1e6,
         ])
     })?;
-    if !prepare::has(&["chromium"])? {
-        println!("no Chromium: not opened");
-        return Ok(kept);
+    if !prepare::ensure_installed(&["chromium"])? {
+        println!("not opened: there is no Chromium");
+        return Ok(passed);
     }
     let opened = [
         ("first_screen_ms", Bound::AtMost(1000.0)),
@@ -69,5 +69,5 @@ pub fn run(setup: &Setup) -> Result<bool> {
             number("middle_ms:")?,
         ])
     })?;
-    Ok(kept && opened)
+    Ok(passed && opened)
 }

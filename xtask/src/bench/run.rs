@@ -1,4 +1,4 @@
-//! A run of assay, and what its record says: as assay shows it, and as it keeps it.
+//! Runs Assay, and reads the results: those that Assay shows, and the record.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::measure::Sample;
 use crate::builds::{self, ASSAY_BUILDS, ASSAY_TEST_MYSQL, MARIADB};
 use crate::workspace::output;
 
-/// A run that ended well. Its record is removed when it is dropped.
+/// A successful run. Its record is removed when it is dropped.
 pub struct Run {
     assay: PathBuf,
     directory: String,
@@ -43,7 +43,7 @@ impl Run {
         })
     }
 
-    /// Returns what a subcommand of assay says of the run.
+    /// Returns the JSON output of a subcommand of Assay for the run.
     pub fn json(&self, subcommand: &str) -> Result<Value> {
         let mut command = Command::new(&self.assay);
         command.args([subcommand, &self.directory, "--format", "json"]);
@@ -51,43 +51,43 @@ impl Run {
             .with_context(|| format!("cannot read what `assay {subcommand}` printed"))
     }
 
-    /// Returns a metric of a step of the only cell. A step that is not valid has no figure.
+    /// Returns a metric of a step of the only cell. An invalid step is an error.
     pub fn metric(&self, step: &str, name: &str) -> Result<f64> {
         metric(&self.json("show")?, step, name)
     }
 
-    /// Returns the record of a step of the only cell. A step that is not valid has no figure.
+    /// Returns the record of a step of the only cell. An invalid step is an error.
     pub fn step(&self, name: &str) -> Result<Value> {
         let mut find = Command::new("find");
-        let found = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
+        let paths = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
         let mut steps = Vec::new();
-        for record in found.lines() {
-            steps.push(serde_json::from_str(&fs::read_to_string(record)?)?);
+        for path in paths.lines() {
+            steps.push(serde_json::from_str(&fs::read_to_string(path)?)?);
         }
         valid(&steps, "name", name).cloned()
     }
 }
 
-/// Fetches a build for runs; returns where it is.
+/// Fetches a build for runs, and returns its path.
 pub fn fetch(setup: &Setup, spec: &str) -> Result<String> {
     let printed = output(assay(setup)?.args(["fetch", spec]))?;
     let path = builds::path(&printed);
     Ok(path.context("`assay fetch` names no folder")?.to_owned())
 }
 
-/// Returns the build that [`ASSAY_TEST_MYSQL`] names, else MariaDB with MyRocks, which is fetched.
+/// Returns the build that [`ASSAY_TEST_MYSQL`] names, or fetches MariaDB with MyRocks.
 pub fn mariadb(setup: &Setup) -> Result<String> {
     std::env::var(ASSAY_TEST_MYSQL).or_else(|_| fetch(setup, MARIADB))
 }
 
-/// Assay with the store of builds that tests use.
+/// Returns a command of Assay that uses the builds of the tests.
 fn assay(setup: &Setup) -> Result<Command> {
     let mut command = Command::new(setup.build_assay()?.join("assay"));
     command.env(ASSAY_BUILDS, builds::folder(&setup.workspace)?);
     Ok(command)
 }
 
-/// A metric of a step, from what `assay show` says.
+/// Returns a metric of a step from the output of `assay show`.
 fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
     let rows = shown["rows"].as_array();
     let row = valid(rows.context("`assay show` lists no steps")?, "step", step)?;
@@ -95,23 +95,23 @@ fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
     metric.with_context(|| format!("step `{step}` has no `{name}`"))
 }
 
-/// The step of that name, which is under that key.
+/// Returns the step whose `key` is `name`, if it is valid.
 fn valid<'a>(steps: &'a [Value], key: &str, name: &str) -> Result<&'a Value> {
     let step = steps.iter().find(|step| step[key] == name);
     let step = step.with_context(|| format!("the run has no step `{name}`"))?;
     let is_valid = step["valid"] == true;
-    ensure!(is_valid, "step `{name}` is not valid - {}", step["reasons"]);
+    ensure!(is_valid, "step `{name}` is not valid: {}", step["reasons"]);
     Ok(step)
 }
 
-/// A number of a step's record.
+/// Returns a number of a step's record.
 pub fn number(step: &Value, pointer: &str) -> Result<u64> {
     let number = step.pointer(pointer).and_then(Value::as_u64);
     number.with_context(|| format!("the step's record has no number `{pointer}`"))
 }
 
-/// What so many operations of a step cost the whole process, from its record. What others than the load's threads used is
-/// counted as user CPU.
+/// Returns the cost of a step for the whole process, for `op_count` operations, from its record. CPU time outside of the
+/// load's threads counts as user CPU.
 pub fn sample(step: &Value, op_count: u64) -> Result<Sample> {
     let system_ns = number(step, "/cpu/client_system_ns")?;
     let client_ns = number(step, "/cpu/client_user_ns")? + system_ns;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_metric_is_read_and_what_is_missing_or_invalid_is_none() {
+    fn a_metric_is_read_and_a_missing_or_invalid_one_is_an_error() {
         let shown = json!({"rows": [
             {"step": "l.i0", "valid": true, "reasons": [], "metrics": {"ips": 5.5}},
             {"step": "l.i1", "valid": false, "reasons": ["too slow"], "metrics": {"ips": 7}},

@@ -1,8 +1,8 @@
-//! A server of PostgreSQL or of MariaDB with a table of the peer's, and the peers: pgbench and sysbench.
+//! Runs a server of PostgreSQL or MariaDB with a table of the peer, and the peers: pgbench and sysbench.
 //!
-//! The server is started by the engine itself, by way of an example, so that every build that assay can run can be
-//! measured. It ends when this program does, since it then has nothing on its stdin. What is measured is a client: the
-//! server shall do little, and never wait for the disk.
+//! An example of Assay starts the server, so that benchmarks can use every build that Assay can run. The server ends with
+//! this program, when its stdin closes. Benchmarks measure clients, so the server's settings keep it from waiting for the
+//! disk.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -32,34 +32,36 @@ const MYSQL_SETTINGS: &[&str] = &[
     "sync_binlog=0",
 ];
 
-/// pgbench's scale: each has 100,000 accounts.
+/// The scale of pgbench; each unit has 100,000 accounts.
 const SCALE: u64 = 10;
 /// Rows of sysbench's table.
 const SYSBENCH_ROWS: u64 = 200_000;
 
-/// A server in a folder of its own; stopped when dropped.
+/// A server in its own folder; it is stopped when dropped.
 pub struct Server {
     process: Child,
     /// The build, as a plan names one.
     pub build: String,
-    /// Where it is: a unix socket.
+    /// The URL of its Unix socket.
     pub url: String,
-    /// The program that looks up.
+    /// The peer: `pgbench` or `sysbench`.
     pub peer: &'static str,
-    /// Rows of the table that it looks them up in.
+    /// Rows of the peer's table.
     pub row_count: u64,
-    /// Removed last.
+    /// The server's folder, which is removed last.
     _home: tempfile::TempDir,
 }
 
 impl Server {
-    /// Starts the newest PostgreSQL that Debian has put beside a pgbench, with pgbench's tables.
+    /// Starts the newest of Debian's PostgreSQL servers that has a pgbench, with pgbench's tables.
     pub fn postgres(setup: &Setup) -> Result<Server> {
-        // Debian's `pgbench` of the path is a script.
+        // The `pgbench` in Debian's PATH is a script.
         let newest = "ls -d /usr/lib/postgresql/*/bin/pgbench | sort --version-sort | tail -n 1";
         let pgbench = output(Command::new("sh").args(["-c", newest]))?;
         let Some(build) = pgbench.trim().strip_suffix("/bin/pgbench") else {
-            bail!("no PostgreSQL with pgbench - install what Debian calls: postgresql");
+            bail!(
+                "no PostgreSQL with pgbench; install Debian's package `postgresql` or its equivalent"
+            );
         };
         let server = Server::start(
             setup,
@@ -103,7 +105,10 @@ impl Server {
         let mut url = String::new();
         BufReader::new(stdout).read_line(&mut url)?;
         if url.is_empty() {
-            bail!("no server of the build `{build}` - {}", process.wait()?);
+            bail!(
+                "the server of the build `{build}` did not start: {}",
+                process.wait()?
+            );
         }
         Ok(Server {
             process,
@@ -124,7 +129,7 @@ impl Server {
             .any(|place| build.join(place).join("ha_rocksdb.so").is_file())
     }
 
-    /// Looks up rows with so many connections, each on a thread of its own: `pgbench -S -M prepared` or
+    /// Looks up rows with `connections` connections, each on its own thread: `pgbench -S -M prepared` or
     /// `sysbench oltp_point_select`.
     pub fn lookups(&self, connections: u64, op_count: u64) -> Result<Sample> {
         if self.peer == "sysbench" {
@@ -136,7 +141,7 @@ impl Server {
             format!("-S -n -M prepared -c {connections} -j {connections} -t {op_count}");
         let finished = finish(self.pgbench(&arguments))?;
         let op_count = finished.number("number of transactions actually processed:")?;
-        // Without the time that connecting took.
+        // Without the time for connecting.
         Ok(finished.sample_within(op_count, op_count / finished.number("tps =")?))
     }
 
@@ -150,8 +155,8 @@ impl Server {
         self.sysbench("oltp_point_select", SYSBENCH_ROWS, arguments)
     }
 
-    /// One of sysbench's tests on a table of so many rows, its keys drawn as assay draws them. It connects to the server,
-    /// and prepares the statements that it can.
+    /// Returns the command of one of sysbench's tests on a table of `rows` rows, with keys of the same distribution as in
+    /// Assay. It prepares the statements that it can.
     pub fn sysbench(&self, test: &str, rows: u64, arguments: &str) -> Result<Command> {
         need("sysbench")?;
         let (address, place) = self.url.split_once('=').context("a URL without a socket")?;
@@ -174,7 +179,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns what sysbench did, in events, by its own account, without the time that connecting took.
+/// Returns the events that sysbench reports, without the time for connecting.
 pub fn sysbench_sample(finished: &Finished) -> Result<Sample> {
     let op_count = finished.number("total number of events:")?;
     ensure!(op_count > 0.0, "sysbench did nothing");

@@ -1,5 +1,5 @@
-//! sysbench's own tests and its load, by `assay run` and by sysbench: one server, one database, tables that sysbench made,
-//! the same statements. CPU time is that of the whole client process while it measures.
+//! Compares sysbench's own tests and its load between `assay run` and sysbench: the same server, database, tables and
+//! statements. CPU time is that of the whole client process while it measures.
 
 use std::process::Command;
 
@@ -11,12 +11,12 @@ use super::run::{Run, number, sample};
 use super::server::{Server, sysbench_sample};
 use crate::workspace::output;
 
-/// Rows of the table that the tests run on.
+/// Rows of the table of the tests.
 const ROW_COUNT: u64 = 50_000;
-/// Rows that the load makes.
+/// Rows of the load.
 const LOAD_COUNT: u64 = 1_000_000;
 
-/// The tests, which both sides call the same, and the statements of an event, `begin` and `commit` included.
+/// The tests, with the same names on both sides, and the statements of an event, including `begin` and `commit`.
 const TESTS: [(&str, u64); 5] = [
     ("oltp_point_select", 1),
     ("oltp_read_only", 16),
@@ -25,20 +25,20 @@ const TESTS: [(&str, u64); 5] = [
     ("oltp_read_write", 20),
 ];
 
-/// Runs all tests with one thread and with two, and then the load.
+/// Runs all tests with one and two threads, and then the load.
 pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
-    let mut kept = true;
+    let mut passed = true;
     for test in TESTS {
         for threads in [1, 2] {
             println!("{}, threads: {threads}", test.0);
-            kept &= run_test(setup, server, test, threads)?;
+            passed &= run_test(setup, server, test, threads)?;
         }
     }
     println!("load and index, {LOAD_COUNT} rows");
-    Ok(kept & run_load(setup, server)?)
+    Ok(passed & run_load(setup, server)?)
 }
 
-/// A test, each time on a table that was just made.
+/// Compares a test, each time on a new table.
 fn run_test(
     setup: &Setup,
     server: &Server,
@@ -67,7 +67,7 @@ fn run_test(
     pair(setup.round_count, ours, peer, &bounds)
 }
 
-/// The load of a table and of its index; an operation is a row.
+/// Compares the load of a table and its index; an operation is a row.
 fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
     drop_table(server)?;
     let start = finish(prepare(server, 1)?)?.used;
@@ -100,7 +100,7 @@ fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
     pair(setup.round_count, ours, peer, &bounds)
 }
 
-/// A plan whose run drops at its end the table that it made.
+/// Returns the plan of a run.
 fn plan(setup: &Setup, server: &Server, rows: u64, clients: u32, steps: &str) -> String {
     let (url, seconds) = (&server.url, setup.seconds);
     format!(
@@ -121,27 +121,28 @@ url = {url:?}
     )
 }
 
-/// sysbench's load of a table.
+/// Returns the command of sysbench's load of a table.
 fn prepare(server: &Server, rows: u64) -> Result<Command> {
     server.sysbench("oltp_read_write", rows, "prepare")
 }
 
-/// sysbench's table, anew: nothing of earlier runs is in it.
+/// Replaces sysbench's table by a new one.
 fn make_table(server: &Server) -> Result<()> {
     drop_table(server)?;
     output(&mut prepare(server, ROW_COUNT)?)?;
     Ok(())
 }
 
+/// Drops sysbench's table.
 fn drop_table(server: &Server) -> Result<String> {
     output(&mut server.sysbench("oltp_read_write", ROW_COUNT, "cleanup")?)
 }
 
-/// Returns what sysbench did, in statements as it counts them itself.
+/// Returns the statements that sysbench reports.
 fn statement_sample(statements: u64, finished: &Finished) -> Result<Sample> {
     let events = sysbench_sample(finished)?;
     let op_count = events.op_count * statements;
-    // An event that it had to begin again has queries of its own.
+    // An event that sysbench repeated adds queries.
     let counted = finished.number("queries:")?;
     ensure!(
         counted >= op_count as f64,
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sysbenchs_queries_are_those_of_the_events_that_it_completed() {
+    fn sysbenchs_queries_are_those_of_completed_events() {
         let finished = |queries: u32| Finished {
             stdout: format!(
                 "SQL statistics:\n    queries performed:\n    queries:      {queries}   (500.00 per sec.)\n\n\
