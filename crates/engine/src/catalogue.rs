@@ -1,13 +1,12 @@
-//! Which index of a table is on which columns, by the engine's own catalogue: those of tables that others made have names
-//! of their own.
+//! Finds an index by its columns in the engine's catalog, because tables that assay did not create have other index names.
 
 use crate::{Dialect, Error, Rows, Session, Table};
 
-/// The name of an index of `table` that finds rows by `columns`, in that order; `None` where there is none, or no
-/// catalogue. One on those columns alone goes before one on more.
+/// Returns the name of an index of `table` that begins with `columns`, in that order. Prefers the index with the fewest
+/// columns. Returns `None` if there is no such index or no catalog.
 ///
 /// # Errors
-/// The engine's own.
+/// An error of the engine.
 pub fn index_on(
     session: &mut impl Session,
     dialect: &dyn Dialect,
@@ -18,36 +17,38 @@ pub fn index_on(
     if sql.is_empty() {
         return Ok(None);
     }
-    Ok(best(session.query(&sql)?, columns))
+    Ok(smallest_match(session.query(&sql)?, columns))
 }
 
-/// The index in a listing that is on `columns`. Each row is a column of an index: its name, the column's place, the column.
-fn best(listing: Rows, columns: &[&str]) -> Option<String> {
+/// Returns the index in a listing with the fewest columns that begins with `columns`. Each row of the listing is a column
+/// of an index: the index's name, the column's position, and the column's name.
+fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
     let mut indexes: Vec<(String, Vec<(usize, String)>)> = Vec::new();
     for row in listing {
         let mut values = row.into_iter().flatten();
         // An expression has no column.
-        let (Some(name), Some(place), Some(column)) = (values.next(), values.next(), values.next())
+        let (Some(name), Some(position), Some(column)) =
+            (values.next(), values.next(), values.next())
         else {
             continue;
         };
-        let column = (place.parse().unwrap_or(0), column);
+        let column = (position.parse().unwrap_or(0), column);
         match indexes.iter_mut().find(|(known, _)| *known == name) {
             Some((_, columns)) => columns.push(column),
             None => indexes.push((name, vec![column])),
         }
     }
-    let begins_so = |of_index: &[(usize, String)]| {
-        (1..).zip(columns).all(|(place, column)| {
-            let is_there =
-                |(at, name): &(usize, String)| *at == place && name.eq_ignore_ascii_case(column);
-            of_index.iter().any(is_there)
+    let begins_with_columns = |index_columns: &[(usize, String)]| {
+        (1usize..).zip(columns).all(|(position, column)| {
+            index_columns.iter().any(|(index_position, name)| {
+                *index_position == position && name.eq_ignore_ascii_case(column)
+            })
         })
     };
     indexes
         .into_iter()
-        .filter(|(_, of_index)| begins_so(of_index))
-        .min_by_key(|(_, of_index)| of_index.len())
+        .filter(|(_, index_columns)| begins_with_columns(index_columns))
+        .min_by_key(|(_, index_columns)| index_columns.len())
         .map(|(name, _)| name)
 }
 
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_known_by_its_columns() {
+    fn an_index_is_found_by_its_columns() {
         let listing: Rows = [
             ("pk", "1", Some("id")),
             ("wide", "1", Some("K")),
@@ -68,15 +69,15 @@ mod tests {
             ("computed", "2", Some("pad")),
         ]
         .into_iter()
-        .map(|(name, place, column)| {
+        .map(|(name, position, column)| {
             vec![
                 Some(name.to_owned()),
-                Some(place.to_owned()),
+                Some(position.to_owned()),
                 column.map(str::to_owned),
             ]
         })
         .collect();
-        let on = |columns: &[&str]| best(listing.clone(), columns);
+        let on = |columns: &[&str]| smallest_match(listing.clone(), columns);
         assert_eq!(on(&["id"]).as_deref(), Some("pk"));
         assert_eq!(on(&["k"]).as_deref(), Some("k_1"));
         assert_eq!(on(&["k", "c"]).as_deref(), Some("wide"));

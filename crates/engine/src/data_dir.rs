@@ -1,4 +1,4 @@
-//! A directory for an engine's files that assay made, and may therefore remove: it carries a marker that says so.
+//! A directory for an engine's files. A marker file in it shows that assay created it and may remove it.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -10,51 +10,51 @@ use fs_err as fs;
 use crate::SetupError;
 use crate::guard::Deadline;
 
-/// The file that marks a directory as assay's.
+/// The name of the file that marks a directory as assay's.
 pub const MARKER: &str = "assay-data-directory.json";
 
-/// What the marker begins with; the rest of it is for people.
+/// The start of the marker, which is checked. The rest is for human readers.
 const MARKER_START: &str = "{\"made_by\":\"assay\"";
 const MARKER_REST: &str =
-    ",\"note\":\"assay made this directory and removes it when it needs the place again\"}\n";
+    ",\"note\":\"assay created this directory, and removes it when it needs the space again\"}\n";
 
-/// The longest time that processes that write to a directory may take to end before it is wiped.
-const WRITERS_END: Duration = Duration::from_secs(10);
+/// How long to wait before a wipe until processes that write to the directory have ended.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A directory that assay made. Dropping it leaves it where it is.
+/// A directory that assay created. Dropping the value does not remove the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataDir {
     path: PathBuf,
 }
 
 impl DataDir {
-    /// Makes `parent/name` and marks it, `parent` with it if need be. A directory of that name that carries the
-    /// marker is opened as it is: [`wipe`](Self::wipe) empties it. One with nothing in it, or no more than the start of
-    /// the marker, is taken over; any other is refused.
+    /// Creates and marks `parent/name`, and `parent` if it is missing. Opens an existing directory with a marker, without
+    /// emptying it; [`wipe`](Self::wipe) does that. Takes over a directory that is empty, or has only the start of a
+    /// marker. Refuses any other.
     ///
     /// # Errors
-    /// [`SetupError::Directory`] when something else is there, [`SetupError::Io`] when it can't be made.
+    /// [`SetupError::Directory`] when something else has that name, [`SetupError::Io`] when it can't be created.
     pub fn create(parent: &Path, name: &str) -> Result<Self, SetupError> {
         if name.is_empty() || name == "." || name == ".." || name.contains('/') {
             return Err(SetupError::Directory {
                 path: parent.to_path_buf(),
-                what: format!("`{name}` can't be the name of a data directory"),
-                help: "a name has no `/` and is not empty".into(),
+                what: format!("invalid name `{name}` of a data directory"),
+                help: "use a name without `/` that is not empty, `.` or `..`".into(),
             });
         }
         fs::create_dir_all(parent)?;
-        // Resolved once, so that a link that is changed later leads nowhere else.
+        // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if Self::carries_marker(&path)? {
+                if Self::has_marker(&path)? {
                     return Ok(Self { path });
                 }
                 if !is_empty(&path)? {
                     return Err(not_ours(
                         path,
-                        "is not empty and not assay's: it has no marker",
+                        "is not empty, and not assay's: it has no marker",
                     ));
                 }
             }
@@ -67,27 +67,27 @@ impl DataDir {
         Ok(Self { path })
     }
 
-    /// Where it is; absolute, and free of symbolic links.
+    /// Returns the absolute path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes everything in it but the marker. Symbolic links are removed, not followed. Waits for processes that write
-    /// to it: those of a server that was killed take a moment to end.
+    /// Removes everything in the directory except the marker. Removes symbolic links without following them. Waits for
+    /// processes that write to the directory, because those of a killed server take a moment to end.
     ///
     /// # Errors
-    /// [`SetupError::Directory`] when the marker is gone, the directory was replaced by something else, or a process goes
-    /// on writing to it; [`SetupError::Io`] when something can't be removed.
+    /// [`SetupError::Directory`] when the marker is gone, the directory was replaced, or a process continues to write to
+    /// it; [`SetupError::Io`] when a file can't be removed.
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
-        self.require_unused(WRITERS_END)?;
+        self.require_unused(WRITER_TIMEOUT)?;
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if entry.file_name() == MARKER {
                 continue;
             }
             let path = entry.path();
-            // A link has the type of a link here: it is unlinked. `remove_dir_all` follows none either.
+            // `file_type` does not follow links, nor does `remove_dir_all`.
             if entry.file_type()?.is_dir() {
                 fs::remove_dir_all(&path)?;
             } else {
@@ -97,19 +97,19 @@ impl DataDir {
         Ok(())
     }
 
-    /// Removes it with all that is in it, under the conditions of [`wipe`](Self::wipe).
+    /// Removes the directory and its contents, under the conditions of [`wipe`](Self::wipe).
     ///
     /// # Errors
     /// Those of [`wipe`](Self::wipe).
     pub fn remove(self) -> Result<(), SetupError> {
-        // The marker goes last: what is interrupted here is still assay's.
+        // Removes the marker last: after an interruption, the directory is still assay's.
         self.wipe()?;
         fs::remove_file(self.path.join(MARKER))?;
         Ok(fs::remove_dir(&self.path)?)
     }
 
     fn require_marker(&self) -> Result<(), SetupError> {
-        match Self::carries_marker(&self.path)? {
+        match Self::has_marker(&self.path)? {
             true => Ok(()),
             false => Err(not_ours(
                 self.path.clone(),
@@ -118,14 +118,16 @@ impl DataDir {
         }
     }
 
-    fn require_unused(&self, within: Duration) -> Result<(), SetupError> {
-        let limit = Deadline::after(within);
+    fn require_unused(&self, timeout: Duration) -> Result<(), SetupError> {
+        let deadline = Deadline::after(timeout);
         while let Some(pid) = writer_in(&self.path) {
-            if limit.has_passed() {
+            if deadline.has_passed() {
                 return Err(SetupError::Directory {
                     path: self.path.clone(),
                     what: format!("is in use: process {pid} has a file in it open for writing"),
-                    help: format!("end that process (`kill {pid}`)"),
+                    help: format!(
+                        "end that process with `kill {pid}`, or choose another data directory"
+                    ),
                 });
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -133,8 +135,8 @@ impl DataDir {
         Ok(())
     }
 
-    /// Whether `path` is a directory, not a link to one, with a marker that is a file, not a link to one.
-    fn carries_marker(path: &Path) -> Result<bool, SetupError> {
+    /// Returns true when `path` is a directory with a marker. Neither may be a symbolic link.
+    fn has_marker(path: &Path) -> Result<bool, SetupError> {
         let kind = fs::symlink_metadata(path)?.file_type();
         if !kind.is_dir() {
             let what = if kind.is_symlink() {
@@ -156,7 +158,7 @@ impl DataDir {
     }
 }
 
-/// Another process that has a file below `path` open for writing. Those of other users are seen by root alone.
+/// Returns another process that has a file below `path` open for writing. Only root sees the files of other users.
 fn writer_in(path: &Path) -> Option<u32> {
     let numbers = |directory: &str| {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -166,32 +168,32 @@ fn writer_in(path: &Path) -> Option<u32> {
         let directory = format!("/proc/{pid}/fd");
         numbers(&directory).any(|number| {
             let file = format!("{directory}/{number}");
-            // The link's own permissions tell how the file was opened.
-            fs::symlink_metadata(&file).is_ok_and(|it| it.mode() & 0o200 != 0)
+            // The link's permissions show how the file was opened.
+            fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.mode() & 0o200 != 0)
                 && fs::read_link(&file).is_ok_and(|file| file.starts_with(path))
         })
     };
     numbers("/proc").find(|&pid| pid != std::process::id() && writes(pid))
 }
 
-/// Whether nothing is in the directory. What was written of a marker by an assay that was killed at that moment, or whose
-/// disk was full, is removed.
+/// Returns true when the directory is empty. First removes an incomplete marker, which is left when assay was killed or
+/// the disk was full.
 fn is_empty(path: &Path) -> std::io::Result<bool> {
     let mut entries = fs::read_dir(path)?;
     let (first, second) = (entries.next().transpose()?, entries.next());
     let Some(first) = first else {
         return Ok(true);
     };
-    let is_begun = second.is_none()
+    let is_incomplete_marker = second.is_none()
         && first.file_name() == MARKER
         && first.file_type()?.is_file()
         && MARKER_START
             .as_bytes()
             .starts_with(&fs::read(first.path())?);
-    if is_begun {
+    if is_incomplete_marker {
         fs::remove_file(first.path())?;
     }
-    Ok(is_begun)
+    Ok(is_incomplete_marker)
 }
 
 fn not_ours(path: PathBuf, what: &str) -> SetupError {
@@ -199,7 +201,7 @@ fn not_ours(path: PathBuf, what: &str) -> SetupError {
         path,
         what: what.into(),
         help: format!(
-            "choose another data directory, or move this one away; assay removes only what carries its `{MARKER}`"
+            "choose another data directory, or move this one; assay removes only directories with its `{MARKER}`"
         ),
     }
 }
@@ -211,19 +213,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_of_ours_is_opened_again_and_wiped() {
+    fn a_directory_with_a_marker_is_opened_and_wiped() {
         let parent = tempfile::tempdir().unwrap();
         let dir = DataDir::create(parent.path(), "cell").unwrap();
         fs::create_dir(dir.path().join("cluster")).unwrap();
         fs::write(dir.path().join("cluster/1"), "x").unwrap();
-        let again = DataDir::create(parent.path(), "cell").unwrap();
-        assert_eq!(dir, again);
-        again.wipe().unwrap();
-        let left: Vec<_> = fs::read_dir(dir.path())
+        let reopened = DataDir::create(parent.path(), "cell").unwrap();
+        assert_eq!(dir, reopened);
+        reopened.wipe().unwrap();
+        let names: Vec<_> = fs::read_dir(dir.path())
             .unwrap()
             .map(|e| e.unwrap().file_name())
             .collect();
-        assert_eq!(left, [MARKER]);
+        assert_eq!(names, [MARKER]);
         dir.remove().unwrap();
         assert!(!parent.path().join("cell").exists());
     }
@@ -238,7 +240,7 @@ mod tests {
             .stdout(fs::File::create(&file).unwrap().into_parts().0)
             .spawn()
             .unwrap();
-        // Until it runs its program, the new process has the files of this one open, its own among them.
+        // Until it runs its program, the new process has this process's files open.
         while fs::read_to_string(format!("/proc/{}/comm", writer.id()))
             .unwrap()
             .trim()
@@ -246,12 +248,12 @@ mod tests {
         {
             std::thread::yield_now();
         }
-        let refused = dir.require_unused(Duration::ZERO).unwrap_err().to_string();
+        let error = dir.require_unused(Duration::ZERO).unwrap_err().to_string();
         assert!(
-            refused.contains(&format!("process {} has", writer.id())),
-            "{refused}"
+            error.contains(&format!("process {} has", writer.id())),
+            "{error}"
         );
-        // It is waited for.
+        // A wipe waits for the process.
         let waiting = {
             let dir = dir.clone();
             std::thread::spawn(move || dir.wipe())
@@ -261,14 +263,14 @@ mod tests {
         writer.wait().unwrap();
         waiting.join().unwrap().unwrap();
         assert!(!file.exists());
-        // One that only reads does not matter.
+        // A process that only reads does not matter.
         fs::write(&file, "x").unwrap();
         let _reader = fs::File::open(&file).unwrap();
         dir.remove().unwrap();
     }
 
     #[test]
-    fn a_foreign_directory_is_refused_and_left_alone() {
+    fn a_foreign_directory_is_refused_and_unchanged() {
         let parent = tempfile::tempdir().unwrap();
         let foreign = parent.path().join("theirs");
         fs::create_dir(&foreign).unwrap();
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_the_start_of_a_marker_alone_is_taken_over() {
+    fn a_directory_with_only_an_incomplete_marker_is_taken_over() {
         let parent = tempfile::tempdir().unwrap();
         for text in ["", &MARKER_START[..7]] {
             let path = parent.path().join("cell");
@@ -290,7 +292,7 @@ mod tests {
                 .unwrap()
                 .remove()
                 .unwrap();
-            // Not where something else is, or is said.
+            // Not if there is another file, or the text is different.
             fs::create_dir(&path).unwrap();
             fs::write(path.join(MARKER), text).unwrap();
             fs::write(path.join("precious"), "x").unwrap();
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn wiping_needs_the_marker_to_be_there_still() {
+    fn a_directory_whose_marker_is_gone_is_not_wiped() {
         let parent = tempfile::tempdir().unwrap();
         let dir = DataDir::create(parent.path(), "cell").unwrap();
         fs::write(dir.path().join("file"), "x").unwrap();
@@ -314,18 +316,18 @@ mod tests {
     }
 
     #[test]
-    fn links_are_neither_taken_for_ours_nor_followed() {
+    fn links_are_refused_and_not_followed() {
         let parent = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("precious"), "x").unwrap();
-        // A link in the place of the directory, even to a marked one.
+        // A link instead of the directory, even to a marked one.
         let marked = DataDir::create(outside.path(), "marked").unwrap();
         std::os::unix::fs::symlink(marked.path(), parent.path().join("link")).unwrap();
         assert!(matches!(
             DataDir::create(parent.path(), "link"),
             Err(SetupError::Directory { .. })
         ));
-        // A link within it, to elsewhere.
+        // A link inside the directory, to another one.
         let dir = DataDir::create(parent.path(), "cell").unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join("way-out")).unwrap();
         fs::create_dir(dir.path().join("deep")).unwrap();
@@ -333,7 +335,7 @@ mod tests {
         dir.wipe().unwrap();
         assert!(outside.path().join("precious").exists());
         assert!(!dir.path().join("way-out").exists());
-        // A link in the place of the marker.
+        // A link instead of the marker.
         fs::create_dir(parent.path().join("other")).unwrap();
         std::os::unix::fs::symlink(
             marked.path().join(MARKER),
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_the_directory_is_refused() {
+    fn a_file_instead_of_the_directory_is_refused() {
         let parent = tempfile::tempdir().unwrap();
         fs::write(parent.path().join("cell"), "x").unwrap();
         assert!(matches!(

@@ -1,51 +1,51 @@
-//! SQL as each engine wants it, made from tables as data.
+//! Generates SQL in each engine's dialect from descriptions of tables.
 
 use words::IndexStatements;
 
 use crate::{Column, ColumnType, Comparison, Index, Table};
 
-/// A scan in index order from a first key, which is its only parameter.
+/// A scan in index order from a first key, the only parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeScan<'a> {
-    /// The index to read; the dialect forces it where the engine has a hint for that.
+    /// The index to read. The dialect adds a hint if the engine has hints.
     pub index: &'a Index,
     /// How the first column of the index compares with the parameter.
     pub comparison: Comparison,
-    /// The most rows to return.
+    /// The maximum number of rows to return.
     pub limit: u32,
 }
 
-/// What a session says before and after it loads many rows, so that the engine does it in its own fast way.
+/// The statements around a load of many rows that select the engine's fast path.
 #[derive(Clone, Copy, Debug)]
 pub struct BulkLoad {
-    /// Before the first insert.
+    /// Statements before the first insert.
     pub begin: &'static [&'static str],
-    /// After the last one: only then the rows need to be there.
+    /// Statements after the last insert. Rows may become visible only then.
     pub end: &'static [&'static str],
 }
 
-/// The name of an index where such names are global: the table's is put before it.
+/// Returns the name of an index, prefixed with its table's name, for engines with global index names.
 pub(crate) fn global_index_name(table: &Table, index: &Index) -> String {
     format!("{}_{}", table.name, index.name)
 }
 
-/// The statements that workloads need, as one engine writes them. Parameters are in the engine's own notation. What
-/// most engines write alike is here.
+/// The statements that workloads need, in the SQL of one engine and with its notation for parameters. The default methods
+/// suit most engines.
 pub trait Dialect: Sync {
-    /// The parameter of this number, counted from 1.
+    /// Returns the placeholder of a parameter, counted from 1.
     fn parameter(&self, _number: usize) -> String {
         "?".into()
     }
 
-    /// The type of a column in the table's definition, with what else is said of it there.
+    /// Returns the type of a column and its constraints in the table's definition.
     fn column_type(&self, kind: ColumnType) -> String;
 
-    /// What follows a table's name where an index is to be read; empty where the engine takes no advice.
+    /// Returns the hint after a table's name to read an index; empty if the engine has no hints.
     fn index_hint(&self, _table: &Table, _index: &Index) -> String {
         String::new()
     }
 
-    /// The columns of the table, as its definition lists them.
+    /// Returns the list of columns in the table's definition.
     fn column_definitions(&self, table: &Table) -> String {
         let definition =
             |column: &Column| format!("{} {}", column.name, self.column_type(column.kind));
@@ -53,16 +53,16 @@ pub trait Dialect: Sync {
         columns.join(", ")
     }
 
-    /// Creates the table without its secondary indexes; its partitions with it.
+    /// Returns statements that create the table and its partitions, without secondary indexes.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
-    /// Lists the columns of the table's indexes, of those that find any row of it: the index's name, the column's place in it
-    /// from 1, and its name. Empty where there is no such listing.
+    /// Returns a query that lists the columns of the table's indexes: the index's name, the column's position in it from 1,
+    /// and the column's name. It excludes partial indexes. Empty if the engine has no such listing.
     fn list_indexes(&self, _table: &Table) -> String {
         String::new()
     }
 
-    /// Creates all secondary indexes.
+    /// Returns statements that create all secondary indexes.
     fn create_indexes(&self, table: &Table, _statements: IndexStatements) -> Vec<String> {
         let create = |index: &Index| {
             let name = global_index_name(table, index);
@@ -72,42 +72,43 @@ pub trait Dialect: Sync {
         table.indexes.iter().map(create).collect()
     }
 
-    /// How a session loads many rows in the order of their keys into a table that nobody else writes; `None` where the
-    /// engine knows no way but inserts.
+    /// Returns the engine's fast path to load many rows, in the order of their keys, into a table that no one else writes;
+    /// `None` if it only has inserts.
     fn bulk_load(&self) -> Option<BulkLoad> {
         None
     }
 
-    /// Drops the table, if it exists.
+    /// Returns statements that drop the table if it exists.
     fn drop_table(&self, table: &Table) -> Vec<String> {
         vec![format!("drop table if exists {}", table.name)]
     }
 
-    /// Inserts `rows` rows: every column but the key is a parameter, row by row.
+    /// Returns a statement that inserts `rows` rows. Every column except the key is a parameter, row by row.
     fn insert(&self, table: &Table, rows: u32) -> String {
         insert_columns(self, table, &table.columns[1..], rows)
     }
 
-    /// Inserts `rows` rows with keys that the workload gives: every column is a parameter, row by row.
+    /// Returns a statement that inserts `rows` rows with keys from the workload. Every column is a parameter, row by row.
     fn insert_with_keys(&self, table: &Table, rows: u32) -> String {
         insert_columns(self, table, &table.columns, rows)
     }
 
-    /// What makes the server assign keys above `last` after rows were given theirs; nothing where it does by itself.
+    /// Returns statements that make the server assign keys above `last` after rows were inserted with keys; none if it
+    /// does so by itself.
     fn assign_keys_above(&self, _table: &Table, _last: u64) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns a statement as the engine is given it; so many rows are expected of it.
+    /// Returns a statement in the form to send to the engine; `_rows` is the number of rows expected.
     fn statement(&self, sql: String, _rows: u64) -> String {
         sql
     }
 
-    /// Deletes the `rows` rows with the lowest keys that are at least the parameter. With `shared`, other connections
-    /// do the same at the same time and none waits for rows that another is deleting, where the engine can do that.
+    /// Returns a statement that deletes the `rows` rows with the lowest keys from the parameter on. With `shared`, other
+    /// connections do the same concurrently, and skip rows that another deletes if the engine supports that.
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String;
 
-    /// Reads index columns in index order.
+    /// Returns a query that reads index columns in index order.
     fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String {
         let RangeScan { index, limit, .. } = scan;
         let columns = index.columns.join(", ");
@@ -125,7 +126,7 @@ pub trait Dialect: Sync {
         self.statement(sql, limit.into())
     }
 
-    /// Reads the key and `columns` of `keys` rows by key; the keys are the parameters.
+    /// Returns a query that reads the key and `columns` of `keys` rows. The keys are the parameters.
     fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
         let key = table.key();
         let mut selected = vec![key];
@@ -139,36 +140,36 @@ pub trait Dialect: Sync {
         self.statement(sql, keys.into())
     }
 
-    /// The smallest key, NULL in an empty table. No parameters.
+    /// Returns a query for the smallest key, which is NULL in an empty table. It has no parameters.
     fn min_key(&self, table: &Table) -> String {
         let sql = format!("select min({}) from {}", table.key(), table.name);
         self.statement(sql, 1)
     }
 
-    /// The largest key, NULL in an empty table. No parameters.
+    /// Returns a query for the largest key, which is NULL in an empty table. It has no parameters.
     fn max_key(&self, table: &Table) -> String {
         let sql = format!("select max({}) from {}", table.key(), table.name);
         self.statement(sql, 1)
     }
 
-    /// Counts the rows by way of the table itself (`None`) or of one index: statements to run in turn on one session,
-    /// of which the last returns the count. Empty where the engine can't be told which index to read.
+    /// Returns statements that count the rows in the table itself (`None`) or in an index. Run them in turn on one session;
+    /// the last one returns the count. Empty if the engine has no way to select the index.
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String>;
 
-    /// Opens a transaction that can see and hold back old row versions.
+    /// Returns a statement that begins a transaction which reads, and so retains, old row versions.
     fn begin(&self) -> &'static str;
 
-    /// Opens a transaction as the engine has it by default, and says whether it is to write.
+    /// Returns a statement that begins a transaction of the engine's default kind. `_writes` says whether it will write.
     fn begin_transaction(&self, _writes: bool) -> &'static str {
         "begin"
     }
 
-    /// Ends a transaction.
+    /// Returns the statement that commits a transaction.
     fn commit(&self) -> &'static str {
         "commit"
     }
 
-    /// Ends a transaction without what it did.
+    /// Returns the statement that rolls a transaction back.
     fn rollback(&self) -> &'static str {
         "rollback"
     }
@@ -180,7 +181,7 @@ fn insert_columns(
     columns: &[Column],
     rows: u32,
 ) -> String {
-    let columns: Vec<&str> = columns.iter().map(|it| it.name).collect();
+    let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
     let row = |row: usize| {
         let first = row * columns.len() + 1;
         format!("({})", parameters(dialect, first, columns.len()))
@@ -195,10 +196,10 @@ fn insert_columns(
     dialect.statement(sql, rows.into())
 }
 
-/// So many parameters, from this number on.
+/// Returns a list of `count` placeholders, from the number `first` on.
 fn parameters(dialect: &(impl Dialect + ?Sized), first: usize, count: usize) -> String {
-    let each: Vec<String> = (first..first + count)
+    let placeholders: Vec<String> = (first..first + count)
         .map(|number| dialect.parameter(number))
         .collect();
-    each.join(", ")
+    placeholders.join(", ")
 }

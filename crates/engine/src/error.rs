@@ -1,39 +1,38 @@
-//! The two ways in which an engine fails: a statement that it refuses, and a target that it can't bring up.
+//! The errors of this crate: a failed statement, and a target that can't be set up.
 
 use std::path::PathBuf;
 
 words::named_enum! {
-    /// What kind of failure an [`Error`] is: decides whether the operation is tried again, and is what failures are
-    /// counted by.
+        /// The class of an [`Error`]. It decides whether the operation is retried, and failures are counted by it.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum ErrorClass {
-        /// The engine is locked by another connection and waiting for it took too long (SQLite's busy).
+        /// Another connection locked the database for too long (SQLite's `SQLITE_BUSY`).
         Busy = "busy",
-        /// Chosen as the victim of a deadlock.
+        /// The engine ended the transaction to resolve a deadlock.
         Deadlock = "deadlock",
-        /// A row or table lock was not had in time.
+        /// The wait for a row or table lock took too long.
         LockTimeout = "lock_timeout",
-        /// A transaction that can't be serialised with others.
+        /// The transaction can't be serialized with others.
         Serialization = "serialization",
-        /// A unique key that exists already.
+        /// A unique key already exists.
         DuplicateKey = "duplicate_key",
-        /// No space on the device or in a quota.
+        /// The device or a quota has no space left.
         DiskFull = "disk_full",
-        /// The engine ended the statement because assay or its operator asked it to.
+        /// The statement was canceled by assay or an administrator.
         Interrupted = "interrupted",
         /// The connection is gone: the server stopped, crashed or closed it.
         ConnectionLost = "connection_lost",
-        /// User, password or database refused.
+        /// The server refused the user, password or database.
         Refused = "refused",
-        /// The peer says what the protocol does not allow.
+        /// The peer violated the protocol.
         Protocol = "protocol",
-        /// Anything else: the message says what.
+        /// Any other failure; the message has the details.
         Other = "other",
     }
 }
 
 impl ErrorClass {
-    /// Whether the same operation may succeed when it is tried again.
+    /// Returns true when a retry of the same operation may succeed.
     pub fn is_transient(self) -> bool {
         matches!(
             self,
@@ -41,7 +40,7 @@ impl ErrorClass {
         )
     }
 
-    /// Whether no further operation on this session can succeed.
+    /// Returns true when no further operation on the session can succeed.
     pub fn ends_session(self) -> bool {
         matches!(
             self,
@@ -54,20 +53,20 @@ impl ErrorClass {
     }
 }
 
-/// A statement or connection that failed.
+/// The error of a statement or connection.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}{}", code.as_ref().map(|c| format!(" ({c})")).unwrap_or_default())]
 pub struct Error {
-    /// What kind of failure it is.
+    /// The class of the failure.
     pub class: ErrorClass,
-    /// The engine's own code: an SQLSTATE, an SQLite result code.
+    /// The engine's code, such as an SQLSTATE or an SQLite result code.
     pub code: Option<String>,
-    /// The engine's own words, or ours where it said nothing.
+    /// The engine's message, or assay's if the engine sent none.
     pub message: String,
 }
 
 impl Error {
-    /// An error in assay's own words, without a code of the engine.
+    /// Returns an error with assay's own message, without a code.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -76,49 +75,49 @@ impl Error {
         }
     }
 
-    /// Returns an error of no class of its own.
+    /// Returns an error of the class [`ErrorClass::Other`].
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Other, message)
     }
 
-    /// Returns the error of a connection that is not made because one of its ends does not accept the other.
+    /// Returns the error of a connection that the client or the server refuses.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Refused, message)
     }
 }
 
-/// A target that could not be brought up, set up or taken down. Each says what is wrong, where, and the way out.
+/// The error of a target that could not be set up, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// A build that is not there, or not one.
+    /// The build is missing or incomplete.
     #[error("build `{build}`: {what}")]
     Build {
-        /// The build as the plan names it.
+        /// The build's name in the plan.
         build: String,
-        /// What is missing and where it was looked for.
+        /// What is missing, and where assay looked for it.
         what: String,
         /// What to do.
         help: String,
     },
-    /// A version that assay does not measure.
-    #[error("build `{build}`: version {found} is not supported; supported are {supported}")]
+    /// Assay does not support the version.
+    #[error("build `{build}`: version {found} is not supported; use {supported}")]
     Version {
-        /// The build as the plan names it.
+        /// The build's name in the plan.
         build: String,
-        /// The version found.
+        /// The version of the build.
         found: String,
-        /// The range that works.
+        /// The supported versions.
         supported: String,
     },
-    /// An option of the config that the engine refuses.
+    /// The engine refuses an option of the config.
     #[error("config: {what}")]
     Config {
-        /// Which option, its value, what is allowed.
+        /// The option, its value, and the allowed values.
         what: String,
         /// What to do.
         help: String,
     },
-    /// A directory that assay may not use.
+    /// Assay may not use the directory.
     #[error("{}: {what}", path.display())]
     Directory {
         /// The directory.
@@ -128,48 +127,48 @@ pub enum SetupError {
         /// What to do.
         help: String,
     },
-    /// A program that failed.
+    /// A program failed.
     #[error("`{command}` failed: {status}")]
     Command {
         /// The command line.
         command: String,
-        /// The exit status, or why it could not be started.
+        /// The exit status, or why the program did not start.
         status: String,
-        /// The last lines of what it printed or logged.
+        /// The last lines of its output or log.
         tail: Vec<String>,
-        /// Where the whole log is, if it was kept.
+        /// The file with the whole log, if there is one.
         log: Option<PathBuf>,
     },
-    /// A server that runs but does not answer.
+    /// A server runs but does not answer.
     #[error("{server} did not answer within {seconds} s: {last}")]
     NotReady {
-        /// Which server, at which address.
+        /// The server and its address.
         server: String,
-        /// How long was waited.
+        /// How long assay waited.
         seconds: u64,
-        /// The last answer, or refusal.
+        /// The last error.
         last: String,
-        /// The last lines of its log.
+        /// The last lines of the server's log.
         tail: Vec<String>,
     },
-    /// A server that refuses a connection or a statement of the set-up.
+    /// A server refuses a connection or a statement of the setup.
     #[error("{server}: {source}")]
     Server {
-        /// Which server, at which address.
+        /// The server and its address.
         server: String,
-        /// What it said.
+        /// The server's error.
         #[source]
         source: Error,
-        /// What to do, where that is known.
+        /// What to do, if that is known.
         help: Option<String>,
     },
-    /// A file or directory that can't be read or written.
+    /// A file or directory can't be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
 impl SetupError {
-    /// What to do about it, where that is known.
+    /// Returns what to do, if that is known.
     pub fn help(&self) -> Option<&str> {
         match self {
             Self::Build { help, .. } | Self::Config { help, .. } | Self::Directory { help, .. } => {
@@ -182,7 +181,7 @@ impl SetupError {
         }
     }
 
-    /// The last lines of the log of the program that failed, oldest first.
+    /// Returns the last lines of the failed program's log, oldest first.
     pub fn log_tail(&self) -> &[String] {
         match self {
             Self::Command { tail, .. } | Self::NotReady { tail, .. } => tail,

@@ -1,14 +1,14 @@
-//! Tables of counters: what an engine calls them, and what they are.
+//! Tables of counters, with the engine's names, assay's names and their roles.
 
 use words::{Counter, CounterKind, Role};
 
 use crate::Rows;
 
-/// One counter that an engine tells under a name of its own.
+/// A counter that an engine reports under its own name.
 pub(crate) struct Figure {
     /// The engine's name.
     pub(crate) source: &'static str,
-    /// Ours, with the unit last.
+    /// Assay's name, which ends with the unit.
     pub(crate) name: &'static str,
     pub(crate) kind: CounterKind,
     pub(crate) role: Option<Role>,
@@ -20,8 +20,8 @@ impl Figure {
     }
 }
 
-/// Returns the figures of tables: each row has a name, and then the figures of what is called so.
-pub(crate) fn of_each(rows: Rows, figures: &[&Figure]) -> Vec<Counter> {
+/// Returns the counters of tables. Each row has a table's name, followed by its figures.
+pub(crate) fn table_counters(rows: Rows, figures: &[&Figure]) -> Vec<Counter> {
     let mut counters = Vec::new();
     for row in rows {
         let mut values = row.into_iter();
@@ -41,13 +41,13 @@ pub(crate) fn of_each(rows: Rows, figures: &[&Figure]) -> Vec<Counter> {
     counters
 }
 
-/// Returns names as a list of texts in SQL.
+/// Returns names as a comma-separated list of SQL string literals.
 pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     quoted.join(", ")
 }
 
-/// A table of figures: `Cumulative "bytes_out" => "sent_bytes" Work;`, the role at its end if it has one.
+/// Builds a table of figures from lines such as `Cumulative "bytes_out" => "sent_bytes" Work;`. The role is optional.
 macro_rules! figures {
     (@role) => { None };
     (@role $role:ident) => { Some(words::Role::$role) };

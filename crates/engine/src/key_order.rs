@@ -1,27 +1,27 @@
-//! Whether a scan gives its keys in order: looked at for every entry, so that it has to cost next to nothing.
+//! Checks that a scan returns its keys in order. It runs for every entry, so its cost must be very low.
 
 use std::cmp::Ordering;
 
 use crate::Direction;
 
-/// Keys of so many bytes are kept by two moves of half as many each, which overlap.
+/// Keys of up to this many bytes are copied with two overlapping moves of half as many bytes.
 const SHORT: usize = 32;
 const HALF: usize = SHORT / 2;
-/// Most keys differ in as many bytes at their head.
+/// The number of first bytes in which most keys differ.
 const HEAD: usize = 8;
 
-/// Holds each key of a scan against the one before.
+/// Compares each key of a scan with the previous one.
 #[derive(Debug)]
 pub struct KeyOrder {
-    /// The key before, or where the scan began; what is behind its end is of no account.
+    /// The previous key, or the start of the scan. Bytes after `length` have no meaning.
     buffer: Vec<u8>,
     length: usize,
-    /// Its first bytes as a number; of a shorter key none. Kept apart: what was just written in two parts that overlap is
-    /// slow to read.
+    /// The previous key's first bytes as a number; `None` for a shorter key. It is stored separately, because the
+    /// processor is slow to read bytes that two overlapping moves have just written.
     head: Option<u64>,
-    /// What a key has to be to the one before.
-    wanted: Ordering,
-    /// The key before may come again: it is only where the scan began.
+    /// How a key must compare with the previous one.
+    expected: Ordering,
+    /// True before the first key, which may be equal to the start of the scan.
     is_first: bool,
 }
 
@@ -31,62 +31,62 @@ impl Default for KeyOrder {
             buffer: vec![0; 256],
             length: 0,
             head: None,
-            wanted: Ordering::Greater,
+            expected: Ordering::Greater,
             is_first: true,
         }
     }
 }
 
 impl KeyOrder {
-    /// A scan begins.
+    /// Begins a scan.
     #[inline]
     pub fn begin(&mut self, direction: Direction) {
-        self.wanted = match direction {
+        self.expected = match direction {
             Direction::Forward => Ordering::Greater,
             Direction::Reverse => Ordering::Less,
         };
         self.is_first = true;
     }
 
-    /// Whether the next key of the scan that began at `from` lies on the right side of the one before; the first one may
-    /// also be `from` itself. A key that does not is forgotten.
+    /// Returns true when the next key of the scan that began at `from` is in order. The first key may also be `from`.
+    /// A key that is out of order is not stored.
     #[inline(always)]
     pub fn follows(&mut self, from: &[u8], key: &[u8]) -> bool {
         let head = head(key);
         let follows = match (head, self.head) {
-            (Some(head), Some(before)) if head != before && !self.is_first => {
-                head.cmp(&before) == self.wanted
+            (Some(head), Some(previous)) if head != previous && !self.is_first => {
+                head.cmp(&previous) == self.expected
             }
-            _ => self.follows_closely(from, key),
+            _ => self.follows_by_whole_key(from, key),
         };
         if follows {
-            self.keep(key, head);
+            self.store(key, head);
         }
         follows
     }
 
-    /// The same for the first key, and for one whose first bytes don't decide.
+    /// Does the same as [`Self::follows`] for the first key, and for a key whose first bytes don't decide.
     #[inline(never)]
-    fn follows_closely(&mut self, from: &[u8], key: &[u8]) -> bool {
+    fn follows_by_whole_key(&mut self, from: &[u8], key: &[u8]) -> bool {
         if !self.is_first {
-            return key.cmp(self.before()) == self.wanted;
+            return key.cmp(self.previous()) == self.expected;
         }
         let order = key.cmp(from);
-        self.is_first = order != self.wanted && order.is_ne();
+        self.is_first = order != self.expected && order.is_ne();
         if self.is_first {
-            self.keep(from, None);
+            self.store(from, None);
         }
         !self.is_first
     }
 
-    /// The key before, or where the scan began.
+    /// Returns the previous key, or the start of the scan.
     #[inline]
-    pub fn before(&self) -> &[u8] {
+    pub fn previous(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 
     #[inline(always)]
-    fn keep(&mut self, key: &[u8], head: Option<u64>) {
+    fn store(&mut self, key: &[u8], head: Option<u64>) {
         self.length = key.len();
         self.head = head;
         let ends = (key.first_chunk::<HALF>(), key.last_chunk::<HALF>());
@@ -97,12 +97,12 @@ impl KeyOrder {
             room[..HALF].copy_from_slice(head);
             room[key.len() - HALF..key.len()].copy_from_slice(tail);
         } else {
-            self.keep_any(key);
+            self.store_any(key);
         }
     }
 
     #[inline(never)]
-    fn keep_any(&mut self, key: &[u8]) {
+    fn store_any(&mut self, key: &[u8]) {
         if self.buffer.len() < key.len() {
             self.buffer.resize(key.len(), 0);
         }
@@ -110,7 +110,7 @@ impl KeyOrder {
     }
 }
 
-/// The first bytes of a key as a number that has the key's order.
+/// Returns the first bytes of a key as a number with the same order.
 #[inline]
 fn head(key: &[u8]) -> Option<u64> {
     key.first_chunk::<HEAD>()
@@ -121,7 +121,7 @@ fn head(key: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Keys of all lengths around those that are treated apart, in order.
+    /// Returns sorted keys of all lengths around those with special treatment.
     fn keys() -> Vec<Vec<u8>> {
         let mut keys = vec![Vec::new()];
         for length in [1, 7, 8, 9, 15, 16, 17, 20, 31, 32, 33, 300] {
@@ -139,23 +139,30 @@ mod tests {
     }
 
     #[test]
-    fn it_knows_the_order_of_any_two_keys() {
+    fn any_two_keys_are_compared_correctly() {
         let keys = keys();
         let mut order = KeyOrder::default();
-        for (at, before) in keys.iter().enumerate() {
-            for (other_at, key) in keys.iter().enumerate() {
+        for (previous_index, previous) in keys.iter().enumerate() {
+            for (index, key) in keys.iter().enumerate() {
                 for (direction, follows) in [
-                    (Direction::Forward, other_at > at),
-                    (Direction::Reverse, other_at < at),
+                    (Direction::Forward, index > previous_index),
+                    (Direction::Reverse, index < previous_index),
                 ] {
                     order.begin(direction);
-                    assert!(order.follows(before, before), "a scan may begin there");
-                    assert_eq!(order.follows(before, key), follows, "{before:?} {key:?}");
-                    assert_eq!(order.before(), if follows { key } else { before });
+                    assert!(
+                        order.follows(previous, previous),
+                        "a scan may begin with its start"
+                    );
+                    assert_eq!(
+                        order.follows(previous, key),
+                        follows,
+                        "{previous:?} {key:?}"
+                    );
+                    assert_eq!(order.previous(), if follows { key } else { previous });
                     order.begin(direction);
-                    let begins = follows || key == before;
-                    assert_eq!(order.follows(before, key), begins);
-                    assert_eq!(order.before(), if begins { key } else { before });
+                    let begins = follows || key == previous;
+                    assert_eq!(order.follows(previous, key), begins);
+                    assert_eq!(order.previous(), if begins { key } else { previous });
                 }
             }
         }

@@ -1,141 +1,139 @@
-//! The hot path of an engine that has keys and values and no SQL.
+//! The hot path of an engine with keys and values instead of SQL.
 
 use crate::Error;
 
-/// What a write leaves behind when it returns.
+/// How durable a write is when it returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing is logged: what was not flushed is lost when the process ends badly.
+    /// The write is not logged: unflushed data is lost when the process crashes.
     NoLog,
-    /// It is in the log, which the operating system writes when it pleases: lost when the machine fails.
+    /// The write is in the log but maybe not on the device: it is lost when the machine crashes.
     #[default]
     Log,
-    /// The log is on the device.
+    /// The write is in the log on the device.
     LogSynced,
 }
 
-/// The way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the first key that is not smaller than where it begins, upwards.
+    /// Ascending, from the first key that is not below the start.
     Forward,
-    /// From the last key that is not larger than where it begins, downwards.
+    /// Descending, from the last key that is not above the start.
     Reverse,
 }
 
-/// Which view of the data a scan is over.
+/// The view of the data that a scan reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// That of now: an iterator of its own is made, and given back at the end of the scan.
+    /// The current data, with a new iterator that is released after the scan.
     Now,
-    /// That of the last scan that was kept, if there is one that was not yet [released](KeyValueSession::release):
-    /// its iterator is positioned anew and sees nothing of what was written since. Else that of now, which is kept.
+    /// The view of the last kept iterator, unless it was [released](KeyValueSession::release): it does not see later
+    /// writes. Without one, the current data, whose iterator is then kept.
     Kept,
 }
 
-/// A scan: seek, then up to so many entries.
+/// A scan: a seek, then a number of entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
-    /// Where it begins.
+    /// The key at which the scan starts.
     pub from: &'a [u8],
-    /// Which way it goes.
+    /// The direction.
     pub direction: Direction,
-    /// Entries at most, the one that the seek finds included.
+    /// The maximum number of entries, including the one that the seek finds.
     pub limit: u64,
-    /// What it sees.
+    /// The view of the data.
     pub view: View,
-    /// Whether each key is held against the one before. It need not be where the caller knows which keys there are.
+    /// Whether the order of the keys is checked. A caller that knows the keys need not check it.
     pub verifies_order: bool,
 }
 
-/// What a scan read.
+/// What a scan has read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
-    /// Entries.
+    /// The number of entries.
     pub entries: u64,
-    /// Bytes of their keys and values.
+    /// The size of their keys and values.
     pub bytes: u64,
 }
 
-/// What an engine of keys and values holds, by a scan of all of it.
+/// Facts about all keys in a database, from a full scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyFacts {
-    /// Keys.
+    /// The number of keys.
     pub keys: u64,
-    /// Bytes of keys and values.
+    /// The size of all keys and values.
     pub bytes: u64,
-    /// The smallest key; `None` where there is none.
+    /// The smallest key; `None` in an empty database.
     pub first: Option<Vec<u8>>,
-    /// The largest key; `None` where there is none.
+    /// The largest key; `None` in an empty database.
     pub last: Option<Vec<u8>>,
 }
 
-/// A load thread's way to an engine of keys and values: blocking, no locks, no allocation of its own.
+/// A load thread's session with a key-value engine. It blocks, takes no locks and does not allocate.
 ///
-/// A value that is read belongs to the engine and is borrowed until the session's next call. What the session holds
-/// between calls for that (a pinned block, a kept iterator) goes with [`release`](Self::release).
+/// A value that is read belongs to the engine, and is borrowed until the session's next call. [`release`](Self::release)
+/// frees what the session holds between calls for that: a pinned block, a kept iterator.
 pub trait KeyValueSession: Send + 'static {
-    /// Called by a thread that is going to use the session, before its operations are measured: what the engine keeps
-    /// for each thread is set here.
+    /// Prepares the calling thread, which is going to use the session, before its operations are measured. Sets the
+    /// engine's per-thread state.
     fn enter_thread(&mut self) {}
 
-    /// What the writes that follow leave behind; [`Durability::Log`] to begin with.
+    /// Sets the durability of the following writes. The default is [`Durability::Log`].
     fn set_durability(&mut self, durability: Durability);
 
-    /// Writes one entry, whether the key is there or not.
+    /// Writes an entry, whether or not the key exists.
     ///
     /// # Errors
-    /// The engine's own, by class.
+    /// An error of the engine.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
-    /// Removes a key, whether it is there or not: most engines don't look.
+    /// Removes a key, whether or not it exists. Most engines don't check that.
     ///
     /// # Errors
-    /// The engine's own, by class.
+    /// An error of the engine.
     fn delete(&mut self, key: &[u8]) -> Result<(), Error>;
 
-    /// Adds an entry to the batch. Talks to nobody.
+    /// Adds an entry to the batch, without a call to the engine's storage.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
 
-    /// Adds the removal of a key to the batch. Talks to nobody.
+    /// Adds the removal of a key to the batch, without a call to the engine's storage.
     fn batch_delete(&mut self, key: &[u8]);
 
-    /// Entries and removals in the batch.
+    /// Returns the number of entries and removals in the batch.
     fn batch_len(&self) -> u64;
 
-    /// Writes the batch, all of it or nothing, and empties it. After a failure it is as it was: calling this again
-    /// tries it again.
+    /// Writes the batch atomically, and empties it. After a failure the batch is unchanged, so another call retries it.
     ///
     /// # Errors
-    /// The engine's own, by class.
+    /// An error of the engine.
     fn write_batch(&mut self) -> Result<(), Error>;
 
     /// Empties the batch without writing it.
     fn clear_batch(&mut self);
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// The engine's own, by class.
+    /// An error of the engine.
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error>;
 
-    /// Reads several keys at once and says how many of them were there; the values are had by
-    /// [`found`](Self::found), in the order of the keys.
+    /// Reads several keys at once. Returns how many exist; [`found`](Self::found) returns their values, in the same order.
     ///
     /// # Errors
-    /// The engine's own, by class: that of the first key that failed.
+    /// An error of the engine, for the first key that failed.
     fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error>;
 
-    /// The value of the key at `index` of the last [`multi_get`](Self::multi_get); `None` where it was not there.
+    /// Returns the value of the key at `index` in the last [`multi_get`](Self::multi_get); `None` if it does not exist.
     fn found(&self, index: usize) -> Option<&[u8]>;
 
-    /// Seeks, and gives `visit` each entry's key and value in turn. Where the scan [verifies](Scan::verifies_order)
-    /// it, each key has to lie on the right side of the one before it, and the first one of where the scan begins.
+    /// Seeks, and calls `visit` with each entry's key and value in turn. Checks the order of the keys if the scan
+    /// [asks for it](Scan::verifies_order).
     ///
     /// # Errors
-    /// The engine's own, by class; [`crate::ErrorClass::Protocol`] when keys come out of order.
+    /// An error of the engine; [`crate::ErrorClass::Protocol`] when a key is out of order.
     fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error>;
 
-    /// Gives back the values and the iterator that the session holds.
+    /// Releases the values and the iterator that the session holds.
     fn release(&mut self);
 }

@@ -1,10 +1,38 @@
-//! What assay needs of a storage engine, and one folder per engine that provides it.
+//! Starts storage engines, or connects to running ones, and runs operations on them.
 //!
-//! An [`Engine`] is one target that is up: a build, started with a config. A [`SqlEngine`] opens [`Session`]s and
-//! [`rocksdb::RocksDb`] opens [`KeyValueSession`]s, which are the hot path of the load and belong to one thread each, and
-//! both an [`Observer`], which reads counters on a connection of its own. What an engine can't do it says in [`Capabilities`]; it never imitates it.
+//! ```text
+//!  build + config
+//!        │  start or attach
+//!        ▼
+//!     Engine ──► Session or KeyValueSession   operations of the load, one thread each
+//!        │  ──► Observer                      counters, on its own connection
+//!        │  ──► settle, inspect, settings     between the steps
+//!        ▼
+//!   guard/, limits/                           a server ends with assay, and keeps to its limits
+//! ```
 //!
-//! Adding an engine is adding a folder here and a row to [`ENGINES`]; `ARCHITECTURE.md` lists what else names it.
+//! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running target is an [`Engine`].
+//! A [`SqlEngine`] opens [`Session`]s, and [`rocksdb::RocksDb`] opens [`KeyValueSession`]s. These are the hot path of the
+//! load. [`Capabilities`] says what an engine can't do; no missing feature is emulated.
+//!
+//! To add an engine, add a folder here and a row to [`ENGINES`]. `ARCHITECTURE.md` lists the other places.
+//!
+//! ```
+//! use engine::sqlite::Sqlite;
+//! use engine::{ParamType, Session as _, SqlEngine as _};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let sqlite = Sqlite::start(directory.path(), &[("journal_mode".into(), "wal".into())])?;
+//! let mut session = sqlite.connect()?;
+//! session.query("create table item (id integer primary key, price integer)")?;
+//!
+//! let insert = session.prepare("insert into item (price) values (?)", &[ParamType::Int4])?;
+//! session.start(insert);
+//! session.int4(42);
+//! assert_eq!(session.execute()?.rows, 1);
+//! assert_eq!(session.query_i64("select max(price) from item")?, Some(42));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod guard;
 pub mod limits;
@@ -54,15 +82,15 @@ pub use words::{
     SettingRole, UnmetOption,
 };
 
-/// What is known of an engine before one runs.
+/// An engine's name and notation, which are known before it runs.
 pub struct EngineKind {
-    /// Its name in plans and records.
+    /// The engine's name in plans and records.
     pub name: &'static str,
-    /// How it writes options and settings.
+    /// How the engine writes options and settings.
     pub notation: &'static dyn Notation,
 }
 
-/// All engines: each has a folder here.
+/// All engines. Each has a folder in this crate.
 pub const ENGINES: [EngineKind; 5] = [
     EngineKind {
         name: "sqlite",
@@ -86,7 +114,7 @@ pub const ENGINES: [EngineKind; 5] = [
     },
 ];
 
-/// Returns how an engine writes options and settings, by its name.
+/// Returns the notation of the engine with this name.
 pub fn notation_of(engine: &str) -> &'static dyn Notation {
     let kind = ENGINES.iter().find(|kind| kind.name == engine);
     kind.map_or(&null::NullNotation, |kind| kind.notation)

@@ -1,74 +1,74 @@
-//! How engines write options and settings, and what these mean: what the reading half needs to compare them is said here,
-//! when they are recorded.
+//! How engines write options and settings, and what these mean. It is recorded with them, so that the reading half can
+//! compare them without knowing the engines.
 
 use words::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
 /// How an engine writes the options of its config.
 pub trait Notation: Sync {
-    /// Returns the options of a config's file; `None` is the value of a word that stands alone. Files that it includes
-    /// are not read.
+    /// Returns the options in a configuration file. The value `None` means a name without a value. Does not read files that
+    /// it includes.
     fn options(&self, _file: &str) -> Vec<(String, Option<String>)> {
         Vec::new()
     }
 
-    /// Returns the name that all spellings of an option and all versions' names of a setting share.
+    /// Returns the common name of all spellings of an option, and of a setting's names in all versions.
     fn key(&self, name: &str) -> String {
         name.trim().to_ascii_lowercase()
     }
 
-    /// Returns the setting that an option asks for, and its value. `key` is [`Self::key`] of its name.
-    fn asks_for(&self, key: String, value: Option<String>) -> (String, String) {
+    /// Returns the setting that an option sets, and its value. `key` is [`Self::key`] of the option's name.
+    fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
         (key, value.unwrap_or_default())
     }
 
-    /// Returns true where a server that does not know the option starts without it.
+    /// Returns true when a server that does not know the option ignores it.
     fn is_optional(&self, _name: &str) -> bool {
         false
     }
 
-    /// Returns the options that a value is made of; `None` where it is not.
-    fn parts(&self, _value: &str) -> Option<Vec<(String, String)>> {
+    /// Returns the options within a structured value; `None` for any other value.
+    fn nested_options(&self, _value: &str) -> Option<Vec<(String, String)>> {
         None
     }
 
-    /// Returns a value in a form in which equal ones are equal.
+    /// Returns the canonical form of a value: equivalent values have the same one.
     fn canonical(&self, key: &str, value: &str) -> String;
 
-    /// Returns true where a target that reports `effective` has what is declared. More than equal values: one that leaves
-    /// the choice to the engine, or a part of a list.
-    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+    /// Returns true when a target that reports `effective` has the declared value. The two may differ: the declared value
+    /// may leave the choice to the engine, or be an element of a list.
+    fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         self.canonical(key, declared) == self.canonical(key, effective)
     }
 
-    /// Returns true where a setting differs by nature between any two targets.
+    /// Returns true when a setting always differs between targets.
     fn is_volatile(&self, _key: &str) -> bool {
         false
     }
 
-    /// Settings of one role, by their keys.
+    /// Returns the keys of the settings of each role.
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[]
     }
 }
 
-/// Returns what a config declares: the options of its files in their order, and over them those of `set`. Of several of
-/// one name the last holds, and stands where the first did. What is volatile is left out: assay decides it.
+/// Returns the options that a config declares: those of its files in order, overridden by those of `set`. If an option
+/// occurs more than once, the last value counts, at the position of the first. Excludes volatile options, which assay sets.
 pub fn declared<'a>(
     notation: &dyn Notation,
     files: impl IntoIterator<Item = &'a str>,
     set: &[(String, String)],
 ) -> Vec<DeclaredOption> {
-    let of_files = files.into_iter().flat_map(|file| notation.options(file));
-    // A plan writes a word that stands alone as one with an empty value.
-    let of_set = set
+    let file_options = files.into_iter().flat_map(|file| notation.options(file));
+    // In a plan, an empty value means a name without a value.
+    let set_options = set
         .iter()
         .map(|(name, value)| (name.clone(), (!value.is_empty()).then(|| value.clone())));
-    let mut all: Vec<DeclaredOption> = Vec::new();
-    for (name, value) in of_files.chain(of_set) {
+    let mut options: Vec<DeclaredOption> = Vec::new();
+    for (name, value) in file_options.chain(set_options) {
         let name = name.trim();
         let plain = notation.key(name);
-        let (key, value) = notation.asks_for(plain.clone(), value);
-        // A word that switches another option is told as that one.
+        let (key, value) = notation.target_setting(plain.clone(), value);
+        // An option that sets another one is reported under that one's name.
         let shown = if key == plain { name } else { key.as_str() };
         for (path, value) in leaves(notation, &value) {
             let key = notation.key(&format!("{key}{path}"));
@@ -83,24 +83,24 @@ pub fn declared<'a>(
                 value,
                 key,
             };
-            match all.iter_mut().find(|known| known.key == option.key) {
+            match options.iter_mut().find(|known| known.key == option.key) {
                 Some(known) => *known = option,
-                None => all.push(option),
+                None => options.push(option),
             }
         }
     }
-    all
+    options
 }
 
-/// Says of settings what the reading half needs to compare them, taking apart those that are made of options, and returns
-/// which of the declared options they are not.
+/// Adds to settings what the reading half needs to compare them, and splits structured values. Returns the declared
+/// options that are not in effect.
 pub fn describe(
     notation: &dyn Notation,
     settings: &mut Vec<Setting>,
     declared: &[DeclaredOption],
 ) -> Vec<UnmetOption> {
     let described = std::mem::take(settings).into_iter().flat_map(|setting| {
-        let of_leaf = |(path, value): (String, String)| {
+        let describe_leaf = |(path, value): (String, String)| {
             let name = format!("{}{path}", setting.name);
             let key = notation.key(&name);
             let canonical = notation.canonical(&key, &value);
@@ -117,14 +117,14 @@ pub fn describe(
             }
         };
         let leaves = leaves(notation, &setting.value).into_iter();
-        leaves.map(of_leaf).collect::<Vec<_>>()
+        leaves.map(describe_leaf).collect::<Vec<_>>()
     });
     *settings = described.collect();
-    let not_had = declared.iter().filter_map(|option| {
+    let unmet = declared.iter().filter_map(|option| {
         let effective = settings.iter().find(|setting| setting.key() == option.key);
         let effective = effective.map(|setting| setting.value.as_str());
         let status = match effective {
-            Some(effective) if notation.holds(&option.key, &option.value, effective) => {
+            Some(effective) if notation.satisfies(&option.key, &option.value, effective) => {
                 return None;
             }
             Some(_) => OptionStatus::Changed,
@@ -138,23 +138,23 @@ pub fn describe(
             status,
         })
     });
-    not_had.collect()
+    unmet.collect()
 }
 
-/// Returns what a config lets its server use of the machine, as an option: `memory` in bytes, `cpus` by number.
-pub fn declared_limit(what: &str, asked: &str) -> DeclaredOption {
+/// Returns a limit of a config as an option: `memory` in bytes, or `cpus` as a list of numbers.
+pub fn declared_limit(what: &str, value: &str) -> DeclaredOption {
     let name = format!("limit.{what}");
     DeclaredOption {
         role: limit_role(what),
         key: name.clone(),
         name,
-        value: asked.to_owned(),
-        canonical: asked.to_owned(),
+        value: value.to_owned(),
+        canonical: value.to_owned(),
         optional: false,
     }
 }
 
-/// Returns a limit as a setting; `None` is no limit.
+/// Returns a limit as a setting; `None` means no limit.
 pub fn limit_setting(what: &str, value: Option<&str>) -> Setting {
     Setting {
         role: limit_role(what),
@@ -169,10 +169,10 @@ fn limit_role(what: &str) -> Option<SettingRole> {
     })
 }
 
-/// The value, or those of the options that it is made of, each with its path: `.size_ratio`.
+/// Returns the value with an empty path, or the nested options of a structured value with their paths: `.size_ratio`.
 fn leaves(notation: &dyn Notation, value: &str) -> Vec<(String, String)> {
-    match notation.parts(value) {
-        Some(parts) if !parts.is_empty() => parts
+    match notation.nested_options(value) {
+        Some(options) if !options.is_empty() => options
             .into_iter()
             .flat_map(|(name, value)| {
                 let leaves = leaves(notation, &value).into_iter();
@@ -186,22 +186,22 @@ fn leaves(notation: &dyn Notation, value: &str) -> Vec<(String, String)> {
 fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     const PROCESSORS: [&str; 6] = ["cpu", "thread", "worker", "parallel", "jobs", "concurrency"];
     let known = notation.roles().iter().find(|(_, keys)| {
-        // A part of an option does what the option does.
-        let is_it = |known: &&str| {
+        // A nested option has the role of its option.
+        let has_role = |known: &&str| {
             key.strip_prefix(*known)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                .is_some_and(|path| path.is_empty() || path.starts_with('.'))
         };
-        keys.iter().any(is_it)
+        keys.iter().any(has_role)
     });
     known.map(|(role, _)| *role).or_else(|| {
-        // A planner's costs and the size of a cache of threads limit nothing.
-        let limits = PROCESSORS.iter().any(|word| key.contains(word));
-        let is_other = key.ends_with("_cost") || key.ends_with("_cache_size");
-        (limits && !is_other).then_some(SettingRole::Processors)
+        // A planner's costs and the size of a thread cache limit no processors.
+        let has_word = PROCESSORS.iter().any(|word| key.contains(word));
+        let is_unrelated = key.ends_with("_cost") || key.ends_with("_cache_size");
+        (has_word && !is_unrelated).then_some(SettingRole::Processors)
     })
 }
 
-/// Returns a value without the quotes and blanks around it, and a directory without its last slash.
+/// Returns a value without surrounding quotes and blanks, and a directory without its trailing slash.
 pub(crate) fn bare(value: &str) -> &str {
     let value = value.trim();
     let inner = ['\'', '"'].iter().find_map(|&quote| {
@@ -218,8 +218,8 @@ pub(crate) fn bare(value: &str) -> &str {
     }
 }
 
-/// Returns `1` or `0` for a word that switches something on or off.
-pub(crate) fn switched(value: &str) -> Option<&'static str> {
+/// Returns `1` or `0` for a word that means on or off.
+pub(crate) fn as_boolean(value: &str) -> Option<&'static str> {
     let is_in = |words: [&str; 4]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
     match () {
         () if is_in(["on", "true", "yes", "1"]) => Some("1"),
@@ -228,24 +228,24 @@ pub(crate) fn switched(value: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns a number, and what follows it.
-pub(crate) fn quantity(text: &str) -> Option<(f64, &str)> {
+/// Returns the number that a text begins with, and the text after it.
+pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
         .unwrap_or(text.len());
     Some((text[..end].parse().ok()?, text[end..].trim()))
 }
 
-/// Returns a number whose unit, a power of 1024, is a letter; without a unit where it has none.
-pub(crate) fn with_letter(text: &str) -> Option<String> {
-    let (number, unit) = quantity(text)?;
+/// Converts a number with an optional unit, a letter for a power of 1024, to a plain number.
+pub(crate) fn without_unit(text: &str) -> Option<String> {
+    let (number, unit) = split_number(text)?;
     let power = ["", "k", "m", "g", "t", "p", "e"]
         .iter()
         .position(|letter| unit.eq_ignore_ascii_case(letter))?;
     Some((number * 1024_f64.powi(power as i32)).to_string())
 }
 
-/// Returns words in lower case. In patterns such as `%m` and in paths case matters.
+/// Returns words in lower case. Leaves patterns such as `%m` and paths unchanged, where case matters.
 pub(crate) fn lower_words(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ' ' | '=');
     match text.chars().all(is_word) {
@@ -254,16 +254,15 @@ pub(crate) fn lower_words(text: &str) -> String {
     }
 }
 
-/// Returns the word that a setting reports for another one of a table.
+/// Looks a setting's word up in a table of synonyms, and returns the word that the server reports for it.
 pub(crate) fn synonym<'a>(
     table: &[(&str, &str, &'a str)],
     key: &str,
     value: &str,
 ) -> Option<&'a str> {
     let mut table = table.iter();
-    let found =
-        table.find(|(setting, word, _)| *setting == key && value.eq_ignore_ascii_case(word));
-    found.map(|(.., reported)| *reported)
+    let row = table.find(|(setting, word, _)| *setting == key && value.eq_ignore_ascii_case(word));
+    row.map(|(.., reported)| *reported)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A target that is up, and what can be asked of it outside of measured time.
+//! A running target, and its operations outside of measured time.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,120 +9,119 @@ use words::{Counter, Limit, Setting};
 use crate::local::log::tail;
 use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
-/// What an engine can do. What it can't is *not applicable* in the record and in every table.
+/// What an engine can do. Results of anything else are *not applicable* in the record and in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Tables can be partitioned by ranges of the key.
+    /// Whether tables can have range partitions on the key.
     pub partitions: bool,
-    /// A long transaction holds back the removal of old row versions, so that holding one is a test.
+    /// Whether a long transaction delays the removal of old row versions, so that a test with one is useful.
     pub long_transactions: bool,
-    /// The engine works in assay's own process: its CPU can't be told from the client's.
+    /// Whether the engine runs in assay's process, where its CPU time includes the client's.
     pub embedded: bool,
-    /// Several connections can write at once. Where they can't, more than one for a load would wait for each other.
+    /// Whether several connections can write at the same time. Otherwise a load uses a single one.
     pub concurrent_writers: bool,
-    /// What was written is there to be read: the null engine alone says no, and its data is not checked.
+    /// Whether data that was written can be read. It is false only for the null engine, whose data is not checked.
     pub stores_data: bool,
 }
 
-/// Where a target keeps its files; empty where assay can't reach them.
+/// The paths of a target's files; empty if assay can't access them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
-    /// Directories and files that hold tables and indexes.
+    /// Directories and files with tables and indexes.
     pub data: Vec<PathBuf>,
-    /// Directories and files that hold redo, undo or write-ahead logs. They may lie within those of `data`: their
-    /// size is then not part of the data's.
+    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of `data`; the size of the
+    /// data then excludes them.
     pub logs: Vec<PathBuf>,
 }
 
-/// Reads an engine's counters on a connection of its own, so that it can run beside the load.
+/// Reads an engine's counters on its own connection, during the load.
 pub trait Observer: Send {
-    /// All counters: before and after a step.
+    /// Reads all counters, for use before and after a step.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn counters(&mut self) -> Result<Vec<Counter>, Error>;
 
-    /// Those that cost so little that they can be read each second; may be none.
+    /// Reads the counters that are cheap enough to be read every second. There may be none.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 }
 
-/// How long settling may take.
+/// Limits on the time that settling may take.
 #[derive(Clone, Copy, Debug)]
 pub struct SettleLimits {
-    /// It lasts at least so long: background work that the engine doesn't report gets that much time.
+    /// The minimum, which is for background work that the engine does not report.
     pub at_least: Duration,
-    /// Waiting for pending work ends here, and what is pending then is recorded.
+    /// The maximum. Work that is pending then is recorded.
     pub at_most: Duration,
 }
 
-/// One thing that settling did.
+/// An action of settling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// What: `VACUUM (ANALYZE) pi1`, `CHECKPOINT`.
+    /// The action, such as `VACUUM (ANALYZE) pi1` or `CHECKPOINT`.
     pub what: String,
-    /// How long it took.
+    /// How long the action took.
     pub took: Duration,
 }
 
-/// The evidence of settling.
+/// What settling did and found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {
-    /// What was done, in order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
-    /// What was pending before, as gauges: dirty bytes, dead rows.
+    /// Work that was pending before, as gauges such as dirty bytes or dead rows.
     pub pending_before: Vec<Counter>,
-    /// The same afterwards.
+    /// Work that was pending afterwards, as the same gauges.
     pub pending_after: Vec<Counter>,
-    /// What was still pending, or was not reached, when the time was over or it was stopped, in plain words; empty: the
-    /// engine is at rest.
+    /// Descriptions of work that was pending or not begun when settling timed out or was stopped. Empty means that the
+    /// engine is idle.
     pub unfinished: Vec<String>,
 }
 
 impl Settled {
-    /// Notes what was done.
-    pub(crate) fn did(&mut self, what: impl Into<String>, took: Duration) {
+    /// Adds an action.
+    pub(crate) fn add_action(&mut self, what: impl Into<String>, took: Duration) {
         let what = what.into();
         self.actions.push(Action { what, took });
     }
 
-    /// Adds what was done besides.
-    pub(crate) fn and(&mut self, other: Self) {
+    /// Adds the actions and unfinished work of `other`.
+    pub(crate) fn append(&mut self, other: Self) {
         self.actions.extend(other.actions);
         self.unfinished.extend(other.unfinished);
     }
 }
 
-/// What a table holds, as the engine counts it.
+/// The contents of a table, as the engine counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Rows in the table.
+    /// The number of rows.
     pub rows: u64,
     /// The smallest key; `None` in an empty table.
     pub key_min: Option<i64>,
     /// The largest key; `None` in an empty table.
     pub key_max: Option<i64>,
-    /// Rows by way of each index that the table should have, by the index's name in it; none where they were not to be
-    /// counted.
+    /// The name of each index that the table should have, and the number of rows in it; empty if they were not counted.
     pub index_rows: Vec<(String, IndexRows)>,
 }
 
-/// Rows by way of an index.
+/// The number of rows in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexRows {
-    /// So many.
+    /// The number.
     Counted(u64),
-    /// There is no index on those columns.
+    /// The table has no index on those columns.
     NoIndex,
-    /// They can't be counted by way of it alone, for this reason.
+    /// The engine can't count rows with this index alone, for the given reason.
     NotCounted(String),
 }
 
-/// A target that is up. Dropping it takes down what assay started.
+/// A running target. Dropping it stops what assay started.
 pub trait Engine: Send + Sync {
-    /// Returns what it can do: by default what servers can.
+    /// Returns what the engine can do. The default is for servers.
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,
@@ -133,61 +132,61 @@ pub trait Engine: Send + Sync {
         }
     }
 
-    /// The version, as the engine itself reports it.
+    /// Returns the version that the engine reports.
     fn version(&self) -> &str;
 
-    /// The server that assay started; `None` for one that it attached to, and for an engine that is none.
+    /// Returns the server that assay started; `None` for an embedded engine, and a server that assay only connects to.
     fn server(&self) -> Option<&Server> {
         None
     }
 
-    /// The root of the server's process tree; `None` where there is none, or not on this host.
+    /// Returns the root of the server's process tree; `None` without a server on this host.
     fn process_id(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether the server is on another host: then nothing that assay reads of this host is about it.
+    /// Returns true when the server is on another host. Then this host's metrics don't describe it.
     fn is_on_other_host(&self) -> bool {
         false
     }
 
-    /// What came of the limits that were asked for; none for a target without any.
+    /// Returns the limits that were requested and their effect; empty if none were requested.
     fn limits(&self) -> &[Limit] {
-        self.server().map_or(&[], |it| it.limits.as_slice())
+        self.server().map_or(&[], |server| server.limits.as_slice())
     }
 
-    /// Says so when the kernel killed the server, or a process of it, because it needed more memory than its limit
-    /// allows: why a connection was lost, perhaps.
+    /// Returns a message if the kernel killed a process of the server because its memory limit was reached. That may be
+    /// why a connection was lost.
     fn killed_for_memory(&self) -> Option<String> {
         self.server()?.killed_for_memory()
     }
 
-    /// Where its files are.
+    /// Returns the paths of the target's files.
     fn storage(&self) -> Storage {
         Storage::default()
     }
 
-    /// The effective settings, all of them, sorted by name.
+    /// Returns all effective settings, sorted by name.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn settings(&self) -> Result<Vec<Setting>, Error>;
 
-    /// The last lines of the server's log, oldest first; empty where there is none.
+    /// Returns the last lines of the server's log, oldest first; empty without a log.
     fn log_tail(&self, lines: usize) -> Vec<String> {
         self.log_path()
             .map_or_else(Vec::new, |log| tail(&log, lines))
     }
 
-    /// Where the server writes its log, if it does.
+    /// Returns the path of the server's log, if it writes one.
     fn log_path(&self) -> Option<PathBuf> {
         Some(self.server()?.place.log.clone())
     }
 
-    /// Takes it down in good order.
+    /// Stops the target cleanly.
     ///
     /// # Errors
-    /// When it does not stop, or not cleanly.
+    /// When it does not stop, or does not stop cleanly.
     fn stop(self) -> Result<(), SetupError>
     where
         Self: Sized,
@@ -198,29 +197,29 @@ pub trait Engine: Send + Sync {
 
 /// An engine that speaks SQL.
 pub trait SqlEngine: Engine {
-    /// Its connections.
+    /// The engine's connections.
     type Session: Session;
 
-    /// How it writes SQL.
+    /// Returns the engine's SQL dialect.
     fn dialect(&self) -> &dyn Dialect;
 
     /// Opens a connection for the load, ready for [`Session::prepare`].
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn connect(&self) -> Result<Self::Session, Error>;
 
-    /// Opens a connection that reads counters of `tables` and of the whole engine.
+    /// Opens a connection that reads the counters of `tables` and of the whole engine.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
 
-    /// Brings the engine to rest, so that one step's debt is not the next one's. Returns early, with what it has
+    /// Finishes the engine's background work, so that it does not burden the next step. Returns early, with what it has
     /// done, once `stop` is set.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn settle(
         &self,
         tables: &[Table],
@@ -228,10 +227,10 @@ pub trait SqlEngine: Engine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
-    /// Counts the rows of `table` by way of one of its indexes; `None` where the engine can't be told which to read.
+    /// Counts the rows of `table` with one of its indexes; `None` if the engine has no way to select the index.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn count_by_index(
         &self,
         session: &mut Self::Session,
@@ -242,18 +241,18 @@ pub trait SqlEngine: Engine {
         Ok(rows.map(|rows| IndexRows::Counted(rows as u64)))
     }
 
-    /// Opens a session whose queries may take as long as they need.
+    /// Opens a session without a time limit for queries.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn connect_to_inspect(&self) -> Result<Self::Session, Error> {
         self.connect()
     }
 
-    /// Counts what `table` holds; `indexes` says whether its indexes exist and are to be counted too.
+    /// Counts the contents of `table`, and with `indexes`, the rows in each index.
     ///
     /// # Errors
-    /// The engine's own.
+    /// An error of the engine.
     fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
         let mut session = self.connect_to_inspect()?;
         let dialect = self.dialect();
@@ -275,7 +274,7 @@ pub trait SqlEngine: Engine {
     }
 }
 
-/// Runs the statements in turn; what the last returns.
+/// Runs statements in turn, and returns the number that the last one returns.
 fn last_number(session: &mut impl Session, statements: &[String]) -> Result<Option<i64>, Error> {
     let mut number = None;
     for sql in statements {
@@ -284,51 +283,50 @@ fn last_number(session: &mut impl Session, statements: &[String]) -> Result<Opti
     Ok(number)
 }
 
-/// What a run needs of a server that assay did not start.
+/// What a run needs from a server that assay did not start.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Connections at a time.
+    /// The number of simultaneous connections.
     pub connections: u32,
-    /// Whether it makes tables and fills them.
+    /// Whether the run creates and fills tables.
     pub makes_tables: bool,
 }
 
-/// What would end a run in the midst of it.
+/// A problem with a server that would make a run fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// What is wrong with the server, or with the user there.
+    /// The problem with the server or the user.
     pub what: String,
-    /// What to do about it.
+    /// What to do.
     pub help: String,
 }
 
-/// An engine that is a server: one that assay started, or one that it attached to and knows less of.
+/// An engine that is a server. Assay knows less about a server that it did not start.
 pub trait ServerEngine: SqlEngine {
-    /// The user that the server runs as, where that is not assay's own.
+    /// Returns the system user that runs the server, if it is not assay's own.
     fn server_user(&self) -> Option<&str> {
         let user = self.server()?.place.user.as_ref()?;
         Some(&user.name)
     }
 
-    /// The text of the server's configuration file; `None` for a server that assay did not start.
+    /// Returns the text of the server's configuration file; `None` for a server that assay did not start.
     fn config_text(&self) -> Option<&str> {
-        self.server().map(|it| it.config_text.as_str())
+        self.server().map(|server| server.config_text.as_str())
     }
 
-    /// The directory that holds the server's files; `None` for a server that assay did not start.
+    /// Returns the directory of the server's files; `None` for a server that assay did not start.
     fn data_dir(&self) -> Option<&DataDir> {
-        self.server().map(|it| &it.place.data_dir)
+        self.server().map(|server| &server.place.data_dir)
     }
 
-    /// Returns what keeps a run from it, as far as the server says so.
+    /// Returns the problems that would make a run fail, as far as the server reports them.
     ///
     /// # Errors
-    /// The server's own.
+    /// An error of the server.
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
-    /// What a reader of the results should know of: options of the config that assay overrides, a version that is
-    /// newer than those it was tried with.
+    /// Returns notes for readers of the results: options that assay overrides, or a version newer than those tested.
     fn notes(&self) -> &[String] {
-        self.server().map_or(&[], |it| it.notes.as_slice())
+        self.server().map_or(&[], |server| server.notes.as_slice())
     }
 }

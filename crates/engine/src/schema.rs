@@ -1,4 +1,4 @@
-//! Tables and indexes as data, for every dialect to render.
+//! Descriptions of tables and indexes, which dialects turn into SQL.
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,82 +7,82 @@ pub enum ColumnType {
     AutoKey,
     /// The key of sysbench's tables: a 32-bit integer that the server assigns, ascending.
     AutoInt4 {
-        /// It is the primary key; otherwise the table has none, and an index on this column that is not unique.
+        /// Whether it is the primary key. If not, the table has no primary key, but a non-unique index on this column.
         primary: bool,
     },
-    /// 32-bit signed integer.
+    /// A 32-bit signed integer.
     Int4,
-    /// 32-bit signed integer; 0 where none is given.
+    /// A 32-bit signed integer with the default 0.
     Int4OrZero,
-    /// Date and time without a time zone.
+    /// A date and time without a time zone.
     Timestamp,
-    /// Text of at most so many characters.
+    /// A text with a maximum number of characters.
     Text(u32),
-    /// Text padded with blanks to so many characters; empty where none is given.
+    /// A text padded with blanks to a number of characters, with the empty text as its default.
     Char(u32),
 }
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: &'static str,
-    /// Its type.
+    /// The column's type.
     pub kind: ColumnType,
 }
 
-/// A secondary index, not unique.
+/// A non-unique secondary index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Its name within the table; where names of indexes are global the dialect adds the table's.
+    /// The name within the table. If index names are global, the dialect adds the table's name.
     pub name: &'static str,
-    /// Its key columns in order.
+    /// The key columns, in order.
     pub columns: Vec<&'static str>,
 }
 
-/// Range partitions on the primary key: the last one has no upper bound.
+/// Range partitions on the primary key. The last one has no upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partitions {
-    /// How many.
+    /// The number of partitions.
     pub count: u32,
-    /// Keys in each but the last.
+    /// The number of keys in each partition except the last.
     pub rows_each: u64,
 }
 
 impl Partitions {
-    /// Returns the first key behind a partition, counted from 0; `None` for the last. Keys begin at 1.
+    /// Returns the first key after a partition, counted from 0; `None` for the last one. Keys begin at 1.
     pub(crate) fn end(&self, number: u32) -> Option<u64> {
         let end = u64::from(number + 1) * self.rows_each + 1;
         (number + 1 < self.count).then_some(end)
     }
 }
 
-/// A table: the first column is the key, which is the primary key but where its type says otherwise.
+/// A table. The first column is the key, and the primary key unless its type says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// Its columns, the key first.
+    /// The columns, with the key first.
     pub columns: Vec<Column>,
-    /// The secondary indexes that it gets when they are created.
+    /// The secondary indexes.
     pub indexes: Vec<Index>,
-    /// How it is partitioned, if it is.
+    /// The partitions, if the table has any.
     pub partitions: Option<Partitions>,
 }
 
 impl Table {
-    /// The name of the key.
+    /// Returns the name of the key.
     pub fn key(&self) -> &'static str {
         self.columns[0].name
     }
 
-    /// Whether the key is a primary key.
+    /// Returns true when the key is the primary key.
     pub fn is_key_primary(&self) -> bool {
         self.columns[0].kind != ColumnType::AutoInt4 { primary: false }
     }
 }
 
-/// How a range scan's first key compares with the parameter.
+/// How the first key of a range scan compares with the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `>=`
@@ -95,7 +95,7 @@ pub enum Comparison {
 pub(crate) mod tests {
     use super::*;
 
-    /// A table whose key the server assigns, with two indexes.
+    /// Returns a table whose key the server assigns, with two indexes.
     pub(crate) fn table(partitions: Option<Partitions>) -> Table {
         let column = |name, kind| Column { name, kind };
         let index = |name, columns| Index { name, columns };

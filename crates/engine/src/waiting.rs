@@ -1,4 +1,4 @@
-//! Statements that may take long, outside of measured time: cancelled when their time is up or assay is to stop.
+//! Long statements outside of measured time, which are canceled on a timeout or when assay stops.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -6,33 +6,32 @@ use std::time::Duration;
 use crate::guard::Deadline;
 use crate::{Action, Error, ErrorClass, Interrupt, Session, Settled};
 
-/// How often a stop, and the end of pending work, are looked for.
+/// The interval of checks for a stop request, and for the end of pending work.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What brings an engine to rest, until it is to stop or its time is up.
+/// Work to settle an engine, limited by a deadline and a stop request.
 pub(crate) struct Work<'a> {
-    /// When its time is up.
-    pub(crate) limit: Deadline,
+    pub(crate) deadline: Deadline,
     pub(crate) stop: &'a AtomicBool,
-    /// The engine's codes for what this user may not do.
-    pub(crate) denied: &'a [&'a str],
+    /// The engine's error codes for missing privileges.
+    pub(crate) denied_codes: &'a [&'a str],
 }
 
-/// What is still to be waited for.
-pub(crate) enum Left {
+/// Work that is still pending.
+pub(crate) enum Pending {
     Nothing,
     Some(String),
-    /// It does not become less.
+    /// The work makes no progress.
     Stuck(String),
 }
 
 impl Work<'_> {
     pub(crate) fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.limit.has_passed()
+        self.stop.load(Ordering::Relaxed) || self.deadline.has_passed()
     }
 
-    /// Runs `sql`, and cancels it when the work is over: the session is then of no further use. What is not begun, not
-    /// ended or not allowed is said.
+    /// Runs `sql`, and cancels it when the work is over; then the session can't be used any more. The result says if it
+    /// was not begun, not finished or not allowed.
     pub(crate) fn run(&self, session: &mut impl Session, sql: &str) -> Result<Settled, Error> {
         let mut settled = Settled::default();
         if self.is_over() {
@@ -40,7 +39,7 @@ impl Work<'_> {
             return Ok(settled);
         }
         let interrupt = session.interrupt()?;
-        let took = Deadline::after(Duration::MAX);
+        let started = Deadline::after(Duration::MAX);
         let is_done = AtomicBool::new(false);
         let result = std::thread::scope(|scope| {
             let watcher = scope.spawn(|| self.watch(&is_done, &interrupt));
@@ -53,19 +52,19 @@ impl Work<'_> {
             error
                 .code
                 .as_deref()
-                .is_some_and(|it| self.denied.contains(&it))
+                .is_some_and(|code| self.denied_codes.contains(&code))
         };
         let what = match result {
             Ok(_) => sql.to_string(),
             Err(error) if error.class == ErrorClass::Interrupted => {
-                let what = format!("`{sql}` was cancelled before its end");
+                let what = format!("`{sql}` was canceled before its end");
                 settled.unfinished.push(what);
-                format!("{sql}: cancelled")
+                format!("{sql}: canceled")
             }
             Err(error) if is_denied(&error) => format!("{sql}: not allowed"),
             Err(error) => return Err(error),
         };
-        settled.did(what, took.elapsed());
+        settled.add_action(what, started.elapsed());
         Ok(settled)
     }
 
@@ -78,46 +77,46 @@ impl Work<'_> {
         }
     }
 
-    /// Waits, and says so, until nothing is `left`, or no more of it is to be waited for.
+    /// Waits until nothing is `pending`, the work is stuck, or the time is over. The wait is an action of the result.
     pub(crate) fn wait(
         &self,
         what: &str,
-        mut left: impl FnMut() -> Result<Left, Error>,
+        mut pending: impl FnMut() -> Result<Pending, Error>,
     ) -> Result<Settled, Error> {
         let mut settled = Settled::default();
         if self.is_over() {
             settled.unfinished.push(format!("{what}: not begun"));
             return Ok(settled);
         }
-        let waited = Deadline::after(Duration::MAX);
+        let started = Deadline::after(Duration::MAX);
         let unfinished = loop {
-            match left()? {
-                Left::Nothing => break None,
-                Left::Stuck(what) => break Some(what),
-                Left::Some(what) if self.is_over() => break Some(what),
-                Left::Some(_) => std::thread::sleep(POLL),
+            match pending()? {
+                Pending::Nothing => break None,
+                Pending::Stuck(what) => break Some(what),
+                Pending::Some(what) if self.is_over() => break Some(what),
+                Pending::Some(_) => std::thread::sleep(POLL),
             }
         };
-        let unfinished = unfinished.map(|left| format!("{what}: not over, {left}"));
+        let unfinished = unfinished.map(|pending| format!("{what}: not finished, {pending}"));
         settled.unfinished.extend(unfinished);
-        settled.did(what, waited.elapsed());
+        settled.add_action(what, started.elapsed());
         Ok(settled)
     }
 }
 
-/// What is done while waiting for `at_least` to be over, in small pieces, so that a stop is seen; `None` when it is over
-/// already.
-pub(crate) fn rest(began: &Deadline, at_least: Duration, stop: &AtomicBool) -> Option<Action> {
-    let is_over = || began.elapsed() >= at_least || stop.load(Ordering::Relaxed);
+/// Waits until `at_least` has passed since `started`, or a stop is requested. Returns the wait as an action; `None` if the
+/// time was already over.
+pub(crate) fn rest(started: &Deadline, at_least: Duration, stop: &AtomicBool) -> Option<Action> {
+    let is_over = || started.elapsed() >= at_least || stop.load(Ordering::Relaxed);
     if is_over() {
         return None;
     }
-    let rested = Deadline::after(Duration::MAX);
+    let wait = Deadline::after(Duration::MAX);
     while !is_over() {
-        std::thread::sleep(POLL.min(at_least.saturating_sub(began.elapsed())));
+        std::thread::sleep(POLL.min(at_least.saturating_sub(started.elapsed())));
     }
     Some(Action {
         what: "rest".into(),
-        took: rested.elapsed(),
+        took: wait.elapsed(),
     })
 }

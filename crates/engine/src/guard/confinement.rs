@@ -1,4 +1,4 @@
-//! What a guarded program may not leave.
+//! The confinement of a guarded program to a control group and processors.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,59 +12,60 @@ use serde::{Deserialize, Serialize};
 
 use super::Deadline;
 
-/// How long the kernel may take until a group whose processes have ended is empty.
-const EMPTYING: Duration = Duration::from_secs(2);
+/// How long the kernel may take to empty a group whose processes have ended.
+const EMPTY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A control group for a guarded program, which is there already.
+/// An existing control group for a guarded program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
-    /// Its directory. The guard removes it when assay is gone before the program; else that is left to its maker.
+    /// The group's directory. Assay removes it; if assay ends before the program, the guard does.
     pub directory: PathBuf,
-    /// The directory of the group that the guard itself stays in: assay's own.
+    /// The directory of assay's own group, in which the guard stays.
     pub home: PathBuf,
 }
 
-/// What a guarded program is confined to, with all that it starts.
+/// The confinement of a guarded program and all processes that it starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// A control group; `None`: assay's own.
+    /// The control group; `None` means assay's own.
     pub group: Option<ControlGroup>,
-    /// Processors, by the kernel's numbers; `None`: assay's own.
+    /// The processors, by the kernel's numbers; `None` means assay's own.
     pub cpus: Option<Vec<u32>>,
 }
 
 impl Confinement {
-    /// Starts a program inside; this process is outside again afterwards.
+    /// Starts a program in the confinement. Afterward, this process is outside again.
     pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, String> {
-        let wrong = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
+        let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
         let join = |directory: &PathBuf| {
-            // 0 is the process that writes.
+            // 0 means the writing process.
             fs::write(directory.join("cgroup.procs"), "0")
-                .map_err(|error| wrong("change its control group", &error))
+                .map_err(|error| failed("change its control group", &error))
         };
-        let outside = sched_getaffinity(None).map_err(|error| wrong("see its CPUs", &error))?;
+        let outside =
+            sched_getaffinity(None).map_err(|error| failed("read its CPU affinity", &error))?;
         if let Some(cpus) = &self.cpus {
             sched_setaffinity(None, &cpu_set(cpus)).map_err(|error| {
-                wrong(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
+                failed(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
             })?;
         }
         if let Some(group) = &self.group {
             join(&group.directory)?;
         }
-        let child = command.spawn().map_err(|error| wrong("start it", &error));
+        let child = command.spawn().map_err(|error| failed("start it", &error));
         let leave = || {
             if let Some(group) = &self.group {
                 join(&group.home)?;
             }
             if self.cpus.is_some() {
                 sched_setaffinity(None, &outside)
-                    .map_err(|error| wrong("go back to its own CPUs", &error))?;
+                    .map_err(|error| failed("go back to its own CPUs", &error))?;
             }
             Ok(())
         };
-        let left = leave();
+        let outcome = leave();
         let mut child = child?;
-        if let Err(reason) = left {
+        if let Err(reason) = outcome {
             let _ = child.kill();
             let _ = child.wait();
             return Err(reason);
@@ -72,7 +73,7 @@ impl Confinement {
         Ok(child)
     }
 
-    /// Removes the group, which is empty, unless assay is there to do so.
+    /// Removes the empty group if assay is gone.
     pub(super) fn clean_up(&self) {
         let stdin = std::io::stdin();
         let mut orders = [PollFd::new(&stdin, PollFlags::IN)];
@@ -84,7 +85,7 @@ impl Confinement {
     }
 }
 
-/// Returns the set of these processors.
+/// Returns a kernel set of these processors.
 pub(crate) fn cpu_set(cpus: &[u32]) -> CpuSet {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -95,11 +96,11 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> CpuSet {
     set
 }
 
-/// Removes a group once its processes have gone. One that can't be removed is left to the next run.
+/// Removes a group once its processes are gone. If that fails, the next run removes it.
 pub(crate) fn remove_group(directory: &Path) {
-    let limit = Deadline::after(EMPTYING);
+    let deadline = Deadline::after(EMPTY_TIMEOUT);
     while let Err(error) = fs::remove_dir(directory) {
-        if error.kind() != ErrorKind::ResourceBusy || limit.has_passed() {
+        if error.kind() != ErrorKind::ResourceBusy || deadline.has_passed() {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));

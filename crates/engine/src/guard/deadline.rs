@@ -1,34 +1,34 @@
-//! Time limits for setting up and taking down; nothing here is a measurement.
+//! Time limits for setup and shutdown, outside of measurements.
 
 use std::time::{Duration, Instant};
 
-/// A moment at which waiting ends, and how long it has been.
+/// The time at which a wait ends, and its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    began: Instant,
-    after: Duration,
+    started: Instant,
+    timeout: Duration,
 }
 
 impl Deadline {
-    /// A deadline that long from now.
+    /// Returns a deadline at a duration from now.
     #[allow(
         clippy::disallowed_methods,
-        reason = "time limits of set-up work, not measured time"
+        reason = "these are time limits of setup work, not measured times"
     )]
-    pub(crate) fn after(after: Duration) -> Self {
+    pub(crate) fn after(timeout: Duration) -> Self {
         Self {
-            began: Instant::now(),
-            after,
+            started: Instant::now(),
+            timeout,
         }
     }
 
-    /// Time since it was set.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.started.elapsed()
     }
 
-    /// Whether it has passed.
+    /// Returns true when the deadline has passed.
     pub(crate) fn has_passed(&self) -> bool {
-        self.elapsed() >= self.after
+        self.elapsed() >= self.timeout
     }
 }

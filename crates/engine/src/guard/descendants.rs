@@ -1,8 +1,8 @@
-//! The processes that descend from one, from /proc.
+//! Finds the descendants of a process in `/proc`.
 
 use fs_err as fs;
 
-/// All living descendants of the process `root`, without itself: zombies are not alive.
+/// Returns all living descendants of the process `root`, without itself. Zombies are not alive.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -14,27 +14,27 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
             Some((pid, state, parent))
         })
         .collect();
-    below(root, &processes)
+    living_below(root, &processes)
 }
 
-/// A process's id, its state, and its parent's id.
+/// A process ID, the state of the process, and its parent's ID.
 type Process = (u32, char, u32);
 
-/// The living ones of `processes` that descend from `root`. They were looked at one after the other: one may have
-/// been a child still of what had ended when that was looked at, so zombies lead on.
-fn below(root: u32, processes: &[Process]) -> Vec<u32> {
-    let mut found = vec![(root, 'Z')];
+/// Returns the living descendants of `root`. Includes the children of zombies, because the processes were not read at the
+/// same moment.
+fn living_below(root: u32, processes: &[Process]) -> Vec<u32> {
+    let mut tree = vec![(root, 'Z')];
     let mut next = 0;
-    while let Some(&(above, _)) = found.get(next) {
-        let children = processes.iter().filter(|(.., parent)| *parent == above);
-        found.extend(children.map(|&(pid, state, _)| (pid, state)));
+    while let Some(&(current, _)) = tree.get(next) {
+        let children = processes.iter().filter(|(.., parent)| *parent == current);
+        tree.extend(children.map(|&(pid, state, _)| (pid, state)));
         next += 1;
     }
-    let living = found.into_iter().filter(|(_, state)| *state != 'Z');
+    let living = tree.into_iter().filter(|(_, state)| *state != 'Z');
     living.map(|(pid, _)| pid).collect()
 }
 
-/// Returns whether a process lives: a zombie does not.
+/// Returns true when a process is alive. A zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     probe::state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_living_are_found_behind_the_dead() {
+    fn living_descendants_of_zombies_are_found() {
         let processes = [
             (5, 'S', 10),
             (10, 'Z', 7),
@@ -52,8 +52,8 @@ mod tests {
             (12, 'S', 11),
             (13, 'S', 1),
         ];
-        assert_eq!(below(7, &processes), [11, 5, 12]);
-        assert_eq!(below(12, &processes), [0; 0]);
+        assert_eq!(living_below(7, &processes), [11, 5, 12]);
+        assert_eq!(living_below(12, &processes), [0; 0]);
     }
 
     #[test]

@@ -1,19 +1,23 @@
-//! Keeps a promise about programs that assay starts: they do not outlive it, however it ends.
+//! Ensures that programs which assay starts never outlive it, however it ends.
 //!
-//! Between assay and a server stands a guard: assay's own program, started again with a hidden subcommand, which runs
-//! [`main`]. The guard starts the server as its child and holds the read end of a pipe whose only write end is
-//! assay's. When assay ends, also by SIGKILL, the kernel closes that end; the guard then ends the server and every
-//! descendant of it, and goes. It is in a process group of its own, so that Ctrl-C in the terminal does not reach it or
-//! the server, and it is the subreaper of all that descends from it, so that processes whose parent died are found.
+//! ```text
+//! assay ──pipe──► guard ──► become-program ═exec═► server ──► its processes
+//! ```
 //!
-//! When the guard itself is killed by SIGKILL, the kernel kills the server or has it end itself and its own processes (`PR_SET_PDEATHSIG`).
-//! That has to be asked for in the server's own process, so the guard starts this program once more, which asks for it and
-//! then becomes the server.
+//! A guard runs between assay and a server. It is assay's own program, started with a hidden subcommand, which runs
+//! [`main`]. The guard starts the server as its child, and holds the read end of a pipe whose only write end is assay's.
+//! When assay ends, even by SIGKILL, the kernel closes the write end. The guard then stops the server and all its
+//! descendants, and exits. The guard has its own process group, so Ctrl-C in the terminal does not reach it or the server.
+//! It is the subreaper of its descendants, so it also finds processes whose parents died.
 //!
-//! A program that is to be confined is started by a guard that has confined itself for that moment: what is forked
-//! inherits it.
+//! When the guard itself is killed, the kernel sends a signal to the server (`PR_SET_PDEATHSIG`), which kills it or makes
+//! it end itself and its processes. Only the server's own process can request that signal. So the guard starts this
+//! program again, which requests the signal and then executes the server.
 //!
-//! The guard's words, one per line: to it a signal's name, as `SIGTERM`; from it `pid N`, `exited TEXT`, `failed TEXT`.
+//! To confine a program, the guard confines itself while it starts the program, because a child inherits the confinement.
+//!
+//! The guard's protocol has one message per line. It receives names of signals, such as `SIGTERM`, and sends `pid N`,
+//! `exited TEXT` and `failed TEXT`.
 
 mod confinement;
 mod deadline;
@@ -42,53 +46,53 @@ use crate::SetupError;
 /// The hidden subcommand of assay that runs [`main`].
 pub const SUBCOMMAND: &str = "guard";
 
-/// What a guard is to start. The guard is told in JSON what can't be said in a command line.
+/// A request to start a program under guard. JSON passes the fields that are not on the guard's command line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Spawn<'a> {
-    /// The program that calls [`main`] when its first argument is [`SUBCOMMAND`]: assay itself.
+    /// The program that calls [`main`] when its first argument is [`SUBCOMMAND`], which is assay itself.
     #[serde(skip)]
     pub guard_exe: &'a Path,
-    /// The program to be guarded.
+    /// The program to guard.
     #[serde(skip)]
     pub program: &'a Path,
-    /// Its arguments.
+    /// The program's arguments.
     #[serde(skip)]
     pub args: Vec<OsString>,
-    /// Variables that are set in its environment.
+    /// Environment variables to set.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
-    /// Variables that are removed from its environment.
+    /// Environment variables to remove.
     #[serde(skip)]
     pub env_remove: Vec<OsString>,
-    /// The file that it reads as its standard input; `None`: nothing.
+    /// The file for standard input; `None` means empty input.
     pub input: Option<&'a Path>,
-    /// Its working directory; `None`: the root.
+    /// The working directory; `None` means the root.
     #[serde(skip)]
     pub directory: Option<&'a Path>,
-    /// The user and group that it runs as; `None`: assay's own.
+    /// The user and group of the program; `None` means assay's own.
     pub user: Option<(u32, u32)>,
-    /// Where its standard output and error go, after what is there already; `None`: to assay's standard error.
+    /// The file to which standard output and error are appended; `None` means assay's standard error.
     pub log: Option<&'a Path>,
-    /// The signal that the kernel sends to it when the guard is killed. Its own processes get none: a program that ends
-    /// them when it gets SIGQUIT is sent that.
+    /// The signal that the kernel sends to the program when the guard is killed. The kernel does not signal the program's
+    /// own processes, so a program that stops them on SIGQUIT should get that.
     pub orphaned: Ending,
-    /// A directory that the guard removes, with all that is in it, when the program has ended: for sockets.
+    /// A directory, for sockets, that the guard removes with its contents after the program has ended.
     pub remove_directory: Option<&'a Path>,
-    /// What it is confined to from its first instruction on, and with it all that it starts.
+    /// The confinement of the program and of all processes that it starts.
     pub confinement: Option<&'a Confinement>,
 }
 
 words::named_enum! {
-    /// How a guarded program is asked to end: by a signal.
+    /// A way to end a guarded program, by a signal.
     #[derive(Serialize, Deserialize)]
     pub enum Ending {
-        /// Asks it to end.
+        /// Requests a normal end.
         Terminate = "SIGTERM",
-        /// Asks it to end as the terminal does.
+        /// Requests an end as the terminal does.
         Interrupt = "SIGINT",
-        /// Asks it to end at once.
+        /// Requests an immediate end.
         Quit = "SIGQUIT",
-        /// Ends it, and all its descendants.
+        /// Kills the program and all its descendants.
         Kill = "SIGKILL",
     }
 }
@@ -103,14 +107,15 @@ impl Ending {
         }
     }
 
-    /// Returns the way whose signal has this `name`.
-    fn named(name: &str) -> Option<Self> {
+    /// Returns the way whose signal has this name.
+    fn by_name(name: &str) -> Option<Self> {
         let mut all = Self::NAMES.iter();
-        all.find(|(known, _)| *known == name).map(|(_, it)| *it)
+        all.find(|(known, _)| *known == name)
+            .map(|(_, ending)| *ending)
     }
 }
 
-/// A program under guard. Dropping it ends the program, and waits until it and its descendants are gone.
+/// A program under guard. Dropping it stops the program, and waits until it and its descendants are gone.
 #[derive(Debug)]
 pub struct Guarded {
     guard: Child,
@@ -126,7 +131,7 @@ impl Guarded {
     /// Starts a program under guard.
     ///
     /// # Errors
-    /// [`SetupError::Command`] when the guard or the program can't be started, or not be confined.
+    /// [`SetupError::Command`] when the guard or the program can't be started or confined.
     pub fn spawn(spawn: &Spawn<'_>) -> Result<Self, SetupError> {
         let command = command_line(spawn.program, &spawn.args);
         let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
@@ -136,7 +141,7 @@ impl Guarded {
             log,
         };
         let request = serde_json::to_string(spawn)
-            .map_err(|error| failed(format!("cannot be told to its guard: {error}"), None))?;
+            .map_err(|error| failed(format!("cannot write the guard's request: {error}"), None))?;
         let mut guard = Command::new(spawn.guard_exe);
         guard.arg(SUBCOMMAND).arg(request);
         guard.arg(spawn.program).args(&spawn.args);
@@ -155,11 +160,11 @@ impl Guarded {
             .process_group(0);
         let mut guard = guard.spawn().map_err(|error| {
             let exe = spawn.guard_exe.display();
-            failed(format!("cannot start its guard `{exe}`: {error}"), None)
+            failed(format!("cannot start the guard `{exe}`: {error}"), None)
         })?;
         let stdin = guard.stdin.take();
         let Some(stdout) = guard.stdout.take() else {
-            return Err(failed("its guard has no output".into(), None));
+            return Err(failed("the guard has no output".into(), None));
         };
         let mut stdout = BufReader::new(stdout);
         let mut first = String::new();
@@ -168,13 +173,13 @@ impl Guarded {
         let pid = first.strip_prefix("pid ");
         let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else {
             drop(stdin);
-            let ended = guard.wait();
-            let status = match (first.strip_prefix("failed "), read, ended) {
+            let exit_status = guard.wait();
+            let status = match (first.strip_prefix("failed "), read, exit_status) {
                 (Some(reason), _, _) => reason.to_string(),
                 (None, Err(error), _) | (None, _, Err(error)) => {
-                    format!("cannot talk to its guard: {error}")
+                    format!("cannot communicate with the guard: {error}")
                 }
-                (None, Ok(_), Ok(status)) => format!("its guard ended at once: {status}"),
+                (None, Ok(_), Ok(status)) => format!("the guard exited at once: {status}"),
             };
             return Err(failed(status, spawn.log.map(Path::to_path_buf)));
         };
@@ -189,41 +194,46 @@ impl Guarded {
         })
     }
 
-    /// The program's process id. It is the root of the program's process tree; the guard is its parent.
+    /// Returns the program's process ID, the root of its process tree. The guard is its parent.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How the program ended; `None` while it or a descendant of it lives.
+    /// Returns how the program ended; `None` while it or a descendant is alive.
     pub fn exit_status(&mut self) -> Option<&str> {
         if self.exited.is_none() && !matches!(self.guard.try_wait(), Ok(None)) {
-            let mut rest = String::new();
+            let mut output = String::new();
             // The guard has ended, so this does not block.
-            let _ = self.stdout.read_to_string(&mut rest);
-            let said = rest.lines().find_map(|line| line.strip_prefix("exited "));
-            if said.is_none() && is_alive(self.pid) {
-                // The kernel is about to kill it.
+            let _ = self.stdout.read_to_string(&mut output);
+            let mut lines = output.lines();
+            let status = lines.find_map(|line| line.strip_prefix("exited "));
+            if status.is_none() && is_alive(self.pid) {
+                // The kernel is about to kill the program.
                 return None;
             }
-            self.exited = Some(said.unwrap_or("unknown: its guard was killed").to_string());
+            self.exited = Some(
+                status
+                    .unwrap_or("unknown: the guard was killed")
+                    .to_string(),
+            );
         }
         self.exited.as_deref()
     }
 
-    /// Whether the program, or a descendant of it, lives.
+    /// Returns true while the program or a descendant is alive.
     pub fn is_alive(&mut self) -> bool {
         self.exit_status().is_none()
     }
 
-    /// Asks the program to end, without waiting for it.
+    /// Sends the signal of `ending` to the program, without waiting.
     pub fn signal(&mut self, ending: Ending) {
         if let Some(stdin) = &mut self.stdin {
-            // A guard that is gone has no program to end.
+            // If the guard is gone, so is the program.
             let _ = writeln!(stdin, "{}", ending.name());
         }
     }
 
-    /// Waits until the program has ended by itself or `at_most` has passed; says how it ended.
+    /// Waits until the program has ended or `at_most` has passed. Returns how the program ended.
     pub fn wait(&mut self, at_most: Duration) -> Option<&str> {
         let deadline = Deadline::after(at_most);
         while self.is_alive() && !deadline.has_passed() {
@@ -232,11 +242,11 @@ impl Guarded {
         self.exit_status()
     }
 
-    /// Asks the program to end in each of these ways in turn, giving each its time. Returns the way that worked and
-    /// how the program ended; at the end of the list, or with an empty one, it is killed.
+    /// Stops the program: tries each way in turn for its time, then kills the program. Returns the way that worked, and how
+    /// the program ended.
     ///
     /// # Errors
-    /// [`SetupError::Command`] when it lives on after SIGKILL.
+    /// [`SetupError::Command`] when the program does not end after SIGKILL.
     pub fn stop(&mut self, endings: &[(Ending, Duration)]) -> Result<(Ending, String), SetupError> {
         for &(ending, at_most) in endings
             .iter()
@@ -249,13 +259,13 @@ impl Guarded {
         }
         Err(SetupError::Command {
             command: self.command.clone(),
-            status: format!("process {} does not end, not even by SIGKILL", self.pid),
+            status: format!("process {} did not end after SIGKILL", self.pid),
             tail: Vec::new(),
             log: self.log.clone(),
         })
     }
 
-    /// The command line, for messages.
+    /// Returns the command line, for messages.
     pub fn command(&self) -> &str {
         &self.command
     }
@@ -263,7 +273,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // The end of its input is the guard's order to end everything.
+        // At the end of its input, the guard stops everything.
         self.stdin = None;
         if self.exited.is_none() {
             self.wait(Duration::from_secs(15));
@@ -271,7 +281,7 @@ impl Drop for Guarded {
     }
 }
 
-/// A command line for messages: arguments with blanks in quotes.
+/// Returns a command line for messages, with quotes around arguments that contain blanks.
 pub(crate) fn command_line<'a>(
     program: &Path,
     args: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + 'a)>,

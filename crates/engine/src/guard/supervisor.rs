@@ -1,4 +1,4 @@
-//! The guard's own process.
+//! The process of the guard.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
@@ -20,13 +20,14 @@ use serde::Deserialize;
 use super::descendants::descendants;
 use super::{Confinement, Deadline, Ending};
 
-/// Looks between SIGQUIT and SIGKILL when assay is gone, 5 ms apart: 2 s of a machine that does not stand still.
-const GRACE_LOOKS: u32 = 400;
+/// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2 s, or longer on a
+/// machine that stalls.
+const GRACE_CHECKS: u32 = 400;
 
-/// The first argument of the guard's child, which becomes the program; the guard's process id and arguments follow.
+/// The first argument of the guard's child, which becomes the program. The guard's process ID and arguments follow.
 const BECOME: &str = "--become";
 
-/// What the guard was asked for: a [`Spawn`](super::Spawn), as it is told. The program and its arguments follow.
+/// The guard's request: the JSON fields of a [`Spawn`](super::Spawn). The program and its arguments follow it.
 #[derive(Deserialize)]
 struct Request {
     log: Option<PathBuf>,
@@ -42,12 +43,11 @@ impl Request {
     fn parse(args: &[OsString]) -> Result<Self, String> {
         let request = args.first().and_then(|request| request.to_str());
         serde_json::from_str(request.unwrap_or_default())
-            .map_err(|error| format!("the guard does not understand its request: {error}"))
+            .map_err(|error| format!("the guard cannot parse its request: {error}"))
     }
 }
 
-/// Runs the guard with the arguments that follow the subcommand. Its exit code is 0 when it did its work, whatever the
-/// guarded program's was.
+/// Runs the guard with the arguments after the subcommand. The exit code does not depend on the guarded program's.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     if let [first, guard, args @ ..] = args.as_slice()
@@ -56,37 +56,37 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return become_program(guard, args);
     }
     let mut stdout = std::io::stdout();
-    // Its output is a pipe to assay; when assay is gone nobody needs to be told.
-    let mut say = |line: String| {
+    // The output is a pipe to assay. Writes fail when assay is gone, which does not matter.
+    let mut send_line = |line: String| {
         let _ = writeln!(stdout, "{}", line.replace('\n', " ")).and_then(|()| stdout.flush());
     };
-    match guard(&args, &mut say) {
+    match guard(&args, &mut send_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            say(format!("failed {reason}"));
+            send_line(format!("failed {reason}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Turns this process, which the guard started, into the program. Where that fails, the guard reads the reason.
+/// Turns this process, which the guard started, into the program. If that fails, sends the reason to the guard.
 fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
-    // A copy that the program does not inherit: its end tells the guard that the program runs.
+    // The program does not inherit this copy, so its end tells the guard that the program runs.
     let report = std::io::stdout().as_fd().try_clone_to_owned();
     let reason = match prepare_program(guard, args) {
         Ok(mut command) => format!("cannot start it: {}", command.exec()),
         Err(reason) => reason,
     };
-    // Without a guard nobody needs to be told.
+    // Fails only if the guard is gone.
     let _ = report.map(|report| rustix::io::write(report, reason.as_bytes()));
     ExitCode::FAILURE
 }
 
-/// Sets this process up as the program is to find it, and has the kernel send it a signal when the guard dies.
+/// Prepares this process for the program, and requests a signal from the kernel when the guard dies.
 fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> {
     let request = Request::parse(args)?;
     let [_, program, args @ ..] = args else {
-        return Err("the guard was given no program".into());
+        return Err("the guard's command line has no program".into());
     };
     let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -102,26 +102,26 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
         .stdout(output.try_clone().map_err(|error| error.to_string())?)
         .stderr(output);
     if let Some((uid, gid)) = request.user {
-        // Not by the command: a change of user cancels the signal that is asked for below.
+        // A later change of user would cancel the signal that is requested below.
         set_thread_groups(&[])
             .and_then(|()| set_thread_gid(Gid::from_raw(gid)))
             .and_then(|()| set_thread_uid(Uid::from_raw(uid)))
             .map_err(|error| format!("cannot become user {uid}: {error}"))?;
     }
     rustix::process::set_parent_process_death_signal(Some(request.orphaned.signal()))
-        .map_err(|error| format!("cannot be bound to its guard: {error}"))?;
+        .map_err(|error| format!("cannot request a signal at the guard's end: {error}"))?;
     let parent = rustix::process::getppid().map(|pid| pid.to_string());
     match parent.as_deref() == guard.to_str() {
         true => Ok(command),
-        false => Err("its guard has ended".into()),
+        false => Err("the guard has ended".into()),
     }
 }
 
-fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> {
+fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), String> {
     let request = Request::parse(args)?;
     let confinement = request.confinement.unwrap_or_default();
-    // Handlers rather than SIG_IGN, which the program would inherit: also what assay itself inherited as ignored, as a
-    // shell's background command does SIGINT and SIGQUIT, is then heeded by the program again.
+    // Handlers, because the program would inherit SIG_IGN. They also undo ignored signals that assay inherited, such as
+    // SIGINT and SIGQUIT in a shell's background command.
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [
         signal_hook::consts::SIGINT,
@@ -146,29 +146,29 @@ fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> 
     if let Some(mut report) = child.stdout.take() {
         report
             .read_to_string(&mut reason)
-            .map_err(|error| format!("cannot see whether it started: {error}"))?;
+            .map_err(|error| format!("cannot read whether the program started: {error}"))?;
     }
     if !reason.is_empty() {
         let _ = child.wait();
         return Err(reason);
     }
     let pid = Pid::from_child(&child);
-    say(format!("pid {}", child.id()));
+    send_line(format!("pid {}", child.id()));
     let status = supervise(pid);
-    end_all(me);
+    end_descendants(me);
     if let Some(directory) = &request.remove_directory {
-        // What can't be removed here is a few socket files in a temporary directory.
+        // The directory only has a few socket files.
         let _ = fs::remove_dir_all(directory);
     }
     confinement.clean_up();
-    say(format!(
+    send_line(format!(
         "exited {}",
         status.map_or("unknown".to_string(), |status| status.to_string())
     ));
     Ok(())
 }
 
-/// What the program writes to.
+/// Opens the file for the program's output.
 fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
     match log {
         Some(log) => {
@@ -179,54 +179,54 @@ fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
     }
 }
 
-/// Obeys assay until the program has ended or assay is gone; says how the program ended, if it did.
+/// Handles assay's messages until the program has ended or assay is gone. Returns how the program ended.
 fn supervise(pid: Pid) -> Option<ExitStatus> {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut stdin = std::io::stdin();
-    let mut orders = Vec::new();
+    let mut input = Vec::new();
     loop {
-        let (mut has_order, mut has_ended) = (false, pidfd.is_none());
+        let (mut has_input, mut has_ended) = (false, pidfd.is_none());
         {
             let mut fds = vec![PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
             if let Some(pidfd) = &pidfd {
                 fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
             }
-            // Without a pidfd (Linux before 5.3) the program's end is looked for in turns.
+            // Without a pidfd (Linux before 5.3), polls for the program's end.
             let tick = rustix::event::Timespec {
                 tv_sec: 0,
                 tv_nsec: 200_000_000,
             };
             let timeout = if pidfd.is_some() { None } else { Some(&tick) };
             if poll(&mut fds, timeout).is_ok() {
-                has_order = !fds[0].revents().is_empty();
+                has_input = !fds[0].revents().is_empty();
                 has_ended = has_ended || fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             }
         }
         if has_ended && let Some(status) = reap(pid) {
             return Some(status);
         }
-        if has_order {
+        if has_input {
             let mut chunk = [0; 256];
             match stdin.read(&mut chunk) {
                 Ok(0) => return end_gently(pid),
-                Ok(length) => orders.extend_from_slice(&chunk[..length]),
+                Ok(length) => input.extend_from_slice(&chunk[..length]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return end_gently(pid),
             }
-            while let Some(end) = orders.iter().position(|&byte| byte == b'\n') {
-                let order: Vec<u8> = orders.drain(..=end).collect();
-                obey(pid, OsStr::from_bytes(&order[..end]));
+            while let Some(end) = input.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = input.drain(..=end).collect();
+                handle_message(pid, OsStr::from_bytes(&line[..end]));
             }
         }
     }
 }
 
-fn obey(pid: Pid, order: &OsStr) {
-    let Some(ending) = order.to_str().and_then(Ending::named) else {
+fn handle_message(pid: Pid, message: &OsStr) {
+    let Some(ending) = message.to_str().and_then(Ending::by_name) else {
         return;
     };
     if ending == Ending::Kill {
-        // A stopped process dies of this too. Its descendants follow once it is reaped.
+        // SIGKILL also ends a stopped process.
         for descendant in descendants(pid.as_raw_nonzero().get().unsigned_abs()) {
             send(descendant, Signal::KILL);
         }
@@ -234,12 +234,12 @@ fn obey(pid: Pid, order: &OsStr) {
     let _ = rustix::process::kill_process(pid, ending.signal());
 }
 
-/// Assay is gone: asks the program to go at once, then makes it.
+/// Ends the program when assay is gone: first requests an immediate end, then kills the program.
 fn end_gently(pid: Pid) -> Option<ExitStatus> {
     let _ = rustix::process::kill_process(pid, Signal::QUIT);
-    // A stopped program can't obey.
+    // A stopped program must continue to handle the signal.
     let _ = rustix::process::kill_process(pid, Signal::CONT);
-    for _ in 0..GRACE_LOOKS {
+    for _ in 0..GRACE_CHECKS {
         if let Some(status) = reap(pid) {
             return Some(status);
         }
@@ -252,31 +252,31 @@ fn end_gently(pid: Pid) -> Option<ExitStatus> {
         .map(|(_, status)| ExitStatus::from_raw(status.as_raw()))
 }
 
-/// Reaps every child that has ended; says how `pid` ended, if it was among them.
+/// Reaps every child that has ended. Returns how `pid` ended, if it was among them.
 fn reap(pid: Pid) -> Option<ExitStatus> {
-    let mut ended = None;
+    let mut exit_status = None;
     while let Ok(Some((child, status))) = rustix::process::wait(WaitOptions::NOHANG) {
         if child == pid {
-            ended = Some(ExitStatus::from_raw(status.as_raw()));
+            exit_status = Some(ExitStatus::from_raw(status.as_raw()));
         }
     }
-    ended
+    exit_status
 }
 
-/// Kills what is left of the program's descendants, and comes back when nothing is. Processes that end by themselves
-/// when the program has gone get a moment to do so.
-fn end_all(me: Pid) {
-    let me = me.as_raw_nonzero().get().unsigned_abs();
+/// Kills the program's remaining descendants, and returns when they are gone. First gives them a moment to end by
+/// themselves.
+fn end_descendants(guard: Pid) {
+    let guard = guard.as_raw_nonzero().get().unsigned_abs();
     let grace = Deadline::after(Duration::from_millis(500));
-    let limit = Deadline::after(Duration::from_secs(10));
+    let deadline = Deadline::after(Duration::from_secs(10));
     loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        let left = descendants(me);
-        if left.is_empty() || limit.has_passed() {
+        let remaining = descendants(guard);
+        if remaining.is_empty() || deadline.has_passed() {
             return;
         }
         if grace.has_passed() {
-            left.iter().for_each(|&pid| send(pid, Signal::KILL));
+            remaining.iter().for_each(|&pid| send(pid, Signal::KILL));
         }
         std::thread::sleep(Duration::from_millis(5));
     }

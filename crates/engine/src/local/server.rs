@@ -191,7 +191,7 @@ impl Trial {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
         }
-        let directory = trial::Directory::make()?;
+        let directory = trial::Directory::create()?;
         let mode = std::fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), mode)?;
         let options = StartOptions {

@@ -6,7 +6,7 @@ use words::SettingRole;
 
 use super::config::FORMAT;
 use super::option_file;
-use crate::notation::{Notation, bare, lower_words, switched, synonym, with_letter};
+use crate::notation::{Notation, as_boolean, bare, lower_words, synonym, without_unit};
 
 /// The notation of MySQL and MariaDB.
 pub struct MysqlNotation;
@@ -119,14 +119,14 @@ impl Notation for MysqlNotation {
             .replace("master", "source")
     }
 
-    fn asks_for(&self, key: String, value: Option<String>) -> (String, String) {
-        let is_off = |value: &str| switched(value) == Some("0");
-        if let Some((switched, is_on)) = switch(&key) {
+    fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
+        let is_off = |value: &str| as_boolean(value) == Some("0");
+        if let Some((as_boolean, is_on)) = switch(&key) {
             let is_denied = value.as_deref().is_some_and(is_off);
             let word = if is_on == is_denied { "OFF" } else { "ON" };
-            return (switched.to_owned(), word.to_owned());
+            return (as_boolean.to_owned(), word.to_owned());
         }
-        // A word that stands alone switches on; the binary log is switched on by the name of its files.
+        // A word that stands alone switches on; the binary log is as_boolean on by the name of its files.
         let value = match value {
             Some(value) if key != "log_bin" || is_off(&value) => value,
             _ => "ON".to_owned(),
@@ -145,10 +145,10 @@ impl Notation for MysqlNotation {
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
         }
-        if let Some(word) = switched(value) {
+        if let Some(word) = as_boolean(value) {
             return word.to_owned();
         }
-        if let Some(number) = with_letter(value) {
+        if let Some(number) = without_unit(value) {
             return number;
         }
         let lower = lower_words(value);
@@ -163,7 +163,7 @@ impl Notation for MysqlNotation {
         items.into_iter().collect::<Vec<_>>().join(",")
     }
 
-    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+    fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         let declared = bare(declared);
         let is_left = declared == "-1" || key == "innodb_open_files" && declared == "0";
         is_left
@@ -299,13 +299,13 @@ mod tests {
     #[test]
     fn a_part_of_the_switches_holds_and_a_part_of_the_modes_does_not() {
         let switches = "index_merge=on,mrr=on,mrr_cost_based=off";
-        let holds = |declared| MysqlNotation.holds("optimizer_switch", declared, switches);
+        let holds = |declared| MysqlNotation.satisfies("optimizer_switch", declared, switches);
         assert!(holds("mrr=on") && holds("'mrr=ON, index_merge=default'"));
         assert!(!holds("mrr=off") && !holds("unknown=on"));
         let modes = "STRICT_TRANS_TABLES,NO_ZERO_DATE,TRADITIONAL";
-        let holds = |declared| MysqlNotation.holds("sql_mode", declared, modes);
+        let holds = |declared| MysqlNotation.satisfies("sql_mode", declared, modes);
         assert!(holds("traditional") && !holds("no_zero_date"));
-        assert!(MysqlNotation.holds("thread_cache_size", "-1", "9"));
+        assert!(MysqlNotation.satisfies("thread_cache_size", "-1", "9"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
-use crate::figures::{Figure, figures, of_each, quoted};
+use crate::figures::{Figure, figures, quoted, table_counters};
 use crate::rocksdb::{add_stall_totals, levels};
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
@@ -281,7 +281,7 @@ fn of_levels(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Counters of InnoDB that have to be switched on, and of them those that are.
+/// Counters of InnoDB that have to be as_boolean on, and of them those that are.
 fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
     let is_on = if is_mariadb {
         "enabled = 1"
@@ -388,7 +388,7 @@ impl MysqlObserver {
             columns.join(", "),
             quoted(self.tables.iter().map(|table| table.name.as_str()))
         );
-        Ok(of_each(self.session.query(&sql)?, &figures))
+        Ok(table_counters(self.session.query(&sql)?, &figures))
     }
 
     fn of_server(&mut self) -> Result<Vec<Counter>, Error> {

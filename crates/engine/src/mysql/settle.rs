@@ -11,7 +11,7 @@ use super::observer::{if_present, innodb_status, number_after, of_rocksdb, pairs
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
-use crate::waiting::{Left, Work, rest};
+use crate::waiting::{Pending, Work, rest};
 use crate::{Action, Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// What this user may not do.
@@ -49,9 +49,9 @@ pub(super) fn settle(
     let mut settling = Settling {
         mysql,
         work: Work {
-            limit: Deadline::after(limits.at_most),
+            deadline: Deadline::after(limits.at_most),
             stop,
-            denied: &DENIED,
+            denied_codes: &DENIED,
         },
         settled: Settled {
             pending_before: pending(mysql)?,
@@ -75,10 +75,10 @@ pub(super) fn settle(
     Ok(settled)
 }
 
-fn left_of_dirty_pages(session: &mut MysqlSession) -> Result<Left, Error> {
+fn left_of_dirty_pages(session: &mut MysqlSession) -> Result<Pending, Error> {
     Ok(match dirty_pages(session)? {
-        Some(pages) if pages > DIRTY_PAGES_SMALL => Left::Some(format!("pages left: {pages}")),
-        _ => Left::Nothing,
+        Some(pages) if pages > DIRTY_PAGES_SMALL => Pending::Some(format!("pages left: {pages}")),
+        _ => Pending::Nothing,
     })
 }
 
@@ -90,12 +90,16 @@ impl Settling<'_> {
     /// Runs one statement on a session of its own: a cancelled one takes its session with it.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
         let ran = self.work.run(&mut self.connect()?, sql)?;
-        self.settled.and(ran);
+        self.settled.append(ran);
         Ok(())
     }
 
-    fn wait(&mut self, what: &str, left: impl FnMut() -> Result<Left, Error>) -> Result<(), Error> {
-        self.settled.and(self.work.wait(what, left)?);
+    fn wait(
+        &mut self,
+        what: &str,
+        left: impl FnMut() -> Result<Pending, Error>,
+    ) -> Result<(), Error> {
+        self.settled.append(self.work.wait(what, left)?);
         Ok(())
     }
 
@@ -117,14 +121,14 @@ impl Settling<'_> {
         let changed = Changed::apply(&mut session)?;
         if let Some(changed) = &changed {
             let what = format!("set global {}", changed.listed(|(.., value)| value));
-            self.settled.did(what, Duration::ZERO);
+            self.settled.add_action(what, Duration::ZERO);
         }
         let waited = match changed {
             Some(_) => self.wait_for_innodb(&mut session),
             // Without the right to change settings it writes back as it does by itself: that is not waited for.
             None => {
                 let what = "write back dirty pages: not allowed";
-                self.settled.did(what, Duration::ZERO);
+                self.settled.add_action(what, Duration::ZERO);
                 Ok(())
             }
         };
@@ -149,13 +153,13 @@ impl Settling<'_> {
                 (shortest, since) = (length, Deadline::after(STUCK));
             }
             Ok(if length <= HISTORY_SMALL || has_purged_all(&innodb_status(session)?) {
-                Left::Nothing
+                Pending::Nothing
             } else if since.has_passed() {
-                Left::Stuck(format!(
+                Pending::Stuck(format!(
                     "old row versions left: {length}, not fewer after {STUCK:?}: an open transaction may need them"
                 ))
             } else {
-                Left::Some(format!("old row versions left: {length}"))
+                Pending::Some(format!("old row versions left: {length}"))
             })
         })?;
         // Purging makes pages dirty.
@@ -174,7 +178,7 @@ impl Settling<'_> {
             self.run(&format!("set global {COMPACT_L0} = 1"))?;
         } else if !self.work.is_over() {
             let what = format!("L0 not compacted: the server has no {COMPACT_L0}");
-            self.settled.did(what, Duration::ZERO);
+            self.settled.add_action(what, Duration::ZERO);
         }
         self.wait_for_compaction()
     }
@@ -188,11 +192,11 @@ impl Settling<'_> {
                 (last, since) = (Some(now), Deadline::after(QUIET));
             }
             Ok(if since.has_passed() {
-                Left::Nothing
+                Pending::Nothing
             } else if is_busy {
-                Left::Some("it runs or is pending".into())
+                Pending::Some("it runs or is pending".into())
             } else {
-                Left::Some(format!("less than {QUIET:?} of rest were seen"))
+                Pending::Some(format!("less than {QUIET:?} of rest were seen"))
             })
         })
     }

@@ -4,7 +4,7 @@ use words::SettingRole;
 
 use super::config::FORMAT;
 use crate::local::config::unquoted;
-use crate::notation::{Notation, bare, lower_words, quantity, switched, synonym};
+use crate::notation::{Notation, as_boolean, bare, lower_words, split_number, synonym};
 
 /// The notation of PostgreSQL.
 pub struct PostgresNotation;
@@ -98,12 +98,12 @@ impl Notation for PostgresNotation {
         let word = match value.to_ascii_lowercase().as_str() {
             "t" | "tr" | "tru" | "y" | "ye" => Some("1"),
             "f" | "fa" | "fal" | "fals" | "n" | "of" => Some("0"),
-            word => switched(word),
+            word => as_boolean(word),
         };
         if let Some(word) = word {
             return word.to_owned();
         }
-        if let Some((number, unit)) = quantity(value) {
+        if let Some((number, unit)) = split_number(value) {
             let known = UNITS.iter().find(|(name, ..)| *name == unit);
             match known {
                 _ if unit.is_empty() => return number.to_string(),
@@ -121,7 +121,7 @@ impl Notation for PostgresNotation {
         items.join(",")
     }
 
-    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+    fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         let (declared, effective) = (
             self.canonical(key, declared),
             self.canonical(key, effective),
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_number_without_a_unit_counts_what_the_setting_counts() {
-        let holds = |key, declared, effective| PostgresNotation.holds(key, declared, effective);
+        let holds = |key, declared, effective| PostgresNotation.satisfies(key, declared, effective);
         for (declared, effective) in [
             ("131072", "1GB"),
             ("1073741824", "1GB"),

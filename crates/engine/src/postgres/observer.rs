@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::session::PostgresSession;
 use super::{Address, Postgres};
-use crate::figures::{Figure, figures, of_each, quoted};
+use crate::figures::{Figure, figures, quoted, table_counters};
 use crate::guard::Deadline;
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
@@ -375,7 +375,7 @@ impl PostgresObserver {
         }
         let reading = Reading::of_tables(&self.tables, self.major, sampled_only);
         let rows = self.session.query(&reading.sql)?;
-        Ok(of_each(rows, &reading.figures))
+        Ok(table_counters(rows, &reading.figures))
     }
 }
 

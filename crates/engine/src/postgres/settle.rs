@@ -9,7 +9,7 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{Left, Work, rest};
+use crate::waiting::{Pending, Work, rest};
 use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
@@ -29,9 +29,9 @@ pub(super) fn settle(
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
     let work = Work {
-        limit: Deadline::after(limits.at_most),
+        deadline: Deadline::after(limits.at_most),
         stop,
-        denied: &DENIED,
+        denied_codes: &DENIED,
     };
     let mut session = connect(postgres)?;
     wait_for_closing(
@@ -46,11 +46,11 @@ pub(super) fn settle(
     let relations = existing(&mut session, tables)?;
     vacuum(postgres, relations, &work, &mut settled)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
-    settled.and(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
-    settled.and(work.wait("wait for autovacuum", || {
+    settled.append(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
+    settled.append(work.wait("wait for autovacuum", || {
         Ok(match autovacuum_workers(&mut session, tables)? {
-            0.0 => Left::Nothing,
-            workers => Left::Some(format!("workers on the tables: {workers}")),
+            0.0 => Pending::Nothing,
+            workers => Pending::Some(format!("workers on the tables: {workers}")),
         })
     })?);
     settled.actions.extend(rest(&began, limits.at_least, stop));
@@ -105,7 +105,7 @@ fn vacuum(
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
                         let ran = work.run(&mut session, &sql)?;
                         if let Ok(mut done) = done.lock() {
-                            done.and(ran);
+                            done.append(ran);
                         }
                     }
                     Ok(())

@@ -79,7 +79,7 @@ impl Library {
     /// Makes an empty database and reads what the library wrote about itself.
     fn identify(path: PathBuf, api: &'static Api) -> Result<Self, SetupError> {
         let build = path.display().to_string();
-        let place = trial::Directory::make()?;
+        let place = trial::Directory::create()?;
         let database = place.path().join("empty");
         let mut settings = Options::new(api);
         settings.set_create(true);

@@ -3,7 +3,7 @@
 use words::SettingRole;
 
 use super::options::{OptionsFile, TABLE, nested};
-use crate::notation::{Notation, bare, lower_words, switched, with_letter};
+use crate::notation::{Notation, as_boolean, bare, lower_words, without_unit};
 
 /// The notation of RocksDB.
 pub struct RocksdbNotation;
@@ -31,18 +31,18 @@ impl Notation for RocksdbNotation {
         of_table.unwrap_or(bare).to_owned()
     }
 
-    fn parts(&self, value: &str) -> Option<Vec<(String, String)>> {
+    fn nested_options(&self, value: &str) -> Option<Vec<(String, String)>> {
         nested(value.trim()).ok()
     }
 
     fn canonical(&self, _: &str, value: &str) -> String {
         let value = bare(value);
-        let word = switched(value).map(str::to_owned);
-        word.or_else(|| with_letter(value))
+        let word = as_boolean(value).map(str::to_owned);
+        word.or_else(|| without_unit(value))
             .unwrap_or_else(|| lower_words(value))
     }
 
-    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+    fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         // Some versions report a filter by the name of its class.
         let is_class = key == "filter_policy" && bare(effective).starts_with("rocksdb.");
         is_class || self.canonical(key, declared) == self.canonical(key, effective)
@@ -80,9 +80,13 @@ mod tests {
             "block_size"
         );
         assert_eq!(key("block_based_table_factory.block_size"), "block_size");
-        assert!(RocksdbNotation.holds("filter_policy", "bloomfilter:10:false", "rocksdb.Bloom"));
-        assert!(RocksdbNotation.holds("x", "64K", "65536"));
-        assert!(!RocksdbNotation.holds("x", "kNoCompression", "kSnappyCompression"));
+        assert!(RocksdbNotation.satisfies(
+            "filter_policy",
+            "bloomfilter:10:false",
+            "rocksdb.Bloom"
+        ));
+        assert!(RocksdbNotation.satisfies("x", "64K", "65536"));
+        assert!(!RocksdbNotation.satisfies("x", "kNoCompression", "kSnappyCompression"));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Settling<'_> {
         };
         let took = Deadline::after(Duration::MAX);
         self.database.flush()?;
-        settled.did("flush", took.elapsed());
+        settled.add_action("flush", took.elapsed());
         let mut end = self.wait_in(&mut settled, &limit);
         if first_level {
             end = self.empty_first_level(end, &limit, &mut settled)?;
@@ -126,7 +126,7 @@ impl Settling<'_> {
     fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> End {
         let took = Deadline::after(Duration::MAX);
         let end = self.wait(limit);
-        settled.did(end.what(), took.elapsed());
+        settled.add_action(end.what(), took.elapsed());
         end
     }
 
@@ -201,7 +201,7 @@ impl Settling<'_> {
             None
         };
         if let Some(reason) = reason {
-            settled.did(format!("compact L0: {reason}"), Duration::ZERO);
+            settled.add_action(format!("compact L0: {reason}"), Duration::ZERO);
             return Ok(end);
         }
         let trigger = get(L0_TRIGGER).to_string();
@@ -216,7 +216,7 @@ impl Settling<'_> {
             ": not empty yet"
         };
         let what = format!("compact L0, {}{outcome}", emptied.what());
-        settled.did(what, took.elapsed());
+        settled.add_action(what, took.elapsed());
         // With the trigger back, levels may have to be made even.
         Ok(self.wait_in(settled, limit))
     }

@@ -18,7 +18,7 @@ const OF_THE_DIRECTORY: [(&str, &str); 3] = [
 /// # Errors
 /// As [`RocksDb::create`].
 pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
-    let place = trial::Directory::make()?;
+    let place = trial::Directory::create()?;
     // As it is, to see that the library takes it; then without what is of another directory.
     prepare(library, &mut entries_of(library, config)?, config)?;
     let mut there = config.clone();

@@ -119,7 +119,7 @@ impl Sqlite {
     /// # Errors
     /// As [`Sqlite::start`].
     pub fn try_config(set: &[(String, String)]) -> Result<(), SetupError> {
-        let place = trial::Directory::make()?;
+        let place = trial::Directory::create()?;
         Self::start(place.path(), set).map(drop)
     }
 
@@ -175,7 +175,7 @@ fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     // SQLite reports what a cache of so many KiB comes to, and may round sizes.
     let is_rounded = !matches!(name, "page_size" | "synchronous");
-    SqliteNotation.holds(name, value, effective)
+    SqliteNotation.satisfies(name, value, effective)
         || (is_rounded && is_number(value) && is_number(effective))
 }
 
@@ -274,7 +274,7 @@ impl SqlEngine for Sqlite {
         for table in tables {
             let (what, from) = (format!("analyze {}", table.name), spent());
             run(&what)?;
-            settled.did(what, spent().saturating_sub(from));
+            settled.add_action(what, spent().saturating_sub(from));
         }
         // What holds the log is waited for here: the handler would do so for longer than settling may take.
         connection
@@ -291,7 +291,7 @@ impl SqlEngine for Sqlite {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        settled.did(what, spent().saturating_sub(from));
+        settled.add_action(what, spent().saturating_sub(from));
         let _ = waiting::rest(&began, limits.at_least, stop);
         settled.pending_after = observer.sample()?;
         Ok(settled)

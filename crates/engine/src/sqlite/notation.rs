@@ -2,7 +2,7 @@
 
 use words::SettingRole;
 
-use crate::notation::{Notation, bare, lower_words, quantity, switched, synonym};
+use crate::notation::{Notation, as_boolean, bare, lower_words, split_number, synonym};
 
 /// The notation of SQLite.
 pub struct SqliteNotation;
@@ -29,18 +29,18 @@ const SYNONYMS: [(&str, &str, &str); 15] = [
 impl Notation for SqliteNotation {
     fn canonical(&self, key: &str, value: &str) -> String {
         let value = bare(value);
-        let word = synonym(&SYNONYMS, key, value).or_else(|| switched(value));
-        match (word, quantity(value)) {
+        let word = synonym(&SYNONYMS, key, value).or_else(|| as_boolean(value));
+        match (word, split_number(value)) {
             (Some(word), _) => word.to_owned(),
             (None, Some((number, ""))) => number.to_string(),
             (None, _) => lower_words(value),
         }
     }
 
-    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+    fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         // It reports after how many pages it spills.
         let spills = || {
-            let is_on = switched(bare(declared)) == Some("1");
+            let is_on = as_boolean(bare(declared)) == Some("1");
             is_on && effective.parse::<u64>().is_ok_and(|pages| pages > 0)
         };
         self.canonical(key, declared) == self.canonical(key, effective)
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn words_are_reported_as_numbers() {
-        let holds = |key, declared, effective| SqliteNotation.holds(key, declared, effective);
+        let holds = |key, declared, effective| SqliteNotation.satisfies(key, declared, effective);
         assert!(holds("synchronous", "NORMAL", "1") && !holds("synchronous", "normal", "2"));
         assert!(holds("temp_store", "memory", "2") && holds("secure_delete", "fast", "2"));
         assert!(holds("x", "on", "1") && !holds("cache_size", "-1", "-2000"));

@@ -116,7 +116,7 @@ impl RocksSession {
                 (bytes(key, key_size), bytes(value, value_size))
             };
             if scan.verifies_order && !self.order.follows(scan.from, key) {
-                return Err(out_of_order(key, self.order.before()));
+                return Err(out_of_order(key, self.order.previous()));
             }
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;

@@ -364,7 +364,7 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
             waiting.join().unwrap().unwrap_err().class,
             ErrorClass::Interrupted
         );
-        eventually("it is cancelled", || sleepers() == Some(0));
+        eventually("the query is canceled", || sleepers() == Some(0));
     });
     postgres.stop().unwrap();
     assert!(server.guarded.is_alive());

@@ -343,7 +343,7 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
 }
 
 #[test]
-fn a_vacuum_that_takes_too_long_is_cancelled() {
+fn a_vacuum_that_takes_too_long_is_canceled() {
     let Some(shared) = shared() else { return };
     let locked = table("settle3", None);
     let mut session = fill(&shared.server, &locked, 10);
@@ -364,13 +364,13 @@ fn a_vacuum_that_takes_too_long_is_cancelled() {
     let settled = [1, 10].into_iter().map(settle).find(has_begun);
     let settled = settled.unwrap_or_else(|| settle(100));
     assert!(
-        settled.actions[0].what.ends_with("settle3: cancelled"),
+        settled.actions[0].what.ends_with("settle3: canceled"),
         "{:?}",
         settled.actions
     );
     let said = &settled.unfinished[..];
     assert!(
-        matches!(said, [vacuum, checkpoint, _] if vacuum.ends_with("settle3` was cancelled before its end")
+        matches!(said, [vacuum, checkpoint, _] if vacuum.ends_with("settle3` was canceled before its end")
             && checkpoint == "`CHECKPOINT` was not begun"),
         "{said:?}"
     );
