@@ -74,12 +74,28 @@ pub(crate) fn only_reads(row: &Row) -> bool {
     row.kind == StepKind::Query && is_about_reads && !is_written
 }
 
-/// How the trees of the repeats that are compared with each other differed, if they did.
-pub(crate) fn difference(base: &[&Row], rows: &[&Row]) -> Option<String> {
-    let (of_base, of_rows) = (InitialTree::of(base)?, InitialTree::of(rows)?);
-    of_base.differs_from(of_rows).then(|| {
-        format!("the trees were not alike when it began, {of_base} -> {of_rows}, and a read looks into each")
-    })
+/// The trees of a base and a target that were not alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TreeDifference {
+    pub base: InitialTree,
+    pub target: InitialTree,
+}
+
+impl fmt::Display for TreeDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, target } = self;
+        write!(
+            f,
+            "the trees were not alike when it began, {base} -> {target}, and a read looks into each"
+        )
+    }
+}
+
+/// Returns how the trees of the repeats that are compared with each other differ, if they do.
+pub(crate) fn difference(base: &[&Row], rows: &[&Row]) -> Option<TreeDifference> {
+    let (base, target) = (InitialTree::of(base)?, InitialTree::of(rows)?);
+    base.differs_from(target)
+        .then_some(TreeDifference { base, target })
 }
 
 #[cfg(test)]
@@ -116,7 +132,7 @@ mod tests {
         fn all(rows: &[Row]) -> Vec<&Row> {
             rows.iter().collect()
         }
-        difference(&all(&base), &all(&other))
+        difference(&all(&base), &all(&other)).map(|it| it.to_string())
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
         vec!["figure".to_owned(), "unit".to_owned()],
         [base, &finding.target, "change"],
     );
-    let changed = finding.evidence.iter().filter(|it| it.has_changed());
+    let changed = finding.evidence.iter().filter(|it| it.is_shown());
     for shown in changed.take(LISTED) {
         let value = |value: Option<f64>| Cell::plain(value.map(figure).unwrap_or_default());
         let cells = vec![

@@ -104,10 +104,8 @@ pub(super) fn draft(
         };
         let of_base = rows(base_name, &draft.row.base_values);
         let of_target = rows(target, &draft.row.values);
-        draft
-            .row
-            .reasons
-            .extend(initial_tree::difference(&of_base, &of_target));
+        let trees = initial_tree::difference(&of_base, &of_target);
+        draft.row.reasons.extend(trees.map(|it| it.to_string()));
     }
     Some(draft)
 }

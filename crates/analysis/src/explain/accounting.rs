@@ -4,8 +4,7 @@ use super::FindingKind::{
     self, Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
 };
 use super::case::{Case, Pair};
-use super::thresholds::{EXPLAINS, WHOLE_MAX};
-use super::words::signed;
+use super::thresholds::EXPLAINS;
 use crate::compare::Difference;
 
 /// The time that a connection takes for an operation, in microseconds.
@@ -15,28 +14,23 @@ const TIME: &str = "op_time_us";
 pub(super) struct Part {
     pub kind: FindingKind,
     metric: &'static str,
-    pub name: &'static str,
 }
 
 /// All parts: no time is in two of them.
 const PARTS: [Part; 9] = [
-    part(Cpu, "own_cpu_us_per_op", "CPU"),
-    part(ProcessorWait, "op_cpu_wait_us", "waiting for a processor"),
-    part(HostBusy, "op_steal_us", "time taken by the hypervisor"),
-    part(Reads, "op_read_us", "waiting for reads from storage"),
-    part(Writes, "op_write_us", "waiting for writes to storage"),
-    part(Fsyncs, "op_fsync_us", "waiting for fsyncs"),
-    part(Locks, "op_lock_us", "waiting for other threads"),
-    part(
-        Handover,
-        "op_handover_us",
-        "handover between client and server",
-    ),
-    part(Unexplained, "op_rest_us", "unexplained time"),
+    part(Cpu, "own_cpu_us_per_op"),
+    part(ProcessorWait, "op_cpu_wait_us"),
+    part(HostBusy, "op_steal_us"),
+    part(Reads, "op_read_us"),
+    part(Writes, "op_write_us"),
+    part(Fsyncs, "op_fsync_us"),
+    part(Locks, "op_lock_us"),
+    part(Handover, "op_handover_us"),
+    part(Unexplained, "op_rest_us"),
 ];
 
-const fn part(kind: FindingKind, metric: &'static str, name: &'static str) -> Part {
-    Part { kind, metric, name }
+const fn part(kind: FindingKind, metric: &'static str) -> Part {
+    Part { kind, metric }
 }
 
 /// A part with its change.
@@ -45,7 +39,7 @@ pub(super) struct ChangedPart {
     pub us: Pair,
     pub difference: Difference,
     /// Waiting for a processor that comes with more, or less, CPU: part of the share of CPU, and not of that of the wait.
-    induced_us: f64,
+    pub induced_us: f64,
     /// The share that it makes up of the change of an operation's time.
     pub share: f64,
 }
@@ -69,24 +63,27 @@ pub(super) struct Accounting {
     pub parts: Vec<ChangedPart>,
 }
 
-/// Why a change is not divided.
-pub(super) enum Undivided {
+/// Why no part of an operation's time explains a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
     /// The record lacks an operation's time or its parts.
     NotMeasured,
     /// The time of an operation did not change with throughput, or not surely.
     NotShown,
+    /// No part makes up enough of the change.
+    NoLargePart,
 }
 
 impl Accounting {
     /// Divides the change. `is_limited`: the two differ in how many processors or threads there are, so that a wait for them
     /// needs no other reason.
-    pub(super) fn of(case: &Case<'_>, is_limited: bool) -> Result<Self, Undivided> {
+    pub(super) fn of(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
         let change =
             |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
-        let (time, whole) = change(TIME).ok_or(Undivided::NotMeasured)?;
+        let (time, whole) = change(TIME).ok_or(Gap::NotMeasured)?;
         let is_along = (whole.mean > 0.0) == case.is_slower();
         if !whole.is_shown() || !is_along {
-            return Err(Undivided::NotShown);
+            return Err(Gap::NotShown);
         }
         let mut parts: Vec<ChangedPart> = PARTS
             .iter()
@@ -106,7 +103,7 @@ impl Accounting {
         }
         // The rest is known where all parts are: without one of them the largest of the others may not be the cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
-            return Err(Undivided::NotMeasured);
+            return Err(Gap::NotMeasured);
         }
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
         Ok(Self { time, parts })
@@ -125,30 +122,6 @@ impl Accounting {
     /// Returns the part of one kind, where it was measured.
     pub(super) fn part(&self, kind: FindingKind) -> Option<&ChangedPart> {
         self.parts.iter().find(|part| part.part.kind == kind)
-    }
-
-    /// Says how a part changed and how much of the change that is: `CPU per query rose from 95 to 115 us (server +19,
-    /// client +1), 75% of the change of its time (from 133 to 160 us)`.
-    pub(super) fn clause(&self, case: &Case<'_>, changed: &ChangedPart) -> String {
-        let per = case.noun();
-        let sides = match changed.part.kind {
-            Cpu => sides(case),
-            _ => String::new(),
-        };
-        let with_wait = match changed.induced_us {
-            0.0 => String::new(),
-            us => format!(
-                ", including {} us of waiting for a processor that it brings",
-                signed(us)
-            ),
-        };
-        format!(
-            "{} per {per} {}{sides}, {} of the change in its time{with_wait} ({})",
-            changed.part.name,
-            changed.us.rose_us(),
-            share_in_words(changed.share),
-            self.time.both_us()
-        )
     }
 }
 
@@ -172,24 +145,4 @@ fn lend_wait_to_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     parts[cpu].induced_us = induced_us;
     parts[cpu].share += induced_us / whole_us;
     parts[wait].share -= induced_us / whole_us;
-}
-
-/// Says whose CPU changed. An embedded engine works on its clients' threads.
-fn sides(case: &Case<'_>) -> String {
-    let client = case.metric("op_client_cpu_us").map(Pair::grown);
-    match (client, case.metric("op_server_cpu_us").map(Pair::grown)) {
-        (Some(client), Some(server)) => {
-            format!(" (server {}, client {})", signed(server), signed(client))
-        }
-        (Some(_), None) => " (on the client threads, where the engine runs)".to_owned(),
-        _ => String::new(),
-    }
-}
-
-pub(super) fn share_in_words(share: f64) -> String {
-    match share {
-        share if share > WHOLE_MAX => "more than 100%".to_owned(),
-        share if share >= 0.95 => "all".to_owned(),
-        share => format!("{:.0}%", 100.0 * share),
-    }
 }

@@ -1,16 +1,53 @@
 //! One compared step: the repeats of both targets, and how a figure differs between them.
 
-use record::SettingRole;
+use record::{CellKey, SettingRole};
 
 use super::difference::{TargetDifference, shared};
-use super::words::{factor, figure};
 use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
-use crate::{ComparedStep, Difference, Pairing, Row, Sample, Verdict};
+use crate::{Compared, ComparedStep, Difference, Figures, Pairing, Row, Sample, Verdict, counted};
 
+use super::finding::Evidence;
 use super::thresholds::SAME;
-use super::{Context, Evidence};
+
+/// What is explained.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub figures: &'a Figures,
+    pub compared: &'a Compared,
+    /// Whether the names of places need these parts, since there are several.
+    names_clients: bool,
+    names_variants: bool,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(figures: &'a Figures, compared: &'a Compared) -> Self {
+        let steps = || compared.rows.iter().zip(compared.rows.iter().skip(1));
+        Self {
+            figures,
+            compared,
+            names_clients: steps().any(|(a, b)| a.cell.clients != b.cell.clients),
+            names_variants: steps().any(|(a, b)| a.cell.variant != b.cell.variant),
+        }
+    }
+
+    /// Returns a name with its variant and clients, where several were compared: `scan`, `scan of small at 8 clients`.
+    pub(super) fn named(self, name: &str, cell: &CellKey) -> String {
+        let (variant, clients) = cell.load();
+        let variant = variant.filter(|_| self.names_variants);
+        let of_variant = variant.map(|variant| format!(" of {variant}"));
+        let clients = self.names_clients.then_some(clients as usize);
+        let at_clients = clients.map(|clients| format!(" at {}", counted(clients, "client")));
+        let suffixes = of_variant.into_iter().chain(at_clients);
+        suffixes.fold(name.to_owned(), |name, suffix| name + &suffix)
+    }
+
+    /// Returns the variant that the name of a place needs.
+    pub(super) fn named_variant(self, variant: Option<&str>) -> Option<&str> {
+        variant.filter(|_| self.names_variants)
+    }
+}
 
 /// One target's repeats of one step: those rows that were compared.
 pub(super) struct Side<'a> {
@@ -109,38 +146,6 @@ impl Pair {
 
     pub(super) fn max(self) -> f64 {
         self.base.max(self.value)
-    }
-
-    /// Formats both with a unit and, where both are above zero, how many times one the other is: `41.2 -> 48.9 us, 1.19x`,
-    /// `48.9 -> 41.2 us, 1.19x less`.
-    pub(super) fn text(self, unit: &str) -> String {
-        let (base, value) = (figure(self.base), figure(self.value));
-        let less = if self.grown() < 0.0 { " less" } else { "" };
-        let ratio = self.ratio().filter(|_| base != value);
-        let ratio = ratio.map(|ratio| format!(", {}{less}", factor(ratio)));
-        let unit = match unit {
-            "" => String::new(),
-            unit if unit.starts_with(['%', '/']) => unit.to_owned(),
-            unit => format!(" {unit}"),
-        };
-        format!("{base} -> {value}{unit}{}", ratio.unwrap_or_default())
-    }
-
-    /// Formats both as microseconds: `from 95 to 115 us`.
-    pub(super) fn both_us(self) -> String {
-        let (unit, size) = match self.max() {
-            us if us >= 1e7 => ("s", 1e6),
-            us if us >= 1e5 => ("ms", 1e3),
-            _ => ("us", 1.0),
-        };
-        let (base, value) = (figure(self.base / size), figure(self.value / size));
-        format!("from {base} to {value} {unit}")
-    }
-
-    /// Says how a number of microseconds changed: `rose from 95 to 115 us`.
-    pub(super) fn rose_us(self) -> String {
-        let verb = if self.grown() > 0.0 { "rose" } else { "fell" };
-        format!("{verb} {}", self.both_us())
     }
 }
 
@@ -337,7 +342,7 @@ impl<'a> Case<'a> {
         });
         let fsync = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
         let fsync = self.pair(fsync);
-        std::iter::once(Evidence::new("throughput", &self.rate(), throughput))
+        std::iter::once(Evidence::throughput(&self.rate(), throughput))
             .chain(metrics)
             .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
             .chain(

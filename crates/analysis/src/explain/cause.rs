@@ -3,118 +3,192 @@
 use record::SettingRole;
 
 use super::FindingKind;
-use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
+use super::accounting::{Accounting, ChangedPart, Gap};
 use super::case::{Case, Pair, Side};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     STALLED_POINTS,
 };
-use super::words::{capitalized, counted, figure, list, more, signed};
-use crate::{ConcurrentChange, Row, Shift, initial_tree};
+use crate::{Difference, Row, Shift, Stall, initial_tree};
 
-/// The explanation of one case.
-#[derive(Clone, Debug)]
-pub(super) struct Cause {
-    pub kind: FindingKind,
-    /// For a title: `1.20x more CPU per query`.
-    pub headline: String,
-    /// One sentence.
-    pub sentence: String,
+/// The cause of one case. A share is that of the change of an operation's time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cause {
+    /// Both targets missed the rate of writes: they did different work beside the queries.
+    BothMissedWrites,
+    /// Fsyncs per commit began or ceased, as a setting says.
+    FsyncsPerCommit {
+        /// The metric of these fsyncs.
+        metric: &'static str,
+        count: Pair,
+        setting: Difference,
+        /// The share of waiting for fsyncs.
+        waiting: Option<f64>,
+    },
+    /// The engine stalled writes for another share of the time.
+    WriteStalls {
+        percent: Pair,
+        share: f64,
+        /// What the engine counts most of: a limit, `delays` or `stops`, and their number.
+        reason: Option<(&'static str, &'static str, Pair)>,
+    },
+    /// Seconds without progress.
+    Standstill {
+        percent: Pair,
+        share: f64,
+        longest: Option<Stall>,
+    },
+    /// A part of an operation's time changed.
+    Part(PartOfTime),
+    /// The rate changed its level, and one of the levels is that of the other target.
+    LevelShift(LevelShift),
+    /// No cause is known.
+    Unexplained(Gap),
+}
+
+/// A part of an operation's time that changed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PartOfTime {
+    pub part: FindingKind,
+    pub us: Pair,
+    pub share: f64,
+    /// The share has the wait for a processor that CPU brings with it.
+    pub has_wait: bool,
+    pub detail: Option<Detail>,
+    /// The setting that lets expect it.
+    pub setting: Option<Difference>,
+    /// Other parts that changed enough.
+    pub others: Vec<FindingKind>,
+}
+
+impl PartOfTime {
+    fn new(changed: &ChangedPart) -> Self {
+        Self {
+            part: changed.part.kind,
+            us: changed.us,
+            share: changed.share,
+            has_wait: changed.induced_us != 0.0,
+            detail: None,
+            setting: None,
+            others: Vec::new(),
+        }
+    }
+
+    /// Returns a cause that a setting lets expect.
+    fn expected(changed: &ChangedPart, setting: &Difference) -> Cause {
+        Cause::Part(Self {
+            setting: Some(setting.clone()),
+            ..Self::new(changed)
+        })
+    }
+}
+
+/// A rate that was that of the other target until it changed its level, or from then on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LevelShift {
+    /// The base's level changed, not the target's.
+    pub is_of_base: bool,
+    pub shift: Shift,
+    /// The rate of the other.
+    pub level: f64,
+    /// The level before the shift is that of the other, not the one after it.
+    pub begins_alike: bool,
+}
+
+/// What else is known of a part of the time that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Most of the CPU is the server's.
+    Server,
+    /// Most of the CPU is the client's.
+    Client,
+    /// The engine works on the threads of its clients.
+    ClientThreads,
+    /// The engine's own bytes moved with the wait.
+    OtherBytes,
+    /// They did not: each read or write takes longer or less.
+    SameBytes,
+    /// Fsyncs per commit moved with waiting for other threads, as a setting about durability says.
+    SharedFsyncs,
+    /// No setting limits processors.
+    NoLimit,
+}
+
+impl Cause {
+    pub(super) fn kind(&self) -> FindingKind {
+        match self {
+            Self::BothMissedWrites => FindingKind::SlaMissed,
+            Self::FsyncsPerCommit { .. } => FindingKind::Fsyncs,
+            Self::WriteStalls { .. } => FindingKind::WriteStalls,
+            Self::Standstill { .. } => FindingKind::Stall,
+            Self::Part(changed) => match changed.detail {
+                Some(Detail::NoLimit) => FindingKind::HostBusy,
+                Some(Detail::SharedFsyncs) => FindingKind::Fsyncs,
+                _ => changed.part,
+            },
+            Self::LevelShift(_) => FindingKind::LevelShift,
+            Self::Unexplained(_) => FindingKind::Unexplained,
+        }
+    }
 }
 
 /// Returns what explains a change that a verdict shows.
 pub(super) fn diagnose(case: &Case<'_>) -> Cause {
     let accounting = Accounting::of(case, case.declares(SettingRole::Processors).is_some());
     let divided = accounting.as_ref().ok();
-    other_work(case)
+    let gap = accounting.as_ref().err().copied();
+    both_missed_writes(case)
         .or_else(|| durability(case, divided))
         .or_else(|| cache(case, divided?))
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| level_shift(case))
-        .unwrap_or_else(|| unexplained(case, &accounting))
+        .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
 
 /// Names no cause where both targets missed the rate of writes: they did different work beside the operations.
-fn other_work(case: &Case<'_>) -> Option<Cause> {
-    let kind = FindingKind::SlaMissed;
-    case.missed_writes().iter().all(|missed| *missed).then(|| Cause {
-        kind,
-        headline: kind.headline(case.is_slower()),
-        sentence: "Each of the two missed its target write rate in some repeat, and so had less to do beside the queries: no cause is \
-                   named."
-            .to_owned(),
-    })
+fn both_missed_writes(case: &Case<'_>) -> Option<Cause> {
+    let [base, target] = case.missed_writes();
+    (base && target).then_some(Cause::BothMissedWrites)
 }
 
-/// Fsyncs that engines count themselves, with the words for one and for several; the sum comes first.
-pub(super) const FSYNCS: [(&str, &str, &str); 4] = [
-    ("fsyncs_per_commit", "fsync", "fsyncs"),
-    (
-        "log_fsyncs_per_commit",
-        "fsync of the log",
-        "fsyncs of the log",
-    ),
-    (
-        "binlog_syncs_per_commit",
-        "sync of the binary log",
-        "syncs of the binary log",
-    ),
-    (
-        "data_fsyncs_per_commit",
-        "fsync of data files",
-        "fsyncs of data files",
-    ),
+/// Metrics of fsyncs that engines count themselves; the sum comes first.
+pub(super) const FSYNCS: [&str; 4] = [
+    "fsyncs_per_commit",
+    "log_fsyncs_per_commit",
+    "binlog_syncs_per_commit",
+    "data_fsyncs_per_commit",
 ];
 
-/// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. This comes before all that
-/// follows from it.
+/// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. Other changes follow from it.
 fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
     if only_reads(case) {
         return None;
     }
     let setting = case.declares(SettingRole::Durability)?;
-    let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
+    let waiting = accounting.and_then(|it| it.part(FindingKind::Fsyncs));
     // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
-    let sum = case.metric(FSYNCS[0].0).map_or(0.0, Pair::max);
-    let counts = FSYNCS.iter().find_map(|(name, one, many)| {
+    let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
+    let counts = FSYNCS.iter().find_map(|metric| {
         let is_much = |pair: &Pair| {
             pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.grown().abs() >= EXPLAINS * sum
         };
-        Some((*one, *many, moved(case, name).filter(is_much)?))
+        Some((*metric, moved(case, metric).filter(is_much)?))
     });
-    let per = case.noun();
-    let says = format!("as expected from {}", setting.text());
-    if let Some((one, many, pair)) = counts {
-        let waits = waited.map(|(it, part)| format!("; {}", it.clause(case, part)));
-        let (base, value) = (figure(pair.base), figure(pair.value));
-        return Some(Cause {
-            kind: FindingKind::Fsyncs,
-            headline: instead(one, many, pair),
-            sentence: format!(
-                "The number of {many} per commit went from {base} to {value}, {says}{}.",
-                waits.unwrap_or_default()
-            ),
+    if let Some((metric, count)) = counts {
+        return Some(Cause::FsyncsPerCommit {
+            metric,
+            count,
+            setting: setting.clone(),
+            waiting: waiting.map(|part| part.share),
         });
     }
-    let counts_none = FSYNCS.iter().all(|(name, ..)| case.metric(name).is_none());
+    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
     let us = moved(case, "op_fsync_us").filter(|_| counts_none)?;
-    let (accounting, part) = waited?;
-    let is_much = us.max() >= DEVICE_OF_TIME * accounting.time.max();
-    is_much.then(|| Cause {
-        kind: FindingKind::Fsyncs,
-        headline: format!(
-            "fsyncs take {} us per {per} instead of {}",
-            figure(us.value),
-            figure(us.base)
-        ),
-        sentence: format!(
-            "Commits wait {} for fsyncs, {says}: {}.",
-            if us.grown() > 0.0 { "longer" } else { "less" },
-            accounting.clause(case, part)
-        ),
-    })
+    let waiting = waiting?;
+    let is_much = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
+    is_much.then(|| PartOfTime::expected(waiting, setting))
 }
 
 /// Explains a change by reads from storage that begin or cease, as expected from the size of a cache. The CPU that they
@@ -133,17 +207,7 @@ fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let is_contrary = setting
         .grown()
         .is_some_and(|grown| (grown > 0.0) == (kb.grown() > 0.0));
-    (is_much && !is_contrary).then(|| Cause {
-        kind: FindingKind::Reads,
-        headline: FindingKind::Reads.headline(kb.grown() > 0.0),
-        sentence: format!(
-            "The engine read {} per {} from storage, as expected from {}; {}.",
-            kb.text("KB"),
-            case.noun(),
-            setting.text(),
-            accounting.clause(case, part)
-        ),
-    })
+    (is_much && !is_contrary).then(|| PartOfTime::expected(part, setting))
 }
 
 /// Returns a figure that surely changed with the time of an operation, and by so much that it began or ceased.
@@ -154,21 +218,6 @@ fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
     (is_along && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
-/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of none`.
-fn instead(one: &str, many: &str, pair: Pair) -> String {
-    let (now, what) = match pair.value {
-        ..0.05 => ("no".to_owned(), one),
-        0.9..=1.1 => ("one".to_owned(), one),
-        count => (figure(count), many),
-    };
-    let before = match pair.base {
-        ..0.05 => "none".to_owned(),
-        0.9..=1.1 => "one".to_owned(),
-        count => figure(count),
-    };
-    format!("{now} {what} per commit instead of {before}")
-}
-
 fn only_reads(case: &Case<'_>) -> bool {
     case.side
         .rows
@@ -176,38 +225,47 @@ fn only_reads(case: &Case<'_>) -> bool {
         .all(|row| initial_tree::only_reads(row))
 }
 
-/// The part of an operation's time that changed the most, where it may be called a cause.
+/// Returns the part of an operation's time that changed the most, where it may be called a cause.
 fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let candidates = accounting.candidates(only_reads(case));
     let (first, others) = candidates.split_first()?;
-    let others: Vec<String> = others
-        .iter()
-        .map(|part| format!("{} {} us", part.part.name, signed(part.us.grown())))
-        .collect();
-    let beside = match others.is_empty() {
-        true => String::new(),
-        false => format!("; also changed: {}", list(&others)),
-    };
-    let is_limited = case.declares(SettingRole::Processors).is_some();
-    let kind = match first.part.kind {
-        FindingKind::ProcessorWait if !is_limited => FindingKind::HostBusy,
-        FindingKind::Locks if waits_for_shared_fsyncs(case) => FindingKind::Fsyncs,
-        kind => kind,
-    };
-    let (headline, detail) = detail(case, kind, first);
-    let clause = accounting.clause(case, first);
-    Some(Cause {
-        kind,
-        headline,
-        sentence: capitalized(&format!("{clause}{detail}{beside}.")),
+    Some(Cause::Part(PartOfTime {
+        detail: detail(case, first),
+        others: others.iter().map(|part| part.part.kind).collect(),
+        ..PartOfTime::new(first)
+    }))
+}
+
+/// Returns what else supports a part as the cause, or speaks against it.
+fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
+    match changed.part.kind {
+        FindingKind::Cpu => side(case),
+        FindingKind::Reads => bytes(case, "own_read_kb_per_op", changed.us),
+        FindingKind::Writes => bytes(case, "own_write_kb_per_op", changed.us),
+        FindingKind::Locks => waits_for_shared_fsyncs(case).then_some(Detail::SharedFsyncs),
+        FindingKind::ProcessorWait => {
+            let is_limited = case.declares(SettingRole::Processors).is_some();
+            (!is_limited).then_some(Detail::NoLimit)
+        }
+        _ => None,
+    }
+}
+
+/// Returns whose CPU changed the most. An embedded engine works on its clients' threads.
+fn side(case: &Case<'_>) -> Option<Detail> {
+    let client = case.metric("op_client_cpu_us")?.grown().abs();
+    Some(match case.metric("op_server_cpu_us").map(Pair::grown) {
+        None => Detail::ClientThreads,
+        Some(server) if server.abs() >= client => Detail::Server,
+        Some(_) => Detail::Client,
     })
 }
 
 /// Returns true where waiting for other threads is waiting for an fsync that one of them does: a setting about durability
 /// differs, and fsyncs per commit moved with the time.
 fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
-    let moves_along = |(name, ..): &(&str, &str, &str)| {
-        let pair = case.metric(name).filter(|pair| !pair.is_same());
+    let moves_along = |metric: &&str| {
+        let pair = case.metric(metric).filter(|pair| !pair.is_same());
         pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
     };
     !only_reads(case)
@@ -215,90 +273,14 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
         && FSYNCS.iter().any(moves_along)
 }
 
-/// Returns the headline of one case, and what else supports the cause.
-fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (String, String) {
-    let per = case.noun();
-    let usual = kind.headline(case.is_slower());
-    let us = part.us.grown();
-    match kind {
-        FindingKind::Cpu => {
-            let more = part.us.ratio().map(|ratio| more(ratio, "CPU"));
-            let headline = more.map_or(usual, |more| format!("{more} per {per}"));
-            (headline, String::new())
-        }
-        FindingKind::Fsyncs => {
-            let counts = FSYNCS.iter().find_map(|(name, ..)| case.metric(name));
-            let counts = counts.map(|pair| format!("; fsyncs per commit: {}", pair.text("")));
-            (usual, counts.unwrap_or_default())
-        }
-        FindingKind::Reads => bytes(case, "own_read_kb_per_op", "reads from storage", us)
-            .unwrap_or((usual, String::new())),
-        FindingKind::Writes => bytes(case, "own_write_kb_per_op", "writes to storage", us)
-            .unwrap_or((usual, String::new())),
-        FindingKind::HostBusy => {
-            let who = match part.part.kind {
-                FindingKind::HostBusy => "the hypervisor gave it to others",
-                _ => "no setting says why processors were short",
-            };
-            (usual, format!("; {who}, so no cause is named"))
-        }
-        FindingKind::Unexplained => {
-            let us = signed(us);
-            let headline = format!("unexplained: {us} us per {per} are in no measured part");
-            (headline, String::new())
-        }
-        _ => (usual, String::new()),
-    }
-}
-
-/// Says whether the engine itself read or wrote more, or the same amount took longer; `us` is by how much.
-fn bytes(case: &Case<'_>, name: &str, what: &str, us: f64) -> Option<(String, String)> {
-    let kb = case.metric(name)?;
-    let text = kb.text(&format!("KB/{}", case.noun()));
-    let is_along = (kb.grown() > 0.0) == (us > 0.0);
-    Some(match (is_along && !kb.is_same(), us > 0.0) {
-        (true, is_more) => {
-            let more = if is_more { "more" } else { "fewer" };
-            (
-                format!("{more} {what}"),
-                format!("; the engine's own: {text}"),
-            )
-        }
-        (false, is_longer) => {
-            let longer = if is_longer { "longer" } else { "less time" };
-            (
-                format!("{what} take {longer}"),
-                format!("; the engine's own bytes do not explain it: {text}"),
-            )
-        }
+/// Returns whether the engine itself read or wrote another amount, or the same amount took longer or less.
+fn bytes(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
+    let kb = case.metric(metric)?;
+    let is_along = (kb.grown() > 0.0) == (us.grown() > 0.0);
+    Some(match is_along && !kb.is_same() {
+        true => Detail::OtherBytes,
+        false => Detail::SameBytes,
     })
-}
-
-/// Says that no cause is known, and what is missing.
-fn unexplained(case: &Case<'_>, accounting: &Result<Accounting, Undivided>) -> Cause {
-    let per = case.noun();
-    let sentence = match accounting {
-        Err(Undivided::NotMeasured) => {
-            format!(
-                "Some parts of the time of a {per} were not measured in every repeat, so no cause is named."
-            )
-        }
-        Err(Undivided::NotShown) => {
-            format!(
-                "The time of a {per} did not change as surely as throughput did, so no cause is named."
-            )
-        }
-        Ok(accounting) => format!(
-            "The time of a {per} {}, and no measured part of it surely makes up {:.0}% of that.",
-            accounting.time.rose_us(),
-            100.0 * EXPLAINS
-        ),
-    };
-    Cause {
-        kind: FindingKind::Unexplained,
-        headline: FindingKind::Unexplained.headline(case.is_slower()),
-        sentence,
-    }
 }
 
 /// Returns how much of a change the time that is left to work in accounts for; `None` where that is too little. Shares
@@ -312,50 +294,38 @@ fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) 
     (share >= EXPLAINS).then_some(share)
 }
 
-/// A log-structured merge tree held writes up for another share of the time, as it says itself.
+/// Explains a change by writes that a log-structured merge tree held up for another share of the time, as it says itself.
 fn write_stalls(case: &Case<'_>) -> Option<Cause> {
-    let stalled = case.metric("stall%")?;
-    let share = left_over(case, stalled, |row| row.metric("stall%"))?;
-    let both = format!(
-        "{}% of the time instead of {}%",
-        figure(stalled.value),
-        figure(stalled.base)
-    );
-    let reason = reason(case).map(|reason| format!("; most of it because of {reason}"));
-    Some(Cause {
-        kind: FindingKind::WriteStalls,
-        headline: format!("writes stalled {both}"),
-        sentence: format!(
-            "The engine stalled writes {both}, {} of the change{}.",
-            share_in_words(share),
-            reason.unwrap_or_default()
-        ),
+    let percent = case.metric("stall%")?;
+    Some(Cause::WriteStalls {
+        percent,
+        share: left_over(case, percent, |row| row.metric("stall%"))?,
+        reason: stall_reason(case),
     })
 }
 
-/// Returns the reason of delays and stops whose count changed the most; sums and parts of these are left out.
-fn reason(case: &Case<'_>) -> Option<String> {
+/// Returns the reason of delays or stops whose count changed the most; sums and parts of these are left out.
+fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
     const REASONS: [&str; 3] = [
         "l0-file-count-limit",
         "memtable-limit",
         "pending-compaction-bytes",
     ];
-    let counts = |side: &Side<'_>, reason: &str, how: &str| -> Option<f64> {
+    let count = |side: &Side<'_>, reason: &str, how: &str| -> Option<f64> {
         let name = format!("{reason}-{how}");
         let mut rows = side.rows.iter().filter_map(|row| row.lsm.as_ref());
         rows.find_map(|lsm| lsm.stalls.get(&name).copied())
     };
     let both = |reason: &'static str, how: &'static str| {
-        let pair = case.pair(|side| counts(side, reason, how))?;
+        let pair = case.pair(|side| count(side, reason, how))?;
         Some((reason, how, pair))
     };
-    let (reason, how, pair) = REASONS
+    REASONS
         .into_iter()
         .flat_map(|reason| ["delays", "stops"].map(|how| both(reason, how)))
         .flatten()
         .max_by(|a, b| a.2.grown().abs().total_cmp(&b.2.grown().abs()))
-        .filter(|(.., pair)| pair.grown() != 0.0)?;
-    Some(format!("{reason} ({})", pair.text(how)))
+        .filter(|(.., pair)| pair.grown() != 0.0)
 }
 
 /// Returns the share of its seconds in which a repeat stood still, in percent.
@@ -364,7 +334,7 @@ fn stood_still(row: &Row) -> Option<f64> {
     Some(100.0 * quality.stalled_seconds? as f64 / quality.seconds as f64)
 }
 
-/// It stood still for another share of the time, in most repeats.
+/// Explains a change by seconds without progress in most repeats.
 fn standstill(case: &Case<'_>) -> Option<Cause> {
     let mean =
         |side: &Side<'_>| crate::quality::mean(side.rows.iter().filter_map(|row| stood_still(row)));
@@ -379,81 +349,32 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
         return None;
     }
     let qualities = longer.rows.iter().filter_map(|row| row.quality.as_ref());
-    let worst = qualities
+    let longest = qualities
         .flat_map(|quality| &quality.stalls)
         .max_by_key(|stall| stall.seconds);
-    let worst = worst.map(|stall| {
-        format!(
-            "; the longest stall is {} from second {} on{}",
-            counted(stall.seconds, "second"),
-            stall.from_second,
-            beside(&stall.beside)
-        )
-    });
-    let headline = format!(
-        "no progress in {}% of the seconds instead of {}%",
-        figure(percent.value),
-        figure(percent.base)
-    );
-    Some(Cause {
-        kind: FindingKind::Stall,
-        sentence: format!(
-            "There was {headline}, {} of the change{}.",
-            share_in_words(share),
-            worst.unwrap_or_default()
-        ),
-        headline,
+    Some(Cause::Standstill {
+        percent,
+        share,
+        longest: longest.cloned(),
     })
 }
 
-/// Lists what host and engine did at the same time.
-fn beside(moved: &[ConcurrentChange]) -> String {
-    const LISTED: usize = 3;
-    let moved: Vec<String> = moved
-        .iter()
-        .take(LISTED)
-        .map(|moved| {
-            let unit = match moved.unit.as_str() {
-                "" => String::new(),
-                unit => format!(" {unit}"),
-            };
-            let (during, otherwise) = (figure(moved.during), figure(moved.otherwise));
-            format!("{} {during} (otherwise {otherwise}{unit})", moved.name)
-        })
-        .collect();
-    match moved.is_empty() {
-        true => String::new(),
-        false => format!(", with {}", list(&moved)),
-    }
-}
-
-/// In most repeats one of the two changed its level, and on one of its levels it was as fast as the other.
+/// Explains a change by a level that changed in most repeats of one of the two: on one of its levels it was as fast as the
+/// other.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
-    let (target, base) = (case.target(), case.base_name());
-    let (who, other, found) = shift_of(&case.side, &case.base)
-        .map(|found| (target, base, found))
-        .or_else(|| Some((base, target, shift_of(&case.base, &case.side)?)))?;
-    let (shift, level, begins) = found;
-    let rate = case.rate();
-    let (when, same, then, differs) = match begins {
-        true => ("Until", shift.before, "then", shift.after),
-        false => ("From", shift.after, "before that", shift.before),
-    };
-    Some(Cause {
-        kind: FindingKind::LevelShift,
-        headline: format!("the level of {who} changed in second {}", shift.second),
-        sentence: format!(
-            "{when} second {}, {who} ran as fast as {other} ({} against {} {rate}), {then} at {}{}.",
-            shift.second,
-            figure(same),
-            figure(level),
-            figure(differs),
-            beside(&shift.beside)
-        ),
-    })
+    let of_target = shift_of(&case.side, &case.base);
+    let is_of_base = of_target.is_none();
+    let (shift, level, begins_alike) = of_target.or_else(|| shift_of(&case.base, &case.side))?;
+    Some(Cause::LevelShift(LevelShift {
+        is_of_base,
+        shift,
+        level,
+        begins_alike,
+    }))
 }
 
-/// Returns the first shift of a side from or to the level of the other, which has none; whether it began there.
+/// Returns the first shift of a side from or to the level of the other, which has none, that level, and whether the side began
+/// on it.
 fn shift_of(side: &Side<'_>, other: &Side<'_>) -> Option<(Shift, f64, bool)> {
     let qualities = |side: &Side<'_>| -> Option<Vec<_>> {
         side.rows.iter().map(|row| row.quality.clone()).collect()

@@ -1,55 +1,110 @@
-//! Reasons to doubt a finding, or the figures that it rests on.
+//! Reasons to doubt a finding, or the figures behind it.
 
 use super::FindingKind;
 use super::case::{Case, Pair, Side};
-use super::cause::Cause;
 use super::thresholds::{
     CLIENT_BUSY, CPU_OF_TIME, CPU_WAIT, DEBT, FREQUENCY, FSYNC_LATENCY, MEMORY_PRESSURE, OTHERS,
     SPREAD, STEAL, SWAPPED_PAGES,
 };
-use super::words::{figure, list};
+use crate::initial_tree::{self, TreeDifference};
 use crate::order::distinct;
 use crate::quality::mean;
-use crate::{Figures, Pairing, Row, initial_tree};
+use crate::{Figures, Pairing, Row};
 
-/// One reason: its subject, so that several steps share it, and the sentence.
-pub(super) struct Caveat {
-    pub about: &'static str,
-    pub text: String,
+/// A reason to doubt a finding. A pair has the base's figure and the target's.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Caveat {
+    /// Repeats of the base differ by a large part of the change: their lowest and highest throughput.
+    WideBase { low: f64, high: f64 },
+    /// Base and target were measured in different runs.
+    OtherRuns,
+    /// Base and target did not take turns.
+    NoTurns,
+    /// Build, version and settings are the same.
+    NothingDiffers,
+    /// Client threads are busy: the share of their time, or `None` where only a step warns of it.
+    BusyClient { share: Option<f64> },
+    /// The client uses more CPU per operation than the server.
+    LargeClient,
+    /// One of the two missed the rate of writes beside the queries.
+    MissedWrites { is_base: bool },
+    /// The step before left different amounts of work.
+    Debt { what: &'static str, left: Pair },
+    /// The trees of a step that only reads were not alike when it began.
+    Trees(TreeDifference),
+    /// Other processes used processors, or operations waited for one: in percent, at most on either side.
+    BusyHost {
+        others: Option<f64>,
+        waiting: Option<f64>,
+    },
+    /// The hypervisor took CPU time, in percent.
+    Steal(Pair),
+    /// The processors ran at other frequencies, in MHz.
+    Frequency(Pair),
+    /// An fsync took another time before the cells, in microseconds.
+    FsyncBefore(Pair),
+    /// Compaction asks the kernel to read more at a time than the disk takes.
+    ReadAhead {
+        of_base: bool,
+        of_target: bool,
+        setting: String,
+        kb: f64,
+        max_sectors_kb: f64,
+        /// The devices' reads, where these differ in size.
+        read_kb: Option<Pair>,
+    },
+    /// The devices' reads differ in size.
+    ReadSizes {
+        kb: Pair,
+        max_sectors_kb: f64,
+        read_ahead_kb: f64,
+    },
+    /// The host swapped: pages.
+    Swap(Pair),
+    /// Threads waited for memory, in percent of the time.
+    MemoryPressure(Pair),
+    /// The two are of different engines.
+    OtherEngines,
+    /// Settings differ as well as the version, or the build.
+    OtherSettings { has_other_version: bool },
+    /// Several settings differ.
+    SeveralSettings,
+    /// Steps have warnings: their codes.
+    Warnings {
+        base: Vec<String>,
+        target: Vec<String>,
+    },
 }
 
-/// Returns all caveats of one case, the gravest first.
-pub(super) fn caveats(case: &Case<'_>, cause: &Cause) -> Vec<Caveat> {
+/// Returns all caveats of one case, the most serious first.
+pub(super) fn caveats(case: &Case<'_>, cause: FindingKind) -> Vec<Caveat> {
+    let trees = initial_tree::difference(&case.base.rows, &case.side.rows);
     let found = [
-        ("spread", spread(case)),
-        ("order", order(case)),
-        ("nothing", nothing_differs(case)),
-        ("client", client(case)),
-        ("sla", sla(case)),
-        ("debt", debt(case)),
-        (
-            "trees",
-            initial_tree::difference(&case.base.rows, &case.side.rows),
-        ),
-        ("others", busy_host(case, cause)),
-        ("steal", steal(case)),
-        ("frequency", frequency(case)),
-        ("fsync", fsync(case, cause)),
-        ("reads", read_sizes(case, cause)),
-        ("swap", swap(case)),
-        ("memory", memory(case)),
-        ("settings", case.difference.caveat()),
-        ("warnings", warnings(case)),
+        wide_base(case),
+        order(case),
+        case.difference
+            .is_nothing()
+            .then_some(Caveat::NothingDiffers),
+        client(case),
+        missed_writes(case),
+        debt(case),
+        trees.map(Caveat::Trees),
+        busy_host(case, cause),
+        steal(case),
+        frequency(case),
+        fsync(case, cause),
+        read_sizes(case, cause),
+        swap(case),
+        memory(case),
+        case.difference.caveat(),
+        warnings(case),
     ];
-    found
-        .into_iter()
-        .filter_map(|(about, text)| Some(Caveat { about, text: text? }))
-        .collect()
+    found.into_iter().flatten().collect()
 }
 
-/// The base's own repeats differ by as much as the target does from them. Not where repeats were compared in pairs: these
+/// Doubts a change where the base's own repeats differ by a large part of it. Not where repeats were compared in pairs: these
 /// take out what changes for both.
-fn spread(case: &Case<'_>) -> Option<String> {
+fn wide_base(case: &Case<'_>) -> Option<Caveat> {
     if case.compared.pairing != Pairing::Independent {
         return None;
     }
@@ -59,83 +114,38 @@ fn spread(case: &Case<'_>) -> Option<String> {
         values().fold(0.0, f64::max),
     );
     let is_wide = (high / low).ln() >= SPREAD * case.ratio.ln().abs();
-    is_wide.then(|| {
-        format!(
-            "the base's own repeats differ by {:.0}%: {} to {} {}",
-            100.0 * (high / low - 1.0),
-            figure(low),
-            figure(high),
-            case.rate()
-        )
-    })
+    is_wide.then_some(Caveat::WideBase { low, high })
 }
 
-/// Base and target did not take turns.
-fn order(case: &Case<'_>) -> Option<String> {
-    let base = &case.compared.base_values;
+fn order(case: &Case<'_>) -> Option<Caveat> {
+    let (base, values) = (&case.compared.base_values, &case.compared.values);
     let is_in_base = |run: usize| base.iter().any(|sample| sample.run == run);
-    let has_other_runs = !case
-        .compared
-        .values
-        .iter()
-        .any(|sample| is_in_base(sample.run));
-    let how = match (has_other_runs, case.compared.pairing) {
-        (true, _) => "were measured in different runs",
-        (false, Pairing::Independent) => "did not take turns",
-        (false, _) => return None,
-    };
-    Some(format!(
-        "base and target {how}: the difference includes what changed on the machine in between"
-    ))
+    if !values.iter().any(|sample| is_in_base(sample.run)) {
+        return Some(Caveat::OtherRuns);
+    }
+    (case.compared.pairing == Pairing::Independent).then_some(Caveat::NoTurns)
 }
 
-fn nothing_differs(case: &Case<'_>) -> Option<String> {
-    case.difference
-        .is_nothing()
-        .then(|| "no difference between the two is known".to_owned())
-}
-
-/// The client is the limit of one of the two.
-pub(super) fn client(case: &Case<'_>) -> Option<String> {
+/// Doubts a change where the client may be the limit of one of the two.
+fn client(case: &Case<'_>) -> Option<Caveat> {
     let client = case.metric("client_cpu_us_per_op")?;
     let server = case.metric("server_cpu_us_per_op")?;
-    let per = case.noun();
-    let busy = case.share_of_time(client);
-    let is_warned = [&case.base, &case.side]
-        .iter()
-        .flat_map(|side| &side.rows)
-        .any(|row| has_warning(row, "client::busy"));
-    if busy >= CLIENT_BUSY || is_warned {
-        let much = match is_warned && busy < CLIENT_BUSY {
-            true => "at least one client thread is busy nearly all the time".to_owned(),
-            false => format!("client threads are busy {:.0}% of the time", 100.0 * busy),
-        };
-        return Some(format!(
-            "{much} ({} of CPU per {per}): throughput is then the client's limit, not the server's",
-            client.text("us")
-        ));
+    let share = Some(case.share_of_time(client)).filter(|share| *share >= CLIENT_BUSY);
+    let mut rows = case.base.rows.iter().chain(&case.side.rows);
+    if share.is_some() || rows.any(|row| has_warning(row, BUSY_CLIENT)) {
+        return Some(Caveat::BusyClient { share });
     }
-    let is_more = client.base > server.base || client.value > server.value;
-    is_more.then(|| {
-        format!(
-            "the client uses more CPU per {per} than the server ({} against {}), on the same host",
-            client.text("us"),
-            server.text("us")
-        )
-    })
+    let is_larger = client.base > server.base || client.value > server.value;
+    is_larger.then_some(Caveat::LargeClient)
 }
 
-/// One of the two missed the rate of writes beside the queries.
-fn sla(case: &Case<'_>) -> Option<String> {
-    let who = match case.missed_writes() {
-        [true, false] => case.base_name(),
-        [false, true] => case.target(),
-        // Of both the text itself says so.
-        [false, false] | [true, true] => return None,
-    };
-    Some(format!(
-        "{who} missed its target write rate in some repeat, and so had less to do beside the queries"
-    ))
+fn missed_writes(case: &Case<'_>) -> Option<Caveat> {
+    match case.missed_writes() {
+        [true, false] => Some(Caveat::MissedWrites { is_base: true }),
+        [false, true] => Some(Caveat::MissedWrites { is_base: false }),
+        // Where both missed it the cause says so.
+        [false, false] | [true, true] => None,
+    }
 }
 
 /// The debts that steps leave, each with its name and the least that matters.
@@ -147,17 +157,12 @@ const DEBTS: [(&str, &str, f64); 5] = [
     ("debt_compaction_mb", "MB to compact", 64.0),
 ];
 
-/// The step before left more to do on one side.
-fn debt(case: &Case<'_>) -> Option<String> {
+fn debt(case: &Case<'_>) -> Option<Caveat> {
     DEBTS.iter().find_map(|(name, what, least)| {
         let left = |side: &Side<'_>| before(case.context.figures, side.rows[0])?.metric(name);
-        let pair = case.pair(left)?;
-        (pair.max() >= *least && pair.factor() >= DEBT).then(|| {
-            format!(
-                "the step before left different amounts of work: {}",
-                pair.text(what)
-            )
-        })
+        let left = case.pair(left)?;
+        let is_large = left.max() >= *least && left.factor() >= DEBT;
+        is_large.then_some(Caveat::Debt { what, left })
     })
 }
 
@@ -171,75 +176,48 @@ fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
     cell.get(at.checked_sub(1)?).copied()
 }
 
-/// Other processes used processors, or threads waited for one.
-fn busy_host(case: &Case<'_>, cause: &Cause) -> Option<String> {
+/// Doubts a change where other processes used processors, or operations waited for one.
+fn busy_host(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let others = case.metric("others%").map_or(0.0, Pair::max);
     let wait = case.metric("op_cpu_wait_us").zip(case.metric("op_time_us"));
     let wait = wait.map_or(0.0, |(wait, time)| {
         (wait.base / time.base).max(wait.value / time.value)
     });
-    let mut found = Vec::new();
-    if others >= 100.0 * OTHERS {
-        found.push(format!(
-            "other processes used up to {others:.0}% of the CPU"
-        ));
-    }
-    if wait >= CPU_WAIT {
-        let percent = 100.0 * wait;
-        found.push(format!(
-            "operations waited for a processor for up to {percent:.0}% of their time"
-        ));
-    }
-    if found.is_empty() && cause.kind == FindingKind::HostBusy {
-        found.push("processors were not free when they were needed".to_owned());
-    }
-    (!found.is_empty()).then(|| format!("the host was busy: {}", list(&found)))
+    let others = (others >= 100.0 * OTHERS).then_some(others);
+    let waiting = (wait >= CPU_WAIT).then_some(100.0 * wait);
+    let is_busy = others.is_some() || waiting.is_some() || cause == FindingKind::HostBusy;
+    is_busy.then_some(Caveat::BusyHost { others, waiting })
 }
 
-fn steal(case: &Case<'_>) -> Option<String> {
-    let stolen = case.metric("steal%")?;
-    (stolen.max() >= 100.0 * STEAL).then(|| {
-        let (base, value) = (figure(stolen.base), figure(stolen.value));
-        format!(
-            "the hypervisor took CPU time (steal): {base}% with the base, {value}% with the target"
-        )
-    })
+fn steal(case: &Case<'_>) -> Option<Caveat> {
+    let percent = case.metric("steal%")?;
+    (percent.max() >= 100.0 * STEAL).then_some(Caveat::Steal(percent))
 }
 
-/// The processors were slower where it was slower. Not where CPU is a small part of the time: a governor that follows the
-/// load slows down for who waits.
-pub(super) fn frequency(case: &Case<'_>) -> Option<String> {
+/// Doubts a change where the processors were slower on the slower side. Not where CPU is a small part of the time: a governor
+/// that follows the load lowers the frequency for threads that wait.
+pub(super) fn frequency(case: &Case<'_>) -> Option<Caveat> {
     let cpu = case.metric("own_cpu_us_per_op");
     let is_small = cpu.is_some_and(|cpu| case.share_of_time(cpu) < CPU_OF_TIME);
-    clock(case, case.log_time()).filter(|_| !is_small)
+    cost_frequency(case, case.log_time()).filter(|_| !is_small)
 }
 
-/// The processors were slower where a cost is higher, of which `log_cost` is the logarithm of the ratio, or faster where it
-/// is lower.
-pub(super) fn clock(case: &Case<'_>, log_cost: f64) -> Option<String> {
+/// Doubts a change of a cost, whose ratio has this logarithm, where the processors were slower and the cost is higher, or the
+/// other way round.
+pub(super) fn cost_frequency(case: &Case<'_>, log_cost: f64) -> Option<Caveat> {
     let mhz = case.metric("cpu_mhz")?;
     let log = mhz.ratio()?.ln();
-    (log * log_cost < 0.0 && log.abs() >= FREQUENCY.ln()).then(|| {
-        format!(
-            "the processors ran at {}, which makes CPU {} by as much",
-            mhz.text("MHz"),
-            if log < 0.0 { "slower" } else { "faster" }
-        )
-    })
+    let is_contrary = log * log_cost < 0.0 && log.abs() >= FREQUENCY.ln();
+    is_contrary.then_some(Caveat::Frequency(mhz))
 }
 
-/// Fsyncs took longer on the slower side before anything ran there.
-fn fsync(case: &Case<'_>, cause: &Cause) -> Option<String> {
+/// Doubts fsyncs as the cause where they took longer on the slower side before anything ran there.
+fn fsync(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let us = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
     let us = case.pair(us)?;
     let log = us.ratio()?.ln();
     let is_along = log * case.log_time() > 0.0 && log.abs() >= FSYNC_LATENCY.ln();
-    (is_along && cause.kind == FindingKind::Fsyncs).then(|| {
-        format!(
-            "before the cells an fsync took {}: the difference may be the disk's",
-            us.text("us")
-        )
-    })
+    (is_along && cause == FindingKind::Fsyncs).then_some(Caveat::FsyncBefore(us))
 }
 
 /// The causes that reads for compaction may have a part in.
@@ -250,11 +228,10 @@ const OF_COMPACTION: [FindingKind; 4] = [
     FindingKind::Locks,
 ];
 
-/// Compaction asks the kernel to read more ahead than the disk takes in one request; or the devices' reads differ in size
-/// where reads are the cause.
-fn read_sizes(case: &Case<'_>, cause: &Cause) -> Option<String> {
-    let sizes = case.read_kb().filter(|kb| !kb.is_same());
-    let sizes = sizes.map(|kb| format!("the devices' reads were of {}", kb.text("KB")));
+/// Doubts a change where compaction asks the kernel to read more ahead than the disk takes in one request, or where reads are
+/// the cause and those of the devices differ in size.
+fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
+    let read_kb = case.read_kb().filter(|kb| !kb.is_same());
     let limits = |side: &Side<'_>| side.rows[0].read_limits.clone();
     let too_much = |side: &Side<'_>| {
         let limits = limits(side)?;
@@ -263,72 +240,59 @@ fn read_sizes(case: &Case<'_>, cause: &Cause) -> Option<String> {
             .filter(|(_, kb)| *kb > limits.max_sectors_kb)?;
         Some((setting, kb, limits.max_sectors_kb))
     };
-    let (who, found) = match (too_much(&case.base), too_much(&case.side)) {
-        (Some(_), Some(found)) => ("both", Some(found)),
-        (Some(found), None) => (case.base_name(), Some(found)),
-        (None, found) => (case.target(), found),
-    };
-    if let Some((setting, kb, most)) = found.filter(|_| OF_COMPACTION.contains(&cause.kind)) {
-        let sizes = sizes.map(|sizes| format!("; {sizes}"));
-        return Some(format!(
-            "with {who} {setting} is {} KB and max_sectors_kb of the disk {}: the kernel does not read so much ahead at \
-             once, so compaction may read in small pieces{}",
-            figure(kb),
-            figure(most),
-            sizes.unwrap_or_default()
-        ));
+    let (of_base, of_target) = (too_much(&case.base), too_much(&case.side));
+    let sides = (of_base.is_some(), of_target.is_some());
+    let large = of_target.or(of_base);
+    if let Some((setting, kb, max_sectors_kb)) = large.filter(|_| OF_COMPACTION.contains(&cause)) {
+        return Some(Caveat::ReadAhead {
+            of_base: sides.0,
+            of_target: sides.1,
+            setting,
+            kb,
+            max_sectors_kb,
+            read_kb,
+        });
     }
-    let limits = limits(&case.side).filter(|_| cause.kind == FindingKind::Reads)?;
-    Some(format!(
-        "{} (max_sectors_kb {}, read_ahead_kb {})",
-        sizes?,
-        figure(limits.max_sectors_kb),
-        figure(limits.read_ahead_kb)
-    ))
+    let limits = limits(&case.side).filter(|_| cause == FindingKind::Reads)?;
+    Some(Caveat::ReadSizes {
+        kb: read_kb?,
+        max_sectors_kb: limits.max_sectors_kb,
+        read_ahead_kb: limits.read_ahead_kb,
+    })
 }
 
-fn swap(case: &Case<'_>) -> Option<String> {
+fn swap(case: &Case<'_>) -> Option<Caveat> {
     let pages = case.pair(|side| {
         Some(side.host_sum("swap_in_page_count")? + side.host_sum("swap_out_page_count")?)
     })?;
-    (pages.max() >= SWAPPED_PAGES).then(|| format!("the host swapped: {}", pages.text("pages")))
+    (pages.max() >= SWAPPED_PAGES).then_some(Caveat::Swap(pages))
 }
 
-fn memory(case: &Case<'_>) -> Option<String> {
-    let share = |side: &Side<'_>| {
+fn memory(case: &Case<'_>) -> Option<Caveat> {
+    let percent = |side: &Side<'_>| {
         let seconds: f64 = side.rows.iter().map(|row| row.seconds).sum();
         let ns = side.host_sum("pressure_memory_some_ns")?;
         (seconds > 0.0).then(|| 100.0 * ns / 1e9 / seconds)
     };
-    let pair = case.pair(share)?;
-    (pair.max() >= 100.0 * MEMORY_PRESSURE).then(|| {
-        format!(
-            "threads waited for memory in {}",
-            pair.text("% of the time")
-        )
-    })
+    let percent = case.pair(percent)?;
+    (percent.max() >= 100.0 * MEMORY_PRESSURE).then_some(Caveat::MemoryPressure(percent))
 }
+
+/// The warning of a step whose client is busy.
+const BUSY_CLIENT: &str = "client::busy";
 
 fn has_warning(row: &Row, code: &str) -> bool {
     row.warnings.iter().any(|warning| warning.code == code)
 }
 
-/// Warnings of the steps themselves; that of a busy client has its own sentence.
-fn warnings(case: &Case<'_>) -> Option<String> {
-    let of = |who: &str, side: &Side<'_>| {
+/// Returns the warnings of the steps; that of a busy client has its own caveat.
+fn warnings(case: &Case<'_>) -> Option<Caveat> {
+    let codes = |side: &Side<'_>| {
         let warnings = side.rows.iter().flat_map(|row| &row.warnings);
-        let codes = warnings
-            .map(|warning| warning.code.as_str())
-            .filter(|code| *code != "client::busy");
-        let codes = distinct(codes);
-        (!codes.is_empty()).then(|| format!("{} ({who})", list(&codes)))
+        let codes = warnings.map(|warning| warning.code.clone());
+        distinct(codes.filter(|code| code != BUSY_CLIENT))
     };
-    let parts: Vec<String> = [
-        of(case.base_name(), &case.base),
-        of(case.target(), &case.side),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| format!("there are warnings: {}", list(&parts)))
+    let (base, target) = (codes(&case.base), codes(&case.side));
+    let has_any = !base.is_empty() || !target.is_empty();
+    has_any.then_some(Caveat::Warnings { base, target })
 }

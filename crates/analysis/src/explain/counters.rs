@@ -2,8 +2,8 @@
 
 use words::unit_of;
 
-use super::Evidence;
 use super::case::Case;
+use super::finding::Evidence;
 use super::thresholds::COUNTER;
 use crate::order::distinct;
 

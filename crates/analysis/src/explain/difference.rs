@@ -1,6 +1,6 @@
 //! Differences between two targets, as far as their settings and versions say.
 
-use super::words::{counted, list};
+use super::caveats::Caveat;
 use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Row};
 
 /// The difference between a target and the base.
@@ -25,21 +25,21 @@ pub(super) enum TargetDifference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OtherBuild {
     /// The versions, or the names of builds of one version.
-    base: String,
-    target: String,
-    has_other_version: bool,
-    /// Settings that only one of the two has, and that the plan does not declare: a part of what its version is.
-    only_base: usize,
-    only_target: usize,
+    pub base: String,
+    pub target: String,
+    pub has_other_version: bool,
+    /// How many settings only one of the two has, and the plan does not declare: a part of its version.
+    pub only_base: usize,
+    pub only_target: usize,
 }
 
 impl OtherBuild {
     /// Returns both builds, where they differ.
     fn of(comparison: &Comparison, only_base: usize, only_target: usize) -> Option<Self> {
-        let it = comparison;
-        let other_version = versions(&it.a_version, &it.b_version);
+        let other_version = versions(&comparison.a_version, &comparison.b_version);
         let has_other_version = other_version.is_some();
-        let builds = (it.a_build != it.b_build).then(|| (it.a_build.clone(), it.b_build.clone()));
+        let (a, b) = (&comparison.a_build, &comparison.b_build);
+        let builds = (a != b).then(|| (a.clone(), b.clone()));
         let (base, target) = other_version.or(builds)?;
         Some(Self {
             base,
@@ -48,34 +48,6 @@ impl OtherBuild {
             only_base,
             only_target,
         })
-    }
-
-    fn what(&self) -> &'static str {
-        match self.has_other_version {
-            true => "version",
-            false => "build",
-        }
-    }
-
-    /// ` (7 settings are in 15.3 alone and 33 in 17.2 alone)`; nothing where both have the same. `more` is added to that.
-    fn own_settings(&self, more: &str) -> String {
-        let own = [
-            (self.only_base, &self.base),
-            (self.only_target, &self.target),
-        ];
-        let own = own.into_iter().filter(|(count, _)| *count > 0);
-        let places: Vec<String> = own
-            .enumerate()
-            .map(|(at, (count, who))| match (at, count) {
-                (0, 1) => format!("1 setting is in {who} alone"),
-                (0, count) => format!("{count} settings are in {who} alone"),
-                (_, count) => format!("{count} in {who} alone"),
-            })
-            .collect();
-        match places.is_empty() {
-            true => String::new(),
-            false => format!(" ({}{more})", places.join(" and ")),
-        }
     }
 }
 
@@ -97,12 +69,6 @@ impl Difference {
         let (base, unit) = split(self.a.as_deref()?)?;
         let (target, other) = split(self.b.as_deref()?)?;
         (unit == other).then_some(target - base)
-    }
-
-    /// `innodb_doublewrite (ON -> OFF)`
-    pub(super) fn text(&self) -> String {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
-        format!("{} ({} -> {})", self.name, value(&self.a), value(&self.b))
     }
 }
 
@@ -194,100 +160,28 @@ impl TargetDifference {
         matches!(self, Self::Known { build: None, declared, undeclared: 0 } if declared.is_empty())
     }
 
-    /// Lists the settings that the plan declares, or else the versions: `synchronous (2 -> 1)`.
-    pub(super) fn brief(&self) -> Option<String> {
-        let settings: Vec<String> = self.declared().iter().map(Difference::text).collect();
-        (!settings.is_empty()).then(|| list(&settings))
-    }
-
-    /// Says what differs in a clause that begins with `who`, such as `the two`; `None` where it is not known. `is_sure`:
-    /// the change is neither chance nor the host's, so that a setting that alone differs makes it.
-    pub(super) fn clause(&self, who: &str, is_sure: bool) -> Option<String> {
-        let (build, declared, undeclared) = match self {
-            Self::Unknown(None) => return None,
-            Self::Unknown(Some((base, target))) => {
-                return Some(format!(
-                    "{who} differ in version ({base} -> {target}), and their settings were not compared"
-                ));
-            }
-            Self::Engines { base, target } => {
-                return Some(format!("{who} are different engines, {base} and {target}"));
-            }
-            Self::Known {
-                build,
-                declared,
-                undeclared,
-            } => (build, declared.as_slice(), *undeclared),
+    /// Returns why it is not known which of several differences makes the change.
+    pub(super) fn caveat(&self) -> Option<Caveat> {
+        let Self::Known {
+            build,
+            declared,
+            undeclared,
+        } = self
+        else {
+            return matches!(self, Self::Engines { .. }).then_some(Caveat::OtherEngines);
         };
-        Some(match (build, declared, undeclared) {
-            (None, [], 0) => format!(
-                "{who} have the same build and settings: the difference comes from the machine, or from chance"
-            ),
-            (None, [setting], _) => {
-                let derived = match undeclared {
-                    0 => String::new(),
-                    1 => ", and in one that the server derived".to_owned(),
-                    more => format!(", and in {more} that the server derived"),
-                };
-                let cause = match is_sure {
-                    true => ", which makes the difference",
-                    false => "",
-                };
-                format!("{who} differ in {} alone{derived}{cause}", setting.text())
-            }
-            (Some(build), [], 0) => format!(
-                "{who} differ in {} alone, {} -> {}{}",
-                build.what(),
-                build.base,
-                build.target,
-                build.own_settings("; the settings that both have are equal")
-            ),
-            _ => {
-                let mut parts = Vec::new();
-                if let Some(build) = build {
-                    let OtherBuild { base, target, .. } = build;
-                    parts.push(format!("in {} ({base} -> {target})", build.what()));
-                }
-                let mut others = counted(undeclared, "setting");
-                if let Some(names) = self.brief() {
-                    let what = counted(declared.len(), "setting");
-                    parts.push(format!("in {what} that the plan declares, {names}"));
-                    others = format!("{undeclared} more");
-                }
-                if undeclared > 0 {
-                    parts.push(format!(
-                        "in {others} that the plan does not declare, such as defaults"
-                    ));
-                }
-                let own = build.as_ref().map(|build| build.own_settings(""));
-                format!("{who} differ {}{}", list(&parts), own.unwrap_or_default())
-            }
-        })
-    }
-
-    /// Says why it is not known which of several differences makes the change.
-    pub(super) fn caveat(&self) -> Option<String> {
-        let what = match self {
-            Self::Engines { .. } => {
-                return Some(
-                    "two engines do different work for an operation: figures per operation say where time goes, not why"
-                        .to_owned(),
-                );
-            }
-            Self::Known {
-                build,
-                declared,
-                undeclared,
-            } => match (build, declared.len(), undeclared) {
-                (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => return None,
-                (Some(build), ..) => format!("settings differ beside the {}", build.what()),
-                (None, ..) => "several settings differ".to_owned(),
-            },
-            Self::Unknown(_) => return None,
-        };
-        Some(format!(
-            "{what}: the comparison does not tell which of them causes the change"
-        ))
+        match (build, declared.len(), undeclared) {
+            (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => None,
+            (
+                Some(OtherBuild {
+                    has_other_version, ..
+                }),
+                ..,
+            ) => Some(Caveat::OtherSettings {
+                has_other_version: *has_other_version,
+            }),
+            (None, ..) => Some(Caveat::SeveralSettings),
+        }
     }
 }
 

@@ -1,21 +1,21 @@
 //! CPU of the engine and its clients that changed where throughput shows no change: something else limits, or noise hides it.
 
-use super::case::Case;
-use super::caveats::clock;
-use super::thresholds::{HIDDEN_CHANGE, NAMED};
-use super::words::{counted, factor_within, figure, list, range};
-use super::{Context, Finding, FindingKind, place};
+use super::case::{Case, Context};
+use super::caveats::cost_frequency;
+use super::explanation::{CountedCaveat, Explanation, Statement};
+use super::finding::place;
+use super::thresholds::HIDDEN_CHANGE;
 use crate::order::grouped;
-use crate::{Compared, ComparedStep, Verdict};
+use crate::{ComparedStep, Verdict};
 
 /// The weight of a hidden cost against the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// CPU of the connections that do the operation, client and server: that of nobody else.
+/// CPU of the connections that do the operation, client and server, and of nothing else.
 const METRIC: &str = "own_cpu_us_per_op";
 
-/// Returns one finding for each target and direction of own CPU that is shown to differ where throughput is not.
-pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+/// Returns one explanation for each target and direction of own CPU that is shown to differ where throughput is not.
+pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let rows = context.compared.rows.iter();
     let cases = rows
         .filter(|cost| cost.metric == METRIC)
@@ -32,71 +32,28 @@ pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding>
             (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
         });
     let groups = grouped(cases).into_iter();
-    groups
-        .filter_map(|(_, group)| finding(context.compared, group))
-        .collect()
+    groups.filter_map(|(_, group)| explanation(group)).collect()
 }
 
-fn finding(compared: &Compared, mut group: Vec<(&ComparedStep, &Case<'_>)>) -> Option<Finding> {
+fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<Explanation<'a>> {
     let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-    group.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
-    let (cost, case) = group.first()?;
-    let ratio = cost.ratio?;
-    let places_of = group.iter().map(|(cost, _)| place(cost));
-    let about = Finding::about(FindingKind::HiddenCost, &compared.base, places_of)?;
-    let places: Vec<String> = group
-        .iter()
-        .filter_map(|(cost, case)| {
-            let (place, cpu) = (case.place(), case.metric(METRIC)?);
-            let (ratio, interval) = (cost.ratio?, cost.interval?);
-            let less = if ratio < 1.0 { " less" } else { "" };
-            Some(format!(
-                "{place} {} -> {} us, {}{less} ({})",
-                figure(cpu.base),
-                figure(cpu.value),
-                factor_within(ratio, cost.interval),
-                range(interval)
-            ))
-        })
-        .collect();
-    let is_noisy = group
-        .iter()
-        .any(|(_, case)| case.compared.verdict == Verdict::TooNoisy);
-    let (throughput, why) = match is_noisy {
-        true => (
-            "throughput too noisy to say",
-            "Throughput varies too much between repeats to show what that does to it.",
-        ),
-        false => (
-            "no change of throughput shown",
-            "Throughput shows no change.",
-        ),
-    };
-    let per = case.noun();
-    let more = if ratio < 1.0 { "less" } else { "more" };
-    let named = &places[..places.len().min(NAMED)];
-    let rest = match places.len() - named.len() {
-        0 => String::new(),
-        rest => format!(" and {rest} more"),
-    };
-    let text = format!(
-        "CPU of the engine and its clients per {per}, against {}, over {}: {}{rest}. {why}",
-        compared.base,
-        counted(cost.values.len(), "repeat"),
-        list(named),
-    );
-    Some(Finding {
-        title: format!(
-            "{}: {} {more} own CPU per {per} in {}, {throughput}",
-            about.target,
-            // As the comparison has it, which is not the ratio of the means.
-            factor_within(ratio, cost.interval),
-            about.place()
-        ),
-        text,
+    costs.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
+    let (cost, case) = *costs.first()?;
+    let caveat = cost_frequency(case, cost.ratio?.ln()).map(|caveat| CountedCaveat {
+        caveat,
+        case,
+        count: 1,
+        case_count: 1,
+    });
+    let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
+    Some(Explanation {
+        places: costs.iter().map(|(cost, _)| place(cost)).collect(),
         evidence: case.evidence(),
-        caveats: clock(case, ratio.ln()).into_iter().collect(),
-        weight: WEIGHT * ratio.ln().abs(),
-        ..about
+        caveats: caveat.into_iter().collect(),
+        weight: WEIGHT * size(cost),
+        statement: Statement::HiddenCost {
+            is_noisy: costs.iter().any(|(_, case)| is_noisy(case)),
+            costs,
+        },
     })
 }

@@ -1,52 +1,53 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no cause.
 
-use super::case::Case;
+use super::case::{Case, Pair};
 use super::cause::FSYNCS;
-use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
-use super::words::{counted, list};
-use super::{Context, Finding, FindingKind, place};
+use super::explanation::{Explanation, Fact, Statement};
+use super::finding::{Evidence, place};
+use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN};
 use crate::Verdict;
 use crate::order::grouped;
 
 /// Facts come after all findings.
 const WEIGHT: f64 = 0.01;
 
-/// Lists in one finding what engines themselves say differs, target by target: fsyncs per commit, and declared settings.
-pub(super) fn facts(context: Context<'_>, cases: &[Case<'_>]) -> Option<Finding> {
-    let cases = cases.iter();
-    let single = cases.filter(|case| case.compared.verdict == Verdict::Single);
-    let mut about = Vec::new();
-    let mut lines = Vec::new();
+/// Lists in one explanation what engines themselves say differs, target by target: fsyncs per commit, and declared settings.
+pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
+    let single = cases
+        .iter()
+        .filter(|case| case.compared.verdict == Verdict::Single);
+    let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for (who, cases) in grouped(single.map(|case| (case.who(), case))) {
-        let fsyncs: Vec<String> = cases.iter().filter_map(|case| fsyncs(case)).collect();
-        let settings = cases[0].difference.brief();
-        let fsyncs = (!fsyncs.is_empty()).then(|| list(&fsyncs));
-        let settings = settings.map(|settings| format!("settings that differ: {settings}"));
-        let parts: Vec<String> = fsyncs.into_iter().chain(settings).collect();
-        if !parts.is_empty() {
-            about.extend(cases.iter().map(|case| place(case.compared)));
-            lines.push(format!("{who}: {}.", parts.join("; ")));
+        let mut steps = Vec::new();
+        for (case, metric, count) in cases.iter().filter_map(|case| fsyncs(case)) {
+            let name = format!("{metric} of {who} in {}", case.place());
+            evidence.push(Evidence::new(&name, "/commit", count));
+            steps.push(case.place());
+        }
+        let settings = cases[0].difference.declared();
+        if !steps.is_empty() || !settings.is_empty() {
+            places.extend(cases.iter().map(|case| place(case.compared)));
+            facts.push(Fact {
+                who,
+                fsyncs: steps,
+                settings,
+            });
         }
     }
-    if lines.len() > NAMED {
-        let more = counted(lines.len() - NAMED, "more target");
-        lines.truncate(NAMED);
-        lines.push(format!("And {more}."));
-    }
-    Some(Finding {
-        title: "Measured once, so no causes are named; known differences".to_owned(),
-        text: lines.join(" "),
+    Some(Explanation {
+        places,
+        evidence,
+        caveats: Vec::new(),
         weight: WEIGHT,
-        ..Finding::about(FindingKind::Facts, &context.compared.base, about)?
+        statement: Statement::Facts(facts),
     })
 }
 
-/// `fsyncs per commit 1.01 -> 0.01 in l.i1`, where the engine counts ten times as many or few.
-fn fsyncs(case: &Case<'_>) -> Option<String> {
-    FSYNCS.iter().find_map(|(name, _, many)| {
-        let pair = case.metric(name)?;
-        let is_other = pair.factor() >= BEGINS_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
-        let place = case.place();
-        is_other.then(|| format!("{many} per commit {} in {place}", pair.text("")))
+/// Returns the fsyncs per commit of a case, where the engine counts ten times as many or few.
+fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> {
+    FSYNCS.iter().find_map(|metric| {
+        let count = case.metric(metric)?;
+        let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FSYNCS_PER_COMMIT_MIN;
+        is_other.then_some((case, *metric, count))
     })
 }

@@ -1,15 +1,15 @@
 //! Settings that differ and show no effect.
 
-use super::case::Case;
-use super::words::{counted, figure, list, times};
-use super::{Context, Evidence, Finding, FindingKind, place};
+use super::case::{Case, Context};
+use super::explanation::{Explanation, NoEffect, Statement};
+use super::finding::{Evidence, place};
 use crate::order::grouped;
 use crate::{Compared, ComparedStep, Difference, Verdict};
 
 /// A finding that nothing changed comes last, but it is an answer.
 const WEIGHT: f64 = 0.03;
 
-/// A target that differs from the base in one setting, with its steps, in none of which a change is shown.
+/// A target that differs from the base in one setting, with its steps, none of which shows a change.
 struct SettingWithoutEffect<'a> {
     /// Its name: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
@@ -17,8 +17,8 @@ struct SettingWithoutEffect<'a> {
     steps: Vec<&'a ComparedStep>,
 }
 
-/// One finding for each setting, over all targets that differ in it alone.
-pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+/// Returns one explanation for each setting, over all targets that differ in it alone.
+pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
     let of_targets = of_targets.filter_map(|(who, cases)| {
         let is_without = |case: &&Case<'_>| case.compared.verdict == Verdict::NoChangeShown;
@@ -33,41 +33,16 @@ pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding>
             .all(is_without)
             .then_some((&setting.name, without))
     });
-    let by_setting = grouped(of_targets);
+    let by_setting = grouped(of_targets).into_iter();
     by_setting
-        .iter()
-        .filter_map(|(_, group)| finding(context.compared, group))
+        .map(|(_, group)| explanation(context.compared, group))
         .collect()
 }
 
-fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Finding> {
-    let first = group.first()?;
-    let name = &first.setting.name;
-    let rows: Vec<&ComparedStep> = group
-        .iter()
-        .flat_map(|one| one.steps.iter().copied())
-        .collect();
+fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) -> Explanation<'a> {
+    let rows = group.iter().flat_map(|one| one.steps.iter().copied());
+    let rows: Vec<&ComparedStep> = rows.collect();
     let ratios = || rows.iter().filter_map(|row| row.ratio);
-    let (low, high) = (
-        ratios().fold(f64::INFINITY, f64::min),
-        ratios().fold(0.0, f64::max),
-    );
-    let places = rows.iter().map(|row| place(row));
-    let about = Finding::about(FindingKind::NoEffect, &compared.base, places)?;
-    let what: Vec<String> = group
-        .iter()
-        .map(|one| format!("{} in {}", one.who, one.setting.text()))
-        .collect();
-    let text = format!(
-        "From {} only one setting is known to differ: {}. No change of throughput is shown in any of {}: the ratios are \
-         {} to {}, within {}%. That holds for this load on this machine.",
-        compared.base,
-        list(&what),
-        counted(rows.len(), "comparison"),
-        times(low),
-        times(high),
-        figure(100.0 * compared.effect),
-    );
     let evidence = rows.iter().map(|row| Evidence {
         name: format!("throughput of {} in {}", row.cell.target, row.step),
         unit: "/s".to_owned(),
@@ -75,11 +50,19 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         value: row.values.first().map(|sample| sample.value),
         ratio: row.ratio,
     });
-    Some(Finding {
-        title: format!("{name} shows no effect in {}", about.place()),
-        text,
+    Explanation {
+        places: rows.iter().map(|row| place(row)).collect(),
         evidence: evidence.collect(),
+        caveats: Vec::new(),
         weight: WEIGHT,
-        ..about
-    })
+        statement: Statement::NoEffect(NoEffect {
+            comparison_count: rows.len(),
+            ratios: (
+                ratios().fold(f64::INFINITY, f64::min),
+                ratios().fold(0.0, f64::max),
+            ),
+            effect: compared.effect,
+            settings: group.into_iter().map(|it| (it.who, it.setting)).collect(),
+        }),
+    }
 }

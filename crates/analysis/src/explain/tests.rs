@@ -1,15 +1,21 @@
-//! Findings from figures that are made by hand: what is named, in which words, and what is not.
+//! Findings from figures that are made by hand: what the rules return, and what they do not.
 
 mod causes;
 mod caveats;
 mod clients;
 mod difference;
 mod noise;
+mod page;
 
 use std::collections::BTreeMap;
 
 use record::{SettingRole, Status, StepKind};
 
+use super::case::Pair;
+use super::cause::{Cause, Detail, PartOfTime};
+use super::caveats::Caveat;
+use super::difference::TargetDifference;
+use super::explanation::{Explanation, Statement};
 use super::*;
 use crate::{CompareOptions, Comparison, Difference, DifferenceKind, OpFigures, Row, compare};
 
@@ -144,15 +150,78 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
     }
 }
 
-/// Explains figures with the first target as the base.
-fn found(figures: &Figures) -> Vec<Finding> {
+/// Compares figures with the first target as the base.
+fn compared(figures: &Figures) -> Compared {
     let options = CompareOptions {
         base: figures.rows[0].cell.target.clone(),
         resamples: 200,
         metrics: vec!["own_cpu_us_per_op"],
         ..CompareOptions::default()
     };
-    explain(figures, &compare(figures, &options))
+    compare(figures, &options)
+}
+
+fn found(figures: &Figures) -> Vec<Finding> {
+    explain(figures, &compared(figures))
+}
+
+/// Applies all rules, and returns what `look` makes of each explanation.
+fn explained<T>(figures: &Figures, look: impl Fn(&Explanation<'_>) -> Option<T>) -> Vec<T> {
+    let compared = compared(figures);
+    let cases = cases(figures, &compared);
+    let explanations = explanations(figures, &compared, &cases);
+    explanations.iter().filter_map(look).collect()
+}
+
+/// Returns the causes of all changes of throughput.
+fn all_causes(figures: &Figures) -> Vec<Cause> {
+    explained(figures, |it| match &it.statement {
+        Statement::Change(change) => Some(change.cause.clone()),
+        _ => None,
+    })
+}
+
+/// Returns the cause of the only change of throughput.
+#[track_caller]
+fn cause(figures: &Figures) -> Cause {
+    let mut causes = all_causes(figures);
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    causes.remove(0)
+}
+
+/// Returns the part of an operation's time that is the only cause.
+#[track_caller]
+fn part(figures: &Figures) -> PartOfTime {
+    match cause(figures) {
+        Cause::Part(part) => part,
+        cause => panic!("{cause:?}"),
+    }
+}
+
+/// Returns the caveats of all explanations, without those of missed rates.
+fn caveats(figures: &Figures) -> Vec<Caveat> {
+    let caveats = explained(figures, |it| {
+        let caveats = it.caveats.iter().map(|it| it.caveat.clone());
+        Some(caveats.collect::<Vec<Caveat>>())
+    });
+    caveats.concat()
+}
+
+/// Returns what differs in each change of one target, and whether a setting makes the change.
+fn differences(figures: &Figures) -> Vec<(Vec<TargetDifference>, bool)> {
+    explained(figures, |it| match &it.statement {
+        Statement::Change(change) => {
+            let differences = change.differences.iter();
+            let differences = differences.map(|(_, it)| (*it).clone()).collect();
+            Some((differences, change.is_sure))
+        }
+        _ => None,
+    })
+}
+
+/// Returns true where two figures are the same but for the noise of repeats.
+fn is_about(value: f64, expected: f64) -> bool {
+    (value - expected).abs() <= 0.02 * expected.abs()
 }
 
 /// Returns the only finding of figures, which has to be of one kind.
@@ -200,32 +269,11 @@ fn with_setting(mut figures: Figures, name: &str, a: &str, b: &str) -> Figures {
     figures
 }
 
-fn all_text(finding: &Finding) -> String {
-    let caveats = finding.caveats.join("\n");
-    format!("{}\n{}\n{caveats}", finding.title, finding.text)
-}
-
-#[track_caller]
-fn says(finding: &Finding, parts: &[&str]) {
-    let all = all_text(finding);
-    for part in parts {
-        assert!(all.contains(part), "{part:?} is not in:\n{all}");
-    }
-}
-
-#[track_caller]
-fn says_not(finding: &Finding, parts: &[&str]) {
-    let all = all_text(finding);
-    for part in parts {
-        assert!(!all.contains(part), "{part:?} is in:\n{all}");
-    }
-}
-
 fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|finding| finding.kind).collect()
 }
 
-/// The kinds that name a cause.
+/// Returns the kinds that name a cause.
 fn causes(findings: &[Finding]) -> Vec<FindingKind> {
     use FindingKind::*;
     let mut kinds = kinds(findings);

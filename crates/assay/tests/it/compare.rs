@@ -355,10 +355,10 @@ fn by_run_it_is_said_which_target_has_changed_and_how() {
     // Measured once: that is a fact and no cause.
     let of_full = texts
         .iter()
-        .find(|text| text.contains("run 2 of lite.full: "));
+        .find(|text| text.contains("run 2 of lite.full in "));
     let of_full = of_full.unwrap_or_else(|| panic!("{texts:#?}"));
     assert!(
-        of_full.contains("settings that differ: journal_mode (delete -> wal)"),
+        of_full.contains("run 2 of lite.full in journal_mode (delete -> wal)"),
         "{of_full}"
     );
 }

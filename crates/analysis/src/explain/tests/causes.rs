@@ -1,6 +1,7 @@
 //! Causes that are named, and figures that look like causes and are not.
 
 use super::*;
+use crate::explain::accounting::Gap;
 use crate::{ConcurrentChange, Lsm, Quality, Shift, Stall};
 
 /// A query of 133 us at 30,000 per second.
@@ -35,34 +36,30 @@ fn equal_targets_give_no_finding() {
 }
 
 #[test]
-fn cpu_is_named_with_its_side_the_interval_and_at_most_three_sentences() {
-    let figures = reads(CACHED, (25_000.0, DEAR));
-    let finding = only(&with_setting(figures, "jit", "on", "off"), FindingKind::Cpu);
-    assert_eq!(
-        finding.title,
-        "b.c: 1.20x slower in q100: 1.21x more CPU per query"
+fn cpu_is_a_cause_with_its_side_and_its_share() {
+    let figures = with_setting(reads(CACHED, (25_000.0, DEAR)), "jit", "on", "off");
+    let changed = part(&figures);
+    assert_eq!(changed.part, FindingKind::Cpu);
+    assert_eq!(changed.detail, Some(Detail::Server));
+    assert!(is_about(changed.share, 0.75), "{changed:?}");
+    assert!(is_about(changed.us.base, 95.0) && is_about(changed.us.value, 115.0));
+    assert!(
+        differences(&figures)[0].1,
+        "the setting makes the difference"
     );
-    says(
-        &finding,
-        &[
-            "b.c is 1.20x slower than a.c in q100: 29,994 -> 25,010 queries/s, 1.192x to 1.207x over 5 repeats.",
-            "CPU per query rose from 95 to 115 us (server +18.9, client +0.988), 75% of the change in its time (from 133 to 160 us).",
-            "The two differ in jit (on -> off) alone, which makes the difference.",
-        ],
+    let finding = only(&figures, FindingKind::Cpu);
+    let names: Vec<&str> = finding.evidence.iter().map(|it| it.name.as_str()).collect();
+    assert!(
+        names.starts_with(&["throughput"]) && names.contains(&"server CPU"),
+        "{names:?}"
     );
-    assert_eq!(finding.text.matches(". ").count(), 2, "{}", finding.text);
-    let evidence = |name: &str| finding.evidence.iter().any(|it| it.name == name);
-    assert!(evidence("throughput") && evidence("server CPU"));
 }
 
 #[test]
 fn an_embedded_engine_works_on_the_client_threads() {
     let (base, other) = ([("op_client_cpu_us", 100.0)], [("op_client_cpu_us", 200.0)]);
-    let finding = only(&reads(&base, (15_000.0, &other)), FindingKind::Cpu);
-    says(
-        &finding,
-        &["(on the client threads, where the engine runs)"],
-    );
+    let changed = part(&reads(&base, (15_000.0, &other)));
+    assert_eq!(changed.detail, Some(Detail::ClientThreads));
 }
 
 /// PostgreSQL, `synchronous_commit` off -> on: bytes written and context switches grow with the commits that wait.
@@ -90,30 +87,31 @@ fn synchronous_commit_says_fsync() {
         cost("b.c", "update-index", 5600.0, &on),
     ]);
     let figures = with_setting(figures, "synchronous_commit", "off", "on");
-    let finding = only(&figures, FindingKind::Fsyncs);
-    assert_eq!(
-        finding.title,
-        "b.c: 7.14x slower in update-index: one fsync of the log per commit instead of none"
-    );
-    says(
-        &finding,
-        &[
-            "per commit went from 0.008",
-            "to 0.99",
-            "as expected from synchronous_commit (off -> on)",
-        ],
-    );
+    let is_of_log = |cause: &Cause, from: f64, to: f64| match cause {
+        Cause::FsyncsPerCommit {
+            metric,
+            count,
+            setting,
+            waiting,
+        } => {
+            *metric == "log_fsyncs_per_commit"
+                && is_about(count.base, from)
+                && is_about(count.value, to)
+                && setting.name == "synchronous_commit"
+                && waiting.is_some()
+        }
+        _ => false,
+    };
+    let found_cause = cause(&figures);
+    assert!(is_of_log(&found_cause, 0.008, 0.99), "{found_cause:?}");
     // Without such a setting the accounting names what clients wait for.
     let figures = with_setting(figures, "jit", "off", "on");
     assert_eq!(kinds(&found(&figures)), [FindingKind::Locks]);
     // Turned round it is what makes it faster.
     let mut figures = with_setting(figures, "synchronous_commit", "off", "on");
     figures.rows.reverse();
-    let finding = only(&figures, FindingKind::Fsyncs);
-    assert_eq!(
-        finding.title,
-        "a.c: 7.14x faster in update-index: no fsync of the log per commit instead of one"
-    );
+    let found_cause = cause(&figures);
+    assert!(is_of_log(&found_cause, 0.99, 0.008), "{found_cause:?}");
 }
 
 /// SQLite counts no fsyncs: what they take of an operation's time is measured.
@@ -134,14 +132,10 @@ fn synchronous_of_sqlite_says_fsync() {
         cost("b.c", "l.i1", 65_000.0, &full),
     ]);
     let figures = with_setting(figures, "synchronous", "off", "full");
-    let finding = only(&figures, FindingKind::Fsyncs);
-    says(
-        &finding,
-        &[
-            "b.c: 4.61x slower in l.i1: fsyncs take 40 us per row instead of 0.5",
-            "Commits wait longer for fsyncs, as expected from synchronous (off -> full)",
-        ],
-    );
+    let changed = part(&figures);
+    assert_eq!(changed.part, FindingKind::Fsyncs);
+    assert!(is_about(changed.us.base, 0.5) && is_about(changed.us.value, 40.0));
+    assert_eq!(changed.setting.unwrap().name, "synchronous");
 }
 
 /// Beside neighbours each microsecond of CPU brings some of waiting: the more CPU, the more of it.
@@ -154,15 +148,18 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
             cost("a.c", "qr100", 20_000.0, &of(60.0, 140.0)),
             cost("b.c", "qr100", rate, &of(300.0, wait)),
         ]);
-        found(&figures)
+        all_causes(&figures)
     };
-    let findings = with(700.0);
-    assert_eq!(kinds(&findings), [FindingKind::Cpu]);
-    says(
-        &findings[0],
-        &[
-            "all of the change in its time, including +560 us of waiting for a processor that it brings",
-        ],
+    let kinds_with =
+        |wait: f64| -> Vec<FindingKind> { with(wait).iter().map(Cause::kind).collect() };
+    let causes = with(700.0);
+    let [Cause::Part(changed)] = causes.as_slice() else {
+        panic!("{causes:?}");
+    };
+    assert_eq!(changed.part, FindingKind::Cpu);
+    assert!(
+        changed.has_wait && is_about(changed.share, 1.0),
+        "{changed:?}"
     );
     // Where processors are fewer the wait is what that costs, though CPU grows as well.
     let figures = repeated(&[
@@ -173,7 +170,7 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
     let figures = with_setting(figures, "limit.cpus", "2", "1");
     assert_eq!(kinds(&found(&figures)), [FindingKind::ProcessorWait]);
     // Longer waits for each microsecond are not the target's doing.
-    assert_eq!(kinds(&with(2_300.0)), [FindingKind::HostBusy]);
+    assert_eq!(kinds_with(2_300.0), [FindingKind::HostBusy]);
 }
 
 /// Reads from storage take CPU as well, here more of it than waiting.
@@ -200,13 +197,9 @@ fn a_smaller_cache_says_reads() {
     );
     assert_eq!(kinds(&found(&contrary)), [FindingKind::Cpu]);
     let figures = with_setting(figures, "innodb_buffer_pool_size", "8G", "16M");
-    let finding = only(&figures, FindingKind::Reads);
-    says(
-        &finding,
-        &[
-            "The engine read 0 -> 16 KB per query from storage, as expected from innodb_buffer_pool_size (8G -> 16M)",
-        ],
-    );
+    let changed = part(&figures);
+    assert_eq!(changed.part, FindingKind::Reads);
+    assert_eq!(changed.setting.unwrap().name, "innodb_buffer_pool_size");
 }
 
 /// Commits that are grouped wait for the one that syncs the log for all of them.
@@ -227,13 +220,10 @@ fn waiting_for_those_who_sync_is_waiting_for_fsyncs() {
     };
     assert_eq!(kinds(&found(&figures(0.7))), [FindingKind::Locks]);
     let setting = |fsyncs: f64| with_setting(figures(fsyncs), "synchronous_commit", "off", "on");
-    says(
-        &only(&setting(0.7), FindingKind::Fsyncs),
-        &[
-            "Waiting for other threads",
-            "fsyncs per commit: 0.25 -> 0.7",
-        ],
-    );
+    let changed = part(&setting(0.7));
+    assert_eq!(changed.part, FindingKind::Locks);
+    assert_eq!(changed.detail, Some(Detail::SharedFsyncs));
+    only(&setting(0.7), FindingKind::Fsyncs);
     assert_eq!(kinds(&found(&setting(0.25))), [FindingKind::Locks]);
 }
 
@@ -271,8 +261,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
         with_setting(repeated(&costs), "sync", "1", "0")
     };
     // Reads are 26 % of the change: that is not enough.
-    let finding = only(&figures(&fast), FindingKind::Unexplained);
-    says_not(&finding, &["write", "fsync"]);
+    assert_eq!(cause(&figures(&fast)), Cause::Unexplained(Gap::NoLargePart));
     let fast = of(0.5, 100.0, 50.0, 3.0);
     let mut slow_reads = figures(&fast);
     for row in &mut slow_reads.rows {
@@ -282,29 +271,18 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
         row.metrics
             .insert("op_time_us", Some(if is_base { 533.0 } else { 162.0 }));
     }
-    let finding = only(&slow_reads, FindingKind::Reads);
-    says(
-        &finding,
-        &[
-            "fewer reads from storage",
-            "the engine's own: 16 -> 3 KB/get",
-        ],
-    );
-    says_not(&finding, &["fsync"]);
+    let changed = part(&slow_reads);
+    assert_eq!(changed.part, FindingKind::Reads);
+    assert_eq!(changed.detail, Some(Detail::OtherBytes));
+    assert_eq!(changed.others, []);
 }
 
 #[test]
 fn reads_of_the_same_bytes_that_take_longer_are_said_to() {
     let of = |us: f64| [("op_read_us", us), ("own_read_kb_per_op", 16.0)];
-    let figures = reads(&of(80.0), (15_000.0, &of(200.0)));
-    let finding = only(&figures, FindingKind::Reads);
-    says(
-        &finding,
-        &[
-            "reads from storage take longer",
-            "the engine's own bytes do not explain it: 16 -> 16",
-        ],
-    );
+    let changed = part(&reads(&of(80.0), (15_000.0, &of(200.0))));
+    assert_eq!(changed.part, FindingKind::Reads);
+    assert_eq!(changed.detail, Some(Detail::SameBytes));
 }
 
 #[test]
@@ -332,49 +310,35 @@ fn figures_of_the_host_are_never_a_cause() {
         cost("a.c", "q100", 20_000.0, &of(20_000.0)),
         cost("b.c", "q100", 10_000.0, &of(10_000.0)),
     ]);
-    let finding = only(
-        &with_setting(figures.clone(), "jit", "on", "off"),
-        FindingKind::HostBusy,
+    let with_jit = with_setting(figures.clone(), "jit", "on", "off");
+    only(&with_jit, FindingKind::HostBusy);
+    let changed = part(&with_jit);
+    assert_eq!(changed.part, FindingKind::ProcessorWait);
+    assert_eq!(changed.detail, Some(Detail::NoLimit));
+    assert!(is_about(changed.us.base, 120.0) && is_about(changed.us.value, 320.0));
+    let [Caveat::BusyHost { others, waiting }] = caveats(&with_jit)[..] else {
+        panic!("{:?}", caveats(&with_jit));
+    };
+    assert!(is_about(others.unwrap(), 80.0) && is_about(waiting.unwrap(), 80.0));
+    assert!(
+        !differences(&with_jit)[0].1,
+        "the host may make the difference"
     );
-    says(
-        &finding,
-        &[
-            "too much competition for processors to name a cause",
-            "Waiting for a processor per query rose from 120 to 320 us, all of the change in its time",
-            "no setting says why processors were short, so no cause is named",
-            "the host was busy: other processes used up to 80% of the CPU and operations waited for a processor for up to 80%",
-        ],
-    );
-    says_not(&finding, &["more CPU", "which makes the difference"]);
     // Where a limit on processors differs, waiting for them is what it does.
     let limited = with_setting(figures, "limit.cpus", "4", "1");
-    says(
-        &only(&limited, FindingKind::ProcessorWait),
-        &[
-            "more waiting for a processor",
-            "limit.cpus (4 -> 1) alone, which makes the difference",
-        ],
-    );
+    only(&limited, FindingKind::ProcessorWait);
+    assert!(differences(&limited)[0].1);
 }
 
 #[test]
 fn time_in_no_part_is_unexplained_and_never_lent_to_one() {
-    let figures = reads(CACHED, (10_000.0, CACHED));
-    let finding = only(&figures, FindingKind::Unexplained);
-    says(
-        &finding,
-        &["unexplained: +267 us per query are in no measured part"],
-    );
+    let changed = part(&reads(CACHED, (10_000.0, CACHED)));
+    assert_eq!(changed.part, FindingKind::Unexplained);
+    assert!(is_about(changed.us.grown(), 267.0), "{changed:?}");
     // Without an accounting there is no cause, whatever other figures say.
     let of = |cpu: f64| [("cpupq", cpu), ("server_cpu_us_per_op", cpu)];
-    let finding = only(
-        &reads(&of(100.0), (15_000.0, &of(200.0))),
-        FindingKind::Unexplained,
-    );
-    says(
-        &finding,
-        &["Some parts of the time of a query were not measured in every repeat"],
-    );
+    let unmeasured = cause(&reads(&of(100.0), (15_000.0, &of(200.0))));
+    assert_eq!(unmeasured, Cause::Unexplained(Gap::NotMeasured));
 }
 
 #[test]
@@ -391,11 +355,7 @@ fn a_part_that_varies_as_much_as_it_changed_is_no_cause() {
         row.metrics.insert("op_lock_us", Some(us));
         row.metrics.insert("op_rest_us", Some(0.0));
     }
-    let finding = only(&figures, FindingKind::Unexplained);
-    says(
-        &finding,
-        &["no measured part of it surely makes up 40% of that"],
-    );
+    assert_eq!(cause(&figures), Cause::Unexplained(Gap::NoLargePart));
 }
 
 #[test]
@@ -432,15 +392,12 @@ fn measured_once_fsyncs_and_settings_are_facts() {
         cost("b.c", "l.i1", 9000.0, &other),
     ];
     let figures = with_setting(single(&costs), "synchronous", "2", "1");
-    let finding = only(&figures, FindingKind::Facts);
-    assert_eq!(
-        finding.title,
-        "Measured once, so no causes are named; known differences"
-    );
-    assert_eq!(
-        finding.text,
-        "b.c: fsyncs per commit 1.01 -> 0.01, 101x less in l.i1; settings that differ: synchronous (2 -> 1)."
-    );
+    only(&figures, FindingKind::Facts);
+    let facts = explained(&figures, |it| match &it.statement {
+        Statement::Facts(facts) => Some((facts[0].fsyncs.clone(), facts[0].settings.len())),
+        _ => None,
+    });
+    assert_eq!(facts, [(vec!["l.i1".to_owned()], 1)]);
 }
 
 #[test]
@@ -455,10 +412,7 @@ fn an_invalid_row_explains_nothing() {
     figures.rows[last]
         .metrics
         .insert("op_server_cpu_us", Some(1e9));
-    says(
-        &only(&figures, FindingKind::Cpu),
-        &["1.21x more CPU per query"],
-    );
+    assert!(is_about(part(&figures).us.value, 115.0));
     for row in figures
         .rows
         .iter_mut()
@@ -484,22 +438,13 @@ fn writes_and_waits_for_other_threads_are_named() {
             cost("b.c", "l.i1", 50_000.0, other),
         ])
     };
-    let finding = only(&load(&of(45.0, 8.0, 4.0)), FindingKind::Writes);
-    says(
-        &finding,
-        &[
-            "more writes to storage",
-            "the engine's own: 4 -> 8 KB/row, 2.00x",
-        ],
-    );
-    let finding = only(&load(&of(27.0, 8.0, 22.0)), FindingKind::Locks);
-    says(
-        &finding,
-        &[
-            "Waiting for other threads per row rose from 2 to 22 us, 50% of the change in its time",
-            "also changed: waiting for writes to storage +17 us",
-        ],
-    );
+    let changed = part(&load(&of(45.0, 8.0, 4.0)));
+    assert_eq!(changed.part, FindingKind::Writes);
+    assert_eq!(changed.detail, Some(Detail::OtherBytes));
+    let changed = part(&load(&of(27.0, 8.0, 22.0)));
+    assert_eq!(changed.part, FindingKind::Locks);
+    assert!(is_about(changed.share, 0.5), "{changed:?}");
+    assert_eq!(changed.others, [FindingKind::Writes]);
 }
 
 #[test]
@@ -516,27 +461,20 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
         cost("b.c", "q100", 5000.0, &other),
     ];
     let mut figures = repeated(&costs);
-    let finding = only(&figures, FindingKind::HiddenCost);
-    assert_eq!(
-        finding.title,
-        "b.c: 1.50x more own CPU per query in q100, no change of throughput shown"
-    );
-    says(
-        &finding,
-        &[
-            "over 5 repeats: q100 100 -> 150 us, 1.50x (1.4",
-            "Throughput shows no change.",
-        ],
-    );
+    let is_noisy = |figures: &Figures| {
+        only(figures, FindingKind::HiddenCost);
+        explained(figures, |it| match &it.statement {
+            Statement::HiddenCost { is_noisy, .. } => Some(*is_noisy),
+            _ => None,
+        })
+    };
+    assert_eq!(is_noisy(&figures), [false]);
     // Each repeat has another share of the machine, and base and target not the same.
     let share = [0.4, 0.9, 0.3, 0.8, 0.5, 0.7, 0.2, 0.6, 0.95, 0.45];
     for (row, share) in figures.rows.iter_mut().zip(share) {
         row.metrics.insert("qps", Some(5000.0 * share));
     }
-    says(
-        &only(&figures, FindingKind::HiddenCost),
-        &["1.50x more own CPU per query in q100, throughput too noisy to say"],
-    );
+    assert_eq!(is_noisy(&figures), [true]);
     // The host's CPU is nobody's own.
     for row in &mut figures.rows {
         let own = row.metrics.remove("own_cpu_us_per_op").flatten();
@@ -580,14 +518,18 @@ fn seconds_without_progress_explain_a_mean_where_most_repeats_have_them() {
         &mut figures,
         |row| if row.cell.target == "b.c" { 20 } else { 0 },
     );
-    let finding = only(&figures, FindingKind::Stall);
-    says(
-        &finding,
-        &[
-            "There was no progress in 20% of the seconds instead of 0%, all of the change; the longest stall is 20 seconds \
-             from second 31 on, with disk_write_bytes 900,000,000 (otherwise 100,000,000 bytes/s).",
-        ],
-    );
+    let found_cause = cause(&figures);
+    let Cause::Standstill {
+        percent,
+        share,
+        longest: Some(stall),
+    } = &found_cause
+    else {
+        panic!("{found_cause:?}");
+    };
+    assert_eq!((percent.base, percent.value), (0.0, 20.0));
+    assert!(is_about(*share, 1.0), "{share}");
+    assert_eq!((stall.from_second, stall.seconds), (31, 20));
     // Two repeats of five are not what the verdict is of.
     stalled(&mut figures, |row| match row.cell.target.as_str() {
         "b.c" if row.cell.repeat <= 2 => 50,
@@ -617,12 +559,12 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
         }
     };
     shift(&mut figures, 3);
-    says(
-        &only(&figures, FindingKind::LevelShift),
-        &[
-            "Until second 50, b.c ran as fast as a.c (30,100 against 30,000 queries/s), then at 18,000.",
-        ],
-    );
+    let found_cause = cause(&figures);
+    let Cause::LevelShift(level) = &found_cause else {
+        panic!("{found_cause:?}");
+    };
+    assert!(!level.is_of_base && level.begins_alike, "{level:?}");
+    assert_eq!((level.level, level.shift.after), (30_000.0, 18_000.0));
     shift(&mut figures, 2);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Unexplained]);
 }
@@ -635,7 +577,16 @@ fn write_stalls_come_with_what_makes_them() {
         cost("a.c", "overwrite", 277_795.0, &of(9.0)),
         cost("b.c", "overwrite", 227_068.0, &of(25.9)),
     ]);
-    says_not(&only(&figures, FindingKind::WriteStalls), &["because"]);
+    let reason = |figures: &Figures| match cause(figures) {
+        Cause::WriteStalls {
+            percent, reason, ..
+        } => {
+            assert!(is_about(percent.base, 9.0) && is_about(percent.value, 25.9));
+            reason
+        }
+        cause => panic!("{cause:?}"),
+    };
+    assert_eq!(reason(&figures), None);
     for row in &mut figures.rows {
         let (l0, pending) = match row.cell.target.as_str() {
             "a.c" => (1089.0, 1207.0),
@@ -651,12 +602,13 @@ fn write_stalls_come_with_what_makes_them() {
             ..Lsm::default()
         });
     }
-    says(
-        &only(&figures, FindingKind::WriteStalls),
-        &[
-            "b.c: 1.22x slower in overwrite: writes stalled 25.9% of the time instead of 9",
-            "of the change; most of it because of pending-compaction-bytes (1,207 -> 12,585 delays, 10.4x).",
-        ],
+    let count = Pair {
+        base: 1207.0,
+        value: 12_585.0,
+    };
+    assert_eq!(
+        reason(&figures),
+        Some(("pending-compaction-bytes", "delays", count))
     );
 }
 
@@ -676,13 +628,11 @@ fn many_targets_and_steps_with_one_cause_are_one_paragraph() {
     }
     let finding = only(&repeated(&costs), FindingKind::Cpu);
     assert_eq!((finding.targets.len(), finding.steps.len()), (4, 4));
-    says(
-        &finding,
-        &[
-            "4 targets: up to 1.20x slower in 16 of 16 comparisons: more CPU per operation",
-            "and 11 more.",
-        ],
-    );
+    let comparisons = explained(&repeated(&costs), |it| match &it.statement {
+        Statement::Change(change) => Some((change.cases.len(), change.comparison_count)),
+        _ => None,
+    });
+    assert_eq!(comparisons, [(16, 16)]);
     assert!(finding.text.len() < 700, "{}", finding.text);
 }
 
@@ -755,7 +705,11 @@ fn figures_that_make_no_sense_make_no_nonsense() {
                 let findings = found(&with_setting(figures, "sync_binlog", "0", "1"));
                 for finding in &findings {
                     assert!(finding.weight.is_finite(), "{finding:?}");
-                    says_not(finding, &["NaN", "inf", "-0 ", "()", " ,"]);
+                    let caveats = finding.caveats.join("\n");
+                    let all = format!("{}\n{}\n{caveats}", finding.title, finding.text);
+                    for nonsense in ["NaN", "inf", "-0 ", "()", " ,"] {
+                        assert!(!all.contains(nonsense), "{nonsense:?} is in:\n{all}");
+                    }
                 }
                 count += findings.len();
             }

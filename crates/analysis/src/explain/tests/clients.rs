@@ -2,6 +2,7 @@
 //! field found out by hand, from the figures that it published.
 
 use super::*;
+use crate::explain::explanation::UnfairStep;
 use crate::{Fairness, Sla, SlaHistory};
 
 #[test]
@@ -17,14 +18,12 @@ fn a_client_without_time_left_is_called_the_limit() {
             cost("b.c", "q100", 62_600.0, metrics),
         ])
     };
-    says(
-        &only(&twice(&client), FindingKind::ClientBound),
-        &[
-            "The client is the limit in q100",
-            "client threads are busy 94% of the time (60",
-            "the client's limit, not the server's",
-        ],
-    );
+    only(&twice(&client), FindingKind::ClientBound);
+    let shares = explained(&twice(&client), |it| match &it.statement {
+        Statement::ClientBound(cases) => Some(cases[0].0),
+        _ => None,
+    });
+    assert!(is_about(shares[0], 0.94), "{shares:?}");
     // An engine that works on these threads is no client.
     assert_eq!(found(&twice(&[("client_cpu_us_per_op", 60.0)])), []);
 }
@@ -67,19 +66,26 @@ fn ends(lists: &[(&str, f64, f64)]) -> Figures {
     figures
 }
 
+/// Returns the steps whose clients ended far apart.
+fn unfair(figures: &Figures) -> Vec<UnfairStep> {
+    explained(figures, |it| match &it.statement {
+        Statement::Unfair(step) => Some(step.clone()),
+        _ => None,
+    })
+}
+
 #[test]
 fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
-    let findings = found(&ends(&IO_BOUND));
-    assert_eq!(kinds(&findings), [FindingKind::Unfair]);
-    says(
-        &findings[0],
-        &[
-            "14 targets: clients of l.i1 ended up to 317.4% apart",
-            "More than 25% apart are 14 of 15: a15 317.4% (25,102 s), a25 200.5% (23,811 s), a27 186.9% (18,242 s), \
-             a16 142.0% (13,228 s) and 10 more.",
-            "Least apart: a24 18.3% (5,464 s).",
-        ],
-    );
+    let finding = only(&ends(&IO_BOUND), FindingKind::Unfair);
+    let step = unfair(&ends(&IO_BOUND)).remove(0);
+    assert_eq!((step.worst.as_str(), step.percent), ("a15", 317.4));
+    assert_eq!((step.unfair_count, step.target_count), (14, 15));
+    let figure = |name: &str| {
+        let mut evidence = finding.evidence.iter();
+        evidence.find(|it| it.name == name).and_then(|it| it.value)
+    };
+    assert_eq!(figure("ends apart of a25"), Some(200.5));
+    assert_eq!(figure("ends apart of a24"), Some(18.3));
     // Cached by Postgres, the same page: at most 11.3 %.
     let cached = [
         ("a", 1066.0, 11.3),
@@ -105,13 +111,8 @@ fn one_repeat_whose_clients_ended_apart_is_no_finding() {
         figures
     };
     assert_eq!(found(&with([110.0, 120.0, 180.0, 115.0, 130.0])), []);
-    says(
-        &only(
-            &with([110.0, 140.0, 180.0, 115.0, 130.0]),
-            FindingKind::Unfair,
-        ),
-        &["after 100 s and the slowest after 130 s, 30.0% later (the median of 5 repeats)."],
-    );
+    let step = unfair(&with([110.0, 140.0, 180.0, 115.0, 130.0])).remove(0);
+    assert_eq!((step.percent, step.repeat_count), (30.0, 5));
 }
 
 /// Steps of 8 clients that are asked for 8000 rows/s, with what each repeat had of them.
@@ -168,16 +169,19 @@ fn a_missed_rate_names_who_missed_it_since_when_and_who_had_it() {
         ("a24", [7990.0; 5]),
         ("a26", [6950.0, 6900.0, 7000.0, 6960.0, 6940.0]),
     ]);
-    says(
-        &only(&figures, FindingKind::SlaMissed),
-        &[
-            "a26 and a16: missed the target write rate in q1000: 6,950 of 8,000 rows/s",
-            "a26 had 6,950 of 8,000 rows/s in q1000 (86.9%; missed in 5 of 5 repeats, in 2700 seconds of 3600, \
-             2650 seconds of them from second 950 on)",
-            "a16 had 7,301 of 8,000 rows/s",
-            "In q1000 2 targets had it: a and a24.",
-        ],
-    );
+    let finding = only(&figures, FindingKind::SlaMissed);
+    assert_eq!(finding.targets, ["a26", "a16"]);
+    let first = &finding.evidence[0];
+    assert_eq!((first.base, first.value), (Some(8000.0), Some(6950.0)));
+    let missed = explained(&figures, |it| match &it.statement {
+        Statement::SlaMissed { missed, reached_by } => {
+            assert_eq!(reached_by.as_slice(), ["a", "a24"]);
+            let rates = missed.iter().map(|it| (it.who.clone(), it.missed_repeats));
+            Some(rates.collect::<Vec<(String, usize)>>())
+        }
+        _ => None,
+    });
+    assert_eq!(missed, [[("a26".to_owned(), 5), ("a16".to_owned(), 5)]]);
 }
 
 #[test]
@@ -219,16 +223,14 @@ fn a_setting_without_effect_is_an_answer() {
     };
     let mut figures = repeated(&costs);
     figures.settings.differences = vec![set(targets[1], "OFF"), set(targets[2], "DETECT_ONLY")];
-    says(
-        &only(&figures, FindingKind::NoEffect),
-        &[
-            "innodb_doublewrite shows no effect in 3 steps",
-            "From my8039.dw1 only one setting is known to differ: my8039.dw0 in innodb_doublewrite (ON -> OFF) and \
-             my8039.dwDO in innodb_doublewrite (ON -> DETECT_ONLY).",
-            "in any of 6 comparisons: the ratios are",
-            "within 3%.",
-        ],
-    );
+    let finding = only(&figures, FindingKind::NoEffect);
+    assert_eq!(finding.targets, targets[1..]);
+    assert_eq!(finding.steps.len(), 3);
+    let counts = explained(&figures, |it| match &it.statement {
+        Statement::NoEffect(it) => Some((it.settings.len(), it.comparison_count, it.effect)),
+        _ => None,
+    });
+    assert_eq!(counts, [(2, 6, 0.03)]);
     // Measured once that is not known.
     figures.rows.retain(|row| row.cell.repeat == 1);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Facts]);

@@ -1,7 +1,8 @@
-//! How two targets, or two runs of one, are said to differ.
+//! What differs between two targets, or between two runs of one.
 
 use super::*;
 use crate::OneSidedSetting;
+use crate::explain::difference::OtherBuild;
 
 const CHEAP: &[(&str, f64)] = &[
     ("op_client_cpu_us", 20.0),
@@ -23,12 +24,41 @@ fn costs(dear: &'static [(&'static str, f64)]) -> [Cost<'static>; 2] {
     ]
 }
 
+/// What differs in the only change, and whether a setting makes it.
 #[track_caller]
-fn explained(mut figures: Figures, comparison: Comparison) -> Finding {
+fn difference(mut figures: Figures, comparison: Comparison) -> (TargetDifference, bool) {
     figures.settings.differences = vec![comparison];
-    let mut findings = found(&figures);
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    findings.remove(0)
+    let mut changes = differences(&figures);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    let (mut differences, is_sure) = changes.remove(0);
+    assert_eq!(differences.len(), 1, "{differences:?}");
+    (differences.remove(0), is_sure)
+}
+
+/// Returns a build, the names of declared settings, and the number of others that differ.
+#[track_caller]
+fn known(difference: TargetDifference) -> (Option<OtherBuild>, Vec<String>, usize) {
+    let TargetDifference::Known {
+        build,
+        declared,
+        undeclared,
+    } = difference
+    else {
+        panic!("{difference:?}");
+    };
+    let names = declared.into_iter().map(|setting| setting.name);
+    (build, names.collect(), undeclared)
+}
+
+/// Returns two builds, and how many settings each alone has.
+fn builds(has_other_version: bool, names: [&str; 2], own: [usize; 2]) -> Option<OtherBuild> {
+    Some(OtherBuild {
+        base: names[0].to_owned(),
+        target: names[1].to_owned(),
+        has_other_version,
+        only_base: own[0],
+        only_target: own[1],
+    })
 }
 
 fn undeclared(name: &str) -> OneSidedSetting {
@@ -52,20 +82,19 @@ fn settings_beside_the_version_make_it_impossible_to_say() {
     );
     comparison.settings[1].mark = DifferenceKind::Undeclared;
     comparison.only_b = vec![undeclared("io_workers")];
-    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
-    says(
-        &finding,
-        &[
-            "The two differ in version (17.2 -> 18.1), in 1 setting that the plan declares, io_method (sync -> worker) and \
-             in 1 more that the plan does not declare, such as defaults (1 setting is in 18.1 alone).",
-            "settings differ beside the version: the comparison does not tell which of them causes the change",
-        ],
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
+    let has_other_version = true;
+    assert_eq!(
+        found.caveat(),
+        Some(Caveat::OtherSettings { has_other_version })
     );
+    let versions = builds(true, ["17.2", "18.1"], [0, 1]);
+    assert_eq!(known(found), (versions, vec!["io_method".to_owned()], 1));
 
     // The same target twice.
     comparison.identical = true;
-    let finding = explained(repeated(&costs(DEAR)), comparison);
-    says(&finding, &["no difference between the two is known"]);
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison);
+    assert!(found.is_nothing(), "{found:?}");
 }
 
 #[test]
@@ -73,75 +102,61 @@ fn settings_that_one_version_alone_has_are_a_part_of_the_version() {
     let mut comparison = differing(("a.c", "15.3"), ("b.c", "17.2"), &[]);
     comparison.only_a = vec![undeclared("old_snapshot_threshold")];
     comparison.only_b = vec![undeclared("event_triggers"), undeclared("summarize_wal")];
-    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
-    says(
-        &finding,
-        &[
-            "The two differ in version alone, 15.3 -> 17.2 (1 setting is in 15.3 alone and 2 in 17.2 alone; the settings that both have are equal).",
-        ],
-    );
-    says_not(&finding, &["which of them", "beside the version"]);
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
+    assert_eq!(found.caveat(), None);
+    let versions = builds(true, ["15.3", "17.2"], [1, 2]);
+    assert_eq!(known(found), (versions, Vec::new(), 0));
 
     // Seen from the other side.
     let mut figures = repeated(&costs(DEAR));
     figures.rows.reverse();
-    let finding = explained(figures, comparison.clone());
-    says(
-        &finding,
-        &["17.2 -> 15.3 (2 settings are in 17.2 alone and 1 in 15.3 alone"],
-    );
+    let (found, _) = difference(figures, comparison.clone());
+    let versions = builds(true, ["17.2", "15.3"], [2, 1]);
+    assert_eq!(known(found), (versions, Vec::new(), 0));
 
     // One version knows the same settings everywhere: there they are differences like any other.
     comparison.b_version = comparison.a_version.clone();
-    let finding = explained(repeated(&costs(DEAR)), comparison);
-    says(
-        &finding,
-        &[
-            "The two differ in 3 settings that the plan does not declare",
-            "several settings differ: the comparison does not tell which of them causes the change",
-        ],
-    );
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison);
+    assert_eq!(found.caveat(), Some(Caveat::SeveralSettings));
+    assert_eq!(known(found), (None, Vec::new(), 3));
 }
 
 #[test]
 fn two_builds_of_one_version_are_not_the_same() {
     let mut comparison = differing(("a.c", "17.2"), ("b.c", "17.2"), &[]);
     (comparison.a_build, comparison.b_build) = ("o2".to_owned(), "o3".to_owned());
-    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
-    says(&finding, &["The two differ in build alone, o2 -> o3."]);
-    says_not(&finding, &["the same build", "no difference"]);
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
+    assert_eq!(found.caveat(), None);
+    let both = || builds(false, ["o2", "o3"], [0, 0]);
+    assert_eq!(known(found), (both(), Vec::new(), 0));
 
     // Nor is one setting beside it all that differs.
     let beside = differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
     comparison.settings = beside.settings;
-    let finding = explained(repeated(&costs(DEAR)), comparison);
-    says(
-        &finding,
-        &[
-            "The two differ in build (o2 -> o3) and in 1 setting that the plan declares, jit (on -> off).",
-            "settings differ beside the build",
-        ],
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison);
+    let has_other_version = false;
+    assert_eq!(
+        found.caveat(),
+        Some(Caveat::OtherSettings { has_other_version })
     );
+    assert_eq!(known(found), (both(), vec!["jit".to_owned()], 0));
 }
 
 #[test]
 fn one_setting_is_the_difference_only_where_chance_and_the_host_are_not() {
     let jit = || differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
-    let alone = "The two differ in jit (on -> off) alone";
-    let sure = format!("{alone}, which makes the difference.");
-    let open = format!("{alone}.");
-    let finding = explained(repeated(&costs(DEAR)), jit());
-    assert!(finding.text.ends_with(&sure), "{}", finding.text);
+    let (found, is_sure) = difference(repeated(&costs(DEAR)), jit());
+    assert!(found.only_setting().is_some() && is_sure);
 
-    let host = explained(repeated(&costs(BUSY)), jit());
-    assert_eq!(host.kind, FindingKind::HostBusy);
-    let mut figures = repeated(&costs(DEAR));
-    figures
+    let host = repeated(&costs(BUSY));
+    only(&host, FindingKind::HostBusy);
+    let mut no_turns = repeated(&costs(DEAR));
+    no_turns
         .rows
         .sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
-    let no_turns = explained(figures, jit());
-    for finding in [host, no_turns] {
-        assert!(finding.text.ends_with(&open), "{}", finding.text);
+    for figures in [host, no_turns] {
+        let (found, is_sure) = difference(figures, jit());
+        assert!(found.only_setting().is_some() && !is_sure);
     }
 }
 
@@ -189,14 +204,25 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
         kinds(&findings),
         [FindingKind::Cpu, FindingKind::HiddenCost]
     );
-    says(
-        &findings[0],
-        &[
-            "run 2: up to 1.50x slower in q100 and q500 of pg.b: more CPU per operation",
-            "; the two differ in jit (on -> off) alone.",
-        ],
-    );
-    says_not(&findings[0], &["15.18"]);
+    let names = |figures: &Figures| {
+        let all = explained(figures, |it| match &it.statement {
+            Statement::Change(change) => Some(
+                change
+                    .differences
+                    .clone()
+                    .into_iter()
+                    .map(|(target, difference)| (target.unwrap().to_owned(), difference.clone()))
+                    .collect::<Vec<_>>(),
+            ),
+            _ => None,
+        });
+        let of_one = all.into_iter().flatten();
+        of_one
+            .map(|(target, it)| (target, known(it)))
+            .collect::<Vec<_>>()
+    };
+    let jit = || ("pg.b".to_owned(), (None, vec!["jit".to_owned()], 0));
+    assert_eq!(names(&figures), [jit()]);
 
     // Where both changed, each by its own doing.
     let mut figures = by_run([("a", 30_000.0, 25_000.0), ("b", 30_000.0, 20_000.0)]);
@@ -204,14 +230,10 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
         of_target("pg.a", "15.3", "15.18", &[]),
         of_target("pg.b", "17.2", "17.2", &[("jit", "on", "off")]),
     ];
-    let findings = found(&figures);
-    assert_eq!(kinds(&findings), [FindingKind::Cpu]);
-    says(
-        &findings[0],
-        &[
-            "; the two pg.b differ in jit (on -> off) alone; the two pg.a differ in version alone, 15.3 -> 15.18.",
-        ],
-    );
+    assert_eq!(kinds(&found(&figures)), [FindingKind::Cpu]);
+    let versions = builds(true, ["15.3", "15.18"], [0, 0]);
+    let version = ("pg.a".to_owned(), (versions, Vec::new(), 0));
+    assert_eq!(names(&figures), [jit(), version]);
 
     // A setting without effect is that of its target alone.
     let mut figures = by_run([("a", 30_000.0, 30_000.0), ("b", 30_000.0, 30_000.0)]);
@@ -222,11 +244,9 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
         kinds(&findings),
         [FindingKind::HiddenCost, FindingKind::NoEffect]
     );
-    says(
-        &findings[1],
-        &[
-            "From run 1 only one setting is known to differ: run 2 of pg.b in jit (on -> off).",
-            "in any of 2 comparisons",
-        ],
-    );
+    let without = explained(&figures, |it| match &it.statement {
+        Statement::NoEffect(it) => Some((it.settings[0].0.clone(), it.comparison_count)),
+        _ => None,
+    });
+    assert_eq!(without, [("run 2 of pg.b".to_owned(), 2)]);
 }

@@ -1,0 +1,125 @@
+//! What the rules return: values, which `prose` puts in words.
+
+use super::FindingKind;
+use super::case::Case;
+use super::cause::Cause;
+use super::caveats::Caveat;
+use super::difference::TargetDifference;
+use super::finding::{Evidence, Place};
+use crate::{ComparedStep, Difference, Sla};
+
+/// What one rule found.
+pub(super) struct Explanation<'a> {
+    pub statement: Statement<'a>,
+    /// Where, the most important first.
+    pub places: Vec<Place<'a>>,
+    pub evidence: Vec<Evidence>,
+    pub caveats: Vec<CountedCaveat<'a>>,
+    pub weight: f64,
+}
+
+/// A caveat with the number of cases that it holds for.
+pub(super) struct CountedCaveat<'a> {
+    pub caveat: Caveat,
+    /// The first of these cases.
+    pub case: &'a Case<'a>,
+    pub count: usize,
+    pub case_count: usize,
+}
+
+/// What a finding says.
+pub(super) enum Statement<'a> {
+    /// Throughput changed.
+    Change(Change<'a>),
+    /// Client threads have no time left: the share of their time in which they are busy, the largest first.
+    ClientBound(Vec<(f64, &'a Case<'a>)>),
+    /// Clients of one step ended far apart.
+    Unfair(UnfairStep),
+    /// A target rate was missed.
+    SlaMissed {
+        /// The smallest share first.
+        missed: Vec<MissedRate<'a>>,
+        /// Targets that reached the rate in the step of the first.
+        reached_by: Vec<&'a str>,
+    },
+    /// One setting differs, and throughput shows no change.
+    NoEffect(NoEffect<'a>),
+    /// Own CPU changed where throughput shows no change; the largest change first.
+    HiddenCost {
+        costs: Vec<(&'a ComparedStep, &'a Case<'a>)>,
+        is_noisy: bool,
+    },
+    /// Known differences between targets that were measured once.
+    Facts(Vec<Fact<'a>>),
+}
+
+/// A change of throughput with one cause, in one or several cases.
+pub(super) struct Change<'a> {
+    /// At least one, the most important first.
+    pub cases: Vec<&'a Case<'a>>,
+    /// The cause of the first.
+    pub cause: Cause,
+    /// How many comparisons of throughput these targets have.
+    pub comparison_count: usize,
+    /// What differs between the base and the one target, of each target that two runs share.
+    pub differences: Vec<(Option<&'a str>, &'a TargetDifference)>,
+    /// The change is neither chance nor the host's, so that a setting that differs alone makes it.
+    pub is_sure: bool,
+}
+
+/// How far apart the clients of one step ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct UnfairStep {
+    /// The name of the target with the largest percentage.
+    pub worst: String,
+    pub percent: f64,
+    pub repeat_count: usize,
+    /// How many targets had clients that ended far apart, of how many.
+    pub unfair_count: usize,
+    pub target_count: usize,
+}
+
+/// One setting in which targets differ from the base, each with its name.
+pub(super) struct NoEffect<'a> {
+    /// At least one, all of one name.
+    pub settings: Vec<(String, &'a Difference)>,
+    pub comparison_count: usize,
+    /// The smallest and the largest ratio of throughput.
+    pub ratios: (f64, f64),
+    /// The least relative change that matters.
+    pub effect: f64,
+}
+
+/// By how much a target missed its rate in a step.
+pub(super) struct MissedRate<'a> {
+    /// The target, with its variant and clients as far as several were compared.
+    pub who: String,
+    pub step: &'a str,
+    /// A typical repeat.
+    pub sla: &'a Sla,
+    pub missed_repeats: usize,
+    pub repeat_count: usize,
+}
+
+/// What is known of a target that was measured once.
+pub(super) struct Fact<'a> {
+    pub who: String,
+    /// The steps in which fsyncs per commit differ.
+    pub fsyncs: Vec<String>,
+    /// Declared settings that differ.
+    pub settings: &'a [Difference],
+}
+
+impl Statement<'_> {
+    pub(super) fn kind(&self) -> FindingKind {
+        match self {
+            Self::Change(change) => change.cause.kind(),
+            Self::ClientBound(_) => FindingKind::ClientBound,
+            Self::Unfair(_) => FindingKind::Unfair,
+            Self::SlaMissed { .. } => FindingKind::SlaMissed,
+            Self::NoEffect(_) => FindingKind::NoEffect,
+            Self::HiddenCost { .. } => FindingKind::HiddenCost,
+            Self::Facts(_) => FindingKind::Facts,
+        }
+    }
+}

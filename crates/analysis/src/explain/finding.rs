@@ -1,0 +1,203 @@
+//! A finding as it is shown, and the figures below it.
+
+use record::CellKey;
+use serde::Serialize;
+
+use super::case::Pair;
+use super::thresholds::NOTHING;
+use crate::order::distinct;
+use crate::{ComparedStep, Row};
+
+/// The findings that a report shows; the others are counted.
+pub const FINDINGS_SHOWN_MAX: usize = 12;
+
+/// The rule that made a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Commits wait for fsyncs, or longer for them.
+    Fsyncs,
+    /// A log-structured merge tree stalled writes.
+    WriteStalls,
+    /// Seconds without progress account for the change.
+    Stall,
+    /// CPU of client and server on the connections that do the operations.
+    Cpu,
+    /// Threads waited for a processor, and a setting limits processors or threads.
+    ProcessorWait,
+    /// Waiting for reads from storage.
+    Reads,
+    /// Waiting for writes to storage.
+    Writes,
+    /// Waiting for other threads.
+    Locks,
+    /// Handover between client and server.
+    Handover,
+    /// The rate changed its level within the step; on one of the levels nothing differs.
+    LevelShift,
+    /// There was too much competition for processors to name a cause.
+    HostBusy,
+    /// No measured figure accounts for the change.
+    Unexplained,
+    /// The client is the limit.
+    ClientBound,
+    /// Clients of one step ended far apart.
+    Unfair,
+    /// The target rate was missed.
+    SlaMissed,
+    /// A setting differs and shows no effect.
+    NoEffect,
+    /// CPU of engine and clients per operation changed, and throughput shows no change.
+    HiddenCost,
+    /// Known differences between targets that were measured once: no cause.
+    Facts,
+}
+
+impl FindingKind {
+    /// Returns true where the change has a known cause that can be acted on.
+    pub(crate) fn is_cause(self) -> bool {
+        !matches!(self, Self::HostBusy | Self::Unexplained | Self::SlaMissed)
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule that made it.
+    pub kind: FindingKind,
+    /// The target with the largest change.
+    pub target: String,
+    /// All targets that it is about.
+    pub targets: Vec<String>,
+    /// The target that they are compared with; `None`: they are not compared.
+    pub base: Option<String>,
+    /// The workload.
+    pub workload: String,
+    /// Its variant; `None`: there is none, or it is about several.
+    pub variant: Option<String>,
+    /// Clients; `None`: it is about several numbers of them.
+    pub clients: Option<u32>,
+    /// The step; `None`: it is about several.
+    pub step: Option<String>,
+    /// All of them.
+    pub steps: Vec<String>,
+    /// One line: what changed, by how much, and why.
+    pub title: String,
+    /// The cause of a change of throughput without figures, as in `less CPU per operation`; `None`: throughput did not change.
+    pub cause: Option<String>,
+    /// At most three sentences: what changed, by how much and how surely; why; where else, and what differs.
+    pub text: String,
+    /// The figures behind it, of the step with the largest change.
+    pub evidence: Vec<Evidence>,
+    /// Reasons to doubt it, each a part of a sentence.
+    pub caveats: Vec<String>,
+    /// How much it matters: findings are in this order. About the logarithm of the change.
+    pub weight: f64,
+}
+
+/// A step of a cell, with its workload.
+pub(super) type Place<'a> = (&'a CellKey, &'a str, &'a str);
+
+/// Returns the place of a comparison.
+pub(super) fn place(step: &ComparedStep) -> Place<'_> {
+    (&step.cell, &step.workload, &step.step)
+}
+
+/// Returns the place of a row.
+pub(super) fn place_of(row: &Row) -> Place<'_> {
+    (&row.cell, &row.workload, &row.step)
+}
+
+impl Finding {
+    /// Returns a finding about some places, the most important one first, without its text and figures.
+    pub(crate) fn about<'a>(
+        kind: FindingKind,
+        base: &str,
+        places: impl IntoIterator<Item = Place<'a>>,
+    ) -> Option<Self> {
+        let places: Vec<Place<'_>> = places.into_iter().collect();
+        let &(first, workload, _) = places.first()?;
+        let names = |name: fn(&Place<'a>) -> &'a str| -> Vec<String> {
+            let names = distinct(places.iter().map(name)).into_iter();
+            names.map(str::to_owned).collect()
+        };
+        let targets = names(|(cell, ..)| &cell.target);
+        let steps = names(|(.., step)| step);
+        let all_share = |is_same: fn(&CellKey, &CellKey) -> bool| {
+            places.iter().all(|(cell, ..)| is_same(cell, first))
+        };
+        let variant = first.variant.clone();
+        Some(Self {
+            kind,
+            target: first.target.clone(),
+            base: Some(base.to_owned()),
+            workload: workload.to_owned(),
+            variant: variant.filter(|_| all_share(|a, b| a.variant == b.variant)),
+            clients: all_share(|a, b| a.clients == b.clients).then_some(first.clients),
+            step: steps.first().filter(|_| steps.len() == 1).cloned(),
+            targets,
+            steps,
+            title: String::new(),
+            cause: None,
+            text: String::new(),
+            evidence: Vec::new(),
+            caveats: Vec::new(),
+            weight: 0.0,
+        })
+    }
+}
+
+/// A figure of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// With the base.
+    pub base: Option<f64>,
+    /// With the target.
+    pub value: Option<f64>,
+    /// Value over base, where both are above zero.
+    pub ratio: Option<f64>,
+}
+
+impl Evidence {
+    pub(super) fn new(name: &str, unit: &str, pair: Pair) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            base: Some(pair.base),
+            value: Some(pair.value),
+            ratio: pair.ratio(),
+        }
+    }
+
+    /// Returns a figure without a base.
+    pub(super) fn single(name: String, unit: &str, value: f64) -> Self {
+        Self {
+            name,
+            unit: unit.to_owned(),
+            base: None,
+            value: Some(value),
+            ratio: None,
+        }
+    }
+
+    /// Returns the throughput of base and target, which the table of a finding always shows.
+    pub(super) fn throughput(unit: &str, pair: Pair) -> Self {
+        Self::new(THROUGHPUT_NAME, unit, pair)
+    }
+
+    /// Returns true where a table shows the figure: it is throughput, has no base, or differs by more than background work
+    /// moves it.
+    pub fn is_shown(&self) -> bool {
+        let both = self.base.zip(self.value);
+        let both = both.map(|(base, value)| Pair { base, value });
+        let has_changed = both.is_none_or(|pair| pair.max() >= NOTHING && !pair.is_same());
+        self.name == THROUGHPUT_NAME || has_changed
+    }
+}
+
+/// The name of the figure that each table begins with.
+const THROUGHPUT_NAME: &str = "throughput";

@@ -1,0 +1,267 @@
+//! The cause of a change: a few words for titles, and a sentence.
+
+use super::numbers::{both, figure, list, more, percent};
+use super::setting_text;
+use crate::explain::FindingKind;
+use crate::explain::accounting::Gap;
+use crate::explain::case::{Case, Pair};
+use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
+use crate::explain::thresholds::{EXPLAINS, WHOLE_MAX};
+use crate::{ConcurrentChange, counted};
+
+/// Returns a cause without figures, for several steps: `less CPU per operation`.
+pub(super) fn short(kind: FindingKind, is_slower: bool) -> String {
+    let choose = |if_slower, if_faster| if is_slower { if_slower } else { if_faster };
+    let more = choose("more", "less");
+    match kind {
+        FindingKind::Cpu => format!("{more} CPU per operation"),
+        FindingKind::Stall => format!("{} seconds without progress", choose("more", "fewer")),
+        FindingKind::WriteStalls => format!("writes stalled {}", choose("for longer", "less")),
+        FindingKind::Handover => format!("{} {}", choose("slower", "faster"), part_name(kind)),
+        FindingKind::LevelShift => "the level changed within the step".to_owned(),
+        FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
+        FindingKind::SlaMissed => "both missed the target write rate".to_owned(),
+        FindingKind::Unexplained => "unexplained".to_owned(),
+        kind => format!("{more} {}", part_name(kind)),
+    }
+}
+
+/// Returns what a part of an operation's time is spent on.
+fn part_name(part: FindingKind) -> &'static str {
+    match part {
+        FindingKind::Cpu => "CPU",
+        FindingKind::ProcessorWait => "waiting for a processor",
+        FindingKind::HostBusy => "time that the hypervisor took",
+        FindingKind::Reads => "waiting for reads from storage",
+        FindingKind::Writes => "waiting for writes to storage",
+        FindingKind::Fsyncs => "waiting for fsyncs",
+        FindingKind::Locks => "waiting for other threads",
+        FindingKind::Handover => "handover between client and server",
+        _ => "in no measured part",
+    }
+}
+
+/// Returns the name of one fsync and of several.
+fn fsync_names(metric: &str) -> [&'static str; 2] {
+    match metric {
+        "log_fsyncs_per_commit" => ["fsync of the log", "fsyncs of the log"],
+        "binlog_syncs_per_commit" => ["sync of the binary log", "syncs of the binary log"],
+        "data_fsyncs_per_commit" => ["fsync of data files", "fsyncs of data files"],
+        _ => ["fsync", "fsyncs"],
+    }
+}
+
+/// Returns the cause of one step for a title: `1.21x more CPU per query`.
+pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
+    let special = match cause {
+        Cause::FsyncsPerCommit { metric, count, .. } => Some(fsyncs_instead(metric, *count)),
+        Cause::WriteStalls { percent, .. } => Some(format!(
+            "writes stalled {}",
+            percent_instead(*percent, "time")
+        )),
+        Cause::Standstill { percent, .. } => Some(format!(
+            "no progress in {}",
+            percent_instead(*percent, "seconds")
+        )),
+        Cause::Part(changed) => part_headline(changed, case.noun()),
+        Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
+    };
+    special.unwrap_or_else(|| short(cause.kind(), case.is_slower()))
+}
+
+/// Returns how much more CPU there is, or whether bytes changed with the time.
+fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
+    let is_more = changed.us.grown() > 0.0;
+    let what = match changed.part {
+        FindingKind::Reads => "reads from storage",
+        _ => "writes to storage",
+    };
+    match (changed.part, changed.detail) {
+        (FindingKind::Cpu, _) => {
+            let ratio = changed.us.ratio()?;
+            Some(format!("{} per {per}", more(ratio, "CPU")))
+        }
+        (_, Some(Detail::OtherBytes)) if is_more => Some(format!("more {what}")),
+        (_, Some(Detail::OtherBytes)) => Some(format!("fewer {what}")),
+        (_, Some(Detail::SameBytes)) if is_more => Some(format!("{what} take longer")),
+        (_, Some(Detail::SameBytes)) => Some(format!("{what} take less time")),
+        _ => None,
+    }
+}
+
+/// Formats a share of the time, or of the seconds: `20% of the seconds instead of 0%`.
+fn percent_instead(percent: Pair, of: &str) -> String {
+    let (base, value) = (figure(percent.base), figure(percent.value));
+    format!("{value}% of the {of} instead of {base}%")
+}
+
+/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of none`.
+fn fsyncs_instead(metric: &str, count: Pair) -> String {
+    let [one, many] = fsync_names(metric);
+    let (now, what) = match count.value {
+        ..0.05 => ("no".to_owned(), one),
+        0.9..=1.1 => ("one".to_owned(), one),
+        count => (figure(count), many),
+    };
+    let before = match count.base {
+        ..0.05 => "none".to_owned(),
+        0.9..=1.1 => "one".to_owned(),
+        count => figure(count),
+    };
+    format!("{now} {what} per commit instead of {before}")
+}
+
+/// Says why throughput changed, as far as that is known.
+pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
+    let (per, is_slower) = (case.noun(), case.is_slower());
+    let added = if is_slower { "added" } else { "saved" };
+    match cause {
+        Cause::BothMissedWrites => {
+            "Both missed their target write rate in some repeat: fewer writes competed with the \
+             queries, so no cause is named."
+                .to_owned()
+        }
+        Cause::FsyncsPerCommit {
+            metric,
+            count,
+            setting,
+            waiting,
+        } => {
+            let [_, many] = fsync_names(metric);
+            let more = if count.grown() > 0.0 { "more" } else { "fewer" };
+            let waiting = waiting.map(|share| {
+                let share = share_text(share);
+                format!("; of the time {added} per {per}, {share} is waiting for fsyncs")
+            });
+            format!(
+                "There are {more} {many} per commit, as expected from {}{}.",
+                setting_text(setting),
+                waiting.unwrap_or_default()
+            )
+        }
+        Cause::WriteStalls { share, reason, .. } => {
+            let reason = reason.map(|(name, how, count)| {
+                format!("; most of it because of {name} ({})", both(count, how))
+            });
+            format!(
+                "The engine stalled writes {}, which makes up {} of the change{}.",
+                if is_slower { "for longer" } else { "less" },
+                share_text(*share),
+                reason.unwrap_or_default()
+            )
+        }
+        Cause::Standstill {
+            percent,
+            share,
+            longest,
+        } => {
+            let longest = longest.as_ref().map(|stall| {
+                format!(
+                    "; the longest stall is {} from second {} on{}",
+                    counted(stall.seconds, "second"),
+                    stall.from_second,
+                    concurrent(&stall.beside)
+                )
+            });
+            format!(
+                "There was no progress in {}, which makes up {} of the change{}.",
+                percent_instead(*percent, "seconds"),
+                share_text(*share),
+                longest.unwrap_or_default()
+            )
+        }
+        Cause::Part(changed) => part_sentence(added, per, changed),
+        Cause::LevelShift(shift) => level_shift(case, shift),
+        Cause::Unexplained(Gap::NotMeasured) => format!(
+            "Some parts of the time per {per} were not measured in every repeat, so no cause is \
+             named."
+        ),
+        Cause::Unexplained(Gap::NotShown) => format!(
+            "The time per {per} did not change as surely as throughput did, so no cause is named."
+        ),
+        Cause::Unexplained(Gap::NoLargePart) => format!(
+            "No measured part surely makes up {} of the time {added} per {per}.",
+            percent(EXPLAINS)
+        ),
+    }
+}
+
+/// Says how much of the change one part of the time makes up, and what supports it as the cause.
+fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
+    let detail = match (changed.part, changed.detail) {
+        (FindingKind::HostBusy, _) => ", so no cause is named",
+        (_, None) => "",
+        (_, Some(Detail::Server)) => ", mostly in the server",
+        (_, Some(Detail::Client)) => ", mostly in the client",
+        (_, Some(Detail::ClientThreads)) => " on the client threads, where the engine runs",
+        (_, Some(Detail::OtherBytes)) => "; the engine's bytes per operation changed with it",
+        (_, Some(Detail::SameBytes)) => "; the engine's bytes per operation do not explain it",
+        (_, Some(Detail::SharedFsyncs)) => {
+            ": commits wait for the one that syncs, and fsyncs per commit changed"
+        }
+        (_, Some(Detail::NoLimit)) => {
+            "; no setting says why processors were short, so no cause is named"
+        }
+    };
+    let wait = match changed.has_wait {
+        true => ", including the wait for a processor that it brings",
+        false => "",
+    };
+    let setting = changed.setting.as_ref();
+    let setting = setting.map(|it| format!(", as expected from {}", setting_text(it)));
+    let others: Vec<&str> = changed.others.iter().map(|it| part_name(*it)).collect();
+    let others = (!others.is_empty()).then(|| format!("; also changed: {}", list(&others)));
+    let (share, part) = (share_text(changed.share), part_name(changed.part));
+    format!(
+        "Of the time {added} per {per}, {share} is {part}{detail}{wait}{}{}.",
+        setting.unwrap_or_default(),
+        others.unwrap_or_default()
+    )
+}
+
+/// Says until when, or from when on, one of the two ran as fast as the other.
+fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
+    let LevelShift {
+        is_of_base,
+        shift,
+        level,
+        begins_alike,
+    } = level_shift;
+    let (target, base) = (case.target(), case.base_name());
+    let (who, other) = match is_of_base {
+        true => (base, target),
+        false => (target, base),
+    };
+    let (when, alike, then, differs) = match begins_alike {
+        true => ("Until", shift.before, "then", shift.after),
+        false => ("From", shift.after, "before that", shift.before),
+    };
+    format!(
+        "{when} second {}, {who} ran as fast as {other} ({} against {} {}), {then} at {}{}.",
+        shift.second,
+        figure(alike),
+        figure(*level),
+        case.rate(),
+        figure(differs),
+        concurrent(&shift.beside)
+    )
+}
+
+/// Lists the figures of host and engine that changed at the same time.
+fn concurrent(changes: &[ConcurrentChange]) -> String {
+    const LISTED: usize = 3;
+    let names = changes.iter().take(LISTED).map(|it| it.name.as_str());
+    match changes.is_empty() {
+        true => String::new(),
+        false => format!(", while {} changed", list(&names.collect::<Vec<_>>())),
+    }
+}
+
+/// Formats the share of a change: `all`, `75%`.
+fn share_text(share: f64) -> String {
+    match share {
+        share if share > WHOLE_MAX => "more than 100%".to_owned(),
+        share if share >= 0.95 => "all".to_owned(),
+        share => percent(share),
+    }
+}

@@ -1,0 +1,128 @@
+//! What differs between two targets.
+
+use super::numbers::list;
+use super::setting_text;
+use crate::counted;
+use crate::explain::difference::{OtherBuild, TargetDifference};
+use crate::explain::thresholds::NAMED;
+
+/// Says what differs, as it follows on `the two`; of targets that two runs share each with its name, where they do not differ
+/// alike. `None` where nothing is known. `is_sure`: a setting that alone differs makes the change.
+pub(super) fn clauses(
+    differences: &[(Option<&str>, &TargetDifference)],
+    is_sure: bool,
+) -> Option<String> {
+    let (_, first) = differences.first()?;
+    if differences
+        .iter()
+        .all(|(_, difference)| difference == first)
+    {
+        return clause(first, is_sure);
+    }
+    let clauses = differences.iter().take(NAMED).filter_map(|(target, it)| {
+        let clause = clause(it, is_sure)?;
+        Some(match target {
+            Some(target) => format!("{target} {clause}"),
+            None => clause,
+        })
+    });
+    let clauses = clauses.collect::<Vec<_>>().join("; the two ");
+    let others = match differences.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        1 => "; 1 more target differs in other ways".to_owned(),
+        more => format!("; {more} more targets differ in other ways"),
+    };
+    (!clauses.is_empty()).then(|| clauses + &others)
+}
+
+fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
+    let (build, declared, undeclared) = match difference {
+        TargetDifference::Unknown(None) => return None,
+        TargetDifference::Unknown(Some((base, target))) => {
+            return Some(format!(
+                "differ in version ({base} -> {target}), and their settings were not compared"
+            ));
+        }
+        TargetDifference::Engines { base, target } => {
+            return Some(format!("are different engines, {base} and {target}"));
+        }
+        TargetDifference::Known {
+            build,
+            declared,
+            undeclared,
+        } => (build, declared.as_slice(), *undeclared),
+    };
+    Some(match (build, declared, undeclared) {
+        (None, [], 0) => {
+            "have the same build and settings: the difference comes from the machine, or from chance"
+                .to_owned()
+        }
+        (None, [setting], _) => {
+            let derived = match undeclared {
+                0 => String::new(),
+                1 => ", and in one that the server derived".to_owned(),
+                more => format!(", and in {more} that the server derived"),
+            };
+            let cause = if is_sure { ", which makes the difference" } else { "" };
+            format!("differ in {} alone{derived}{cause}", setting_text(setting))
+        }
+        (Some(build), [], 0) => format!(
+            "differ in {} alone, {} -> {}{}",
+            build_or_version(build.has_other_version),
+            build.base,
+            build.target,
+            own_settings(build, "; the settings that both have are equal")
+        ),
+        _ => {
+            let build_text = build.as_ref().map(|build| {
+                let (base, target) = (&build.base, &build.target);
+                let what = build_or_version(build.has_other_version);
+                format!("in {what} ({base} -> {target})")
+            });
+            let declared_text = (!declared.is_empty()).then(|| {
+                let names: Vec<String> = declared.iter().map(setting_text).collect();
+                let what = counted(declared.len(), "setting");
+                format!("in {what} that the plan declares, {}", list(&names))
+            });
+            let others = match declared.is_empty() {
+                true => counted(undeclared, "setting"),
+                false => format!("{undeclared} more"),
+            };
+            let undeclared_text = (undeclared > 0)
+                .then(|| format!("in {others} that the plan does not declare, such as defaults"));
+            let places = [build_text, declared_text, undeclared_text];
+            let places: Vec<String> = places.into_iter().flatten().collect();
+            let own = build.as_ref().map(|build| own_settings(build, ""));
+            format!("differ {}{}", list(&places), own.unwrap_or_default())
+        }
+    })
+}
+
+/// Returns what two builds differ in.
+pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
+    match has_other_version {
+        true => "version",
+        false => "build",
+    }
+}
+
+/// Counts the settings that only one build has: ` (7 settings are in 15.3 alone and 33 in 17.2 alone)`. `more` follows them.
+fn own_settings(build: &OtherBuild, more: &str) -> String {
+    let own = [
+        (build.only_base, &build.base),
+        (build.only_target, &build.target),
+    ];
+    let own = own.into_iter().filter(|(count, _)| *count > 0);
+    let places: Vec<String> = own
+        .enumerate()
+        .map(|(at, (count, who))| match (at, count) {
+            (0, 1) => format!("1 setting is in {who} alone"),
+            (0, count) => format!("{count} settings are in {who} alone"),
+            (_, count) => format!("{count} in {who} alone"),
+        })
+        .collect();
+    match places.is_empty() {
+        true => String::new(),
+        false => format!(" ({}{more})", places.join(" and ")),
+    }
+}

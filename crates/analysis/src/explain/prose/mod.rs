@@ -1,0 +1,356 @@
+//! Puts explanations in words. All sentences of findings are made here, from values.
+
+mod cause;
+pub(super) mod caveat;
+mod difference;
+pub(super) mod numbers;
+
+use super::case::Case;
+use super::clients::rate_unit;
+use super::explanation::{Change, Explanation, Fact, MissedRate, NoEffect, Statement, UnfairStep};
+use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
+use super::{Finding, FindingKind};
+use crate::{ComparedStep, Difference, counted};
+use numbers::{factor_within, figure, list, pace, percent, range, times};
+
+/// Returns an explanation as a finding against the base; `None` where it is about nothing.
+pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
+    let kind = explanation.statement.kind();
+    let mut finding = Finding {
+        caveats: explanation.caveats.iter().map(caveat::text).collect(),
+        evidence: explanation.evidence,
+        weight: explanation.weight,
+        ..Finding::about(kind, base, explanation.places)?
+    };
+    let (title, sentences) = match &explanation.statement {
+        Statement::Change(change) => {
+            finding.cause = Some(cause::short(kind, change.cases[0].is_slower()));
+            (change_title(change, &finding), change_text(change))
+        }
+        Statement::ClientBound(cases) => client_bound(cases, &finding),
+        Statement::Unfair(step) => unfair(step, &finding),
+        Statement::SlaMissed { missed, reached_by } => sla_missed(missed, reached_by, &finding),
+        Statement::NoEffect(settings) => no_effect(settings, &finding),
+        Statement::HiddenCost { costs, is_noisy } => hidden_cost(costs, *is_noisy, &finding),
+        Statement::Facts(facts) => (
+            "Measured once, so no causes are named; known differences".to_owned(),
+            known_differences(facts),
+        ),
+    };
+    let is_compared = match kind {
+        FindingKind::SlaMissed => finding.cause.is_some(),
+        FindingKind::Unfair => finding.evidence.iter().any(|it| it.base.is_some()),
+        _ => true,
+    };
+    finding.base = finding.base.filter(|_| is_compared);
+    (finding.title, finding.text) = (title, sentences.join(" "));
+    Some(finding)
+}
+
+/// Returns the place of a finding: `q100`, or `3 steps`.
+fn place(about: &Finding) -> String {
+    let several = || counted(about.steps.len(), "step");
+    about.step.clone().unwrap_or_else(several)
+}
+
+/// Returns a title such as `pg17.base: 1.20x slower in scan: 1.21x more CPU per query`.
+fn change_title(change: &Change<'_>, about: &Finding) -> String {
+    let leading = change.cases[0];
+    let (count, steps, total) = (change.cases.len(), &about.steps, change.comparison_count);
+    let who = match about.targets.as_slice() {
+        [one] => one.clone(),
+        many => counted(many.len(), "target"),
+    };
+    let up_to = if count > 1 { "up to " } else { "" };
+    let place = match steps.len() {
+        _ if count == 1 => format!("in {}", leading.place()),
+        steps_count if steps_count == count && count <= 3 => {
+            let variant = leading.context.named_variant(about.variant.as_deref());
+            let of = variant.map(|variant| format!(" of {variant}"));
+            format!("in {}{}", list(steps), of.unwrap_or_default())
+        }
+        ..=3 => format!("in {count} of {total} comparisons ({})", list(steps)),
+        _ if about.targets.len() == 1 => format!("in {count} of {total} steps"),
+        _ => format!("in {count} of {total} comparisons"),
+    };
+    let headline = match count {
+        1 => cause::headline(leading, &change.cause),
+        _ => cause::short(change.cause.kind(), leading.is_slower()),
+    };
+    format!("{who}: {up_to}{} {place}: {headline}", pace_of(leading))
+}
+
+fn pace_of(case: &Case<'_>) -> String {
+    pace(case.ratio, case.compared.interval)
+}
+
+/// Returns the interval of a ratio: ` (1.16x to 1.25x over 5 repeats)`.
+fn interval(step: &ComparedStep) -> String {
+    let repeats = counted(step.values.len(), "repeat");
+    let interval = step.interval;
+    let interval = interval.map(|interval| format!(" ({} over {repeats})", range(interval)));
+    interval.unwrap_or_default()
+}
+
+/// Says what changed and how surely, why, and where else and what differs.
+fn change_text(change: &Change<'_>) -> Vec<String> {
+    let case = change.cases[0];
+    let opening = format!(
+        "{} is {} than {} in {}{}.",
+        case.target(),
+        pace_of(case),
+        case.base_name(),
+        case.place(),
+        interval(case.compared)
+    );
+    let differences = difference::clauses(&change.differences, change.is_sure);
+    let last = match (also(&change.cases), differences) {
+        (Some(also), Some(differences)) => Some(format!("{also}; the two {differences}.")),
+        (Some(also), None) => Some(format!("{also}.")),
+        (None, Some(differences)) => Some(format!("The two {differences}.")),
+        (None, None) => None,
+    };
+    let why = cause::sentence(case, &change.cause);
+    [Some(opening), Some(why), last]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Names the other cases, of several targets each first: `Also in q500 (1.20x slower)`.
+fn also(cases: &[&Case<'_>]) -> Option<String> {
+    let (leading, others) = cases.split_first()?;
+    let has_targets = others.iter().any(|case| case.target() != leading.target());
+    let mut seen = vec![leading.target()];
+    let (firsts, others): (Vec<&Case<'_>>, Vec<_>) = others.iter().partition(|case| {
+        let is_new = !seen.contains(&case.target());
+        seen.push(case.target());
+        is_new
+    });
+    let cases = firsts.into_iter().chain(others).map(|case| {
+        let (place, pace) = (case.place(), pace_of(case));
+        match has_targets {
+            true => format!("{} in {place} ({pace})", case.target()),
+            false => format!("{place} ({pace})"),
+        }
+    });
+    let cases: Vec<String> = cases.collect();
+    let also = if has_targets { "Also" } else { "Also in" };
+    (!cases.is_empty()).then(|| format!("{also} {}", list(&cases)))
+}
+
+fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<String>) {
+    let (share, case) = cases[0];
+    let busy = percent(share);
+    let title = format!(
+        "The client is the limit in {}: its threads are busy {busy} of the time",
+        place(about)
+    );
+    let mut text = vec![
+        format!(
+            "In {} client threads of {} or {} are busy {busy} of the time.",
+            case.place(),
+            case.base_name(),
+            case.target()
+        ),
+        "This hides differences between the engines: use more clients, or less client work per operation."
+            .to_owned(),
+    ];
+    let others = cases[1..].iter().map(|(share, case)| {
+        let (target, place) = (case.target(), case.place());
+        format!("{target} in {place} ({})", percent(*share))
+    });
+    let others: Vec<String> = others.collect();
+    text.extend((!others.is_empty()).then(|| format!("The same holds for {}.", list(&others))));
+    (title, text)
+}
+
+fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
+    let UnfairStep {
+        worst,
+        percent,
+        repeat_count,
+        unfair_count,
+        target_count,
+    } = unfair;
+    let step = place(about);
+    let title = match unfair_count {
+        1 => format!("{worst}: its clients of {step} ended {percent:.1}% apart"),
+        many => format!("{many} targets: clients of {step} ended up to {percent:.1}% apart"),
+    };
+    let median = match repeat_count {
+        1 => String::new(),
+        many => format!(" (the median of {many} repeats)"),
+    };
+    let mut text = vec![
+        format!(
+            "In {step} the slowest client of {worst} ended {percent:.1}% later than the fastest{median}."
+        ),
+        "Mean throughput does not show it: while the last clients work, the others do nothing."
+            .to_owned(),
+    ];
+    if *unfair_count > 1 {
+        text.push(format!(
+            "Of {target_count} targets, the clients of {unfair_count} ended more than {UNFAIR_PCT:.0}% apart."
+        ));
+    }
+    (title, text)
+}
+
+fn sla_missed(
+    missed: &[MissedRate<'_>],
+    reached_by: &[&str],
+    about: &Finding,
+) -> (String, Vec<String>) {
+    let MissedRate {
+        who,
+        step,
+        sla,
+        missed_repeats,
+        repeat_count,
+    } = &missed[0];
+    let (what, consequence) = match sla.kind.as_str() {
+        "event" => (
+            "event",
+            "Response times below the target rate are not comparable with those at the rate.",
+        ),
+        _ => (
+            "write",
+            "Queries that compete with fewer writes are not comparable with those that compete with all.",
+        ),
+    };
+    let title = format!(
+        "{}: missed the target {what} rate in {}: {} of {} {}",
+        list(&about.targets),
+        list(&about.steps),
+        figure(sla.achieved),
+        figure(sla.target),
+        rate_unit(sla)
+    );
+    let share =
+        |rate: &MissedRate<'_>| format!("{:.1}%", 100.0 * rate.sla.achieved / rate.sla.target);
+    let mut text = vec![
+        format!(
+            "{who} reached {} of the target rate in {step}, and missed it in {missed_repeats} of {}.",
+            share(&missed[0]),
+            counted(*repeat_count, "repeat")
+        ),
+        consequence.to_owned(),
+    ];
+    let others = missed[1..].iter();
+    let others = others.map(|it| format!("{} in {} ({})", it.who, it.step, share(it)));
+    let others = list(&others.collect::<Vec<_>>());
+    let reached = list(reached_by);
+    text.extend(match (others.is_empty(), reached.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(format!("It was also missed by {others}.")),
+        (true, false) => Some(format!("It was reached in {step} by {reached}.")),
+        (false, false) => Some(format!(
+            "It was also missed by {others}, and reached in {step} by {reached}."
+        )),
+    });
+    (title, text)
+}
+
+fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>) {
+    let NoEffect {
+        settings,
+        comparison_count,
+        ratios: (low, high),
+        effect,
+    } = no_effect;
+    let differ = settings
+        .iter()
+        .map(|(who, setting)| format!("{} in {who}", setting_text(setting)));
+    let differ: Vec<String> = differ.collect();
+    let base = about.base.as_deref().unwrap_or_default();
+    let text = vec![
+        format!(
+            "No change of throughput is shown in any of {}: the ratios are {} to {}, within {}%.",
+            counted(*comparison_count, "comparison"),
+            times(*low),
+            times(*high),
+            figure(100.0 * effect)
+        ),
+        format!(
+            "One setting alone is known to differ from {base}: {}.",
+            list(&differ)
+        ),
+        "That holds for this load on this machine.".to_owned(),
+    ];
+    let (_, first) = settings[0];
+    (
+        format!("{} shows no effect in {}", first.name, place(about)),
+        text,
+    )
+}
+
+fn hidden_cost(
+    costs: &[(&ComparedStep, &Case<'_>)],
+    is_noisy: bool,
+    about: &Finding,
+) -> (String, Vec<String>) {
+    let (throughput, why) = match is_noisy {
+        true => (
+            "throughput too noisy to say",
+            "Throughput varies too much between repeats to show what that does to it.",
+        ),
+        false => (
+            "no change of throughput shown",
+            "Throughput shows no change.",
+        ),
+    };
+    // As the comparison has it, which is not the ratio of the means.
+    let more = |cost: &ComparedStep| {
+        let ratio = cost.ratio.unwrap_or(1.0);
+        let more = if ratio < 1.0 { "less" } else { "more" };
+        format!("{} {more}", factor_within(ratio, cost.interval))
+    };
+    let (cost, case) = costs[0];
+    let (target, per) = (&about.target, case.noun());
+    let title = format!(
+        "{target}: {} own CPU per {per} in {}, {throughput}",
+        more(cost),
+        place(about)
+    );
+    let mut text = vec![
+        format!(
+            "{target} uses {} CPU of the engine and its clients per {per} than {} in {}{}.",
+            more(cost),
+            case.base_name(),
+            case.place(),
+            interval(cost)
+        ),
+        why.to_owned(),
+    ];
+    let others = costs[1..].iter();
+    let others = others.map(|(cost, case)| format!("{} ({})", case.place(), more(cost)));
+    let others: Vec<String> = others.collect();
+    text.extend((!others.is_empty()).then(|| format!("Also in {}.", list(&others))));
+    (title, text)
+}
+
+fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
+    let of_facts = |named: fn(&Fact<'_>) -> Vec<String>| {
+        let named = facts.iter().map(|fact| (&fact.who, named(fact)));
+        let named = named.filter(|(_, names)| !names.is_empty());
+        let texts: Vec<String> = named
+            .map(|(who, names)| format!("{who} in {}", list(&names)))
+            .collect();
+        (!texts.is_empty()).then(|| list(&texts))
+    };
+    let fsyncs = of_facts(|fact| fact.fsyncs.clone());
+    let settings = of_facts(|fact| fact.settings.iter().map(setting_text).collect());
+    let fsyncs = fsyncs.map(|who| {
+        format!("Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {who}.")
+    });
+    let settings = settings.map(|who| format!("Settings differ: {who}."));
+    fsyncs.into_iter().chain(settings).collect()
+}
+
+/// Returns both values of a setting: `innodb_doublewrite (ON -> OFF)`.
+fn setting_text(setting: &Difference) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+    let (a, b) = (value(&setting.a), value(&setting.b));
+    format!("{} ({a} -> {b})", setting.name)
+}

@@ -1,0 +1,410 @@
+//! One page with the words of all findings and caveats. Other tests assert the values behind them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use super::*;
+use crate::explain::accounting::Gap;
+use crate::explain::case::Case;
+use crate::explain::cause::LevelShift;
+use crate::explain::difference::OtherBuild;
+use crate::explain::explanation::{Change, CountedCaveat, Fact, MissedRate, NoEffect, UnfairStep};
+use crate::explain::finding::place;
+use crate::initial_tree::{InitialTree, TreeDifference};
+use crate::{ConcurrentChange, Shift, Sla, Stall};
+
+const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
+const SLOW: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0)];
+
+fn figures() -> Figures {
+    let costs = ["q100", "q500", "q1000"].map(|step| {
+        [
+            cost("a.c", step, 30_000.0, FAST),
+            cost("b.c", step, 25_000.0, SLOW),
+            cost("c.c", step, 36_000.0, FAST),
+        ]
+    });
+    repeated(costs.as_flattened())
+}
+
+fn pair(base: f64, value: f64) -> Pair {
+    Pair { base, value }
+}
+
+fn setting(name: &str, a: &str, b: Option<&str>) -> Difference {
+    Difference {
+        name: name.to_owned(),
+        a: Some(a.to_owned()),
+        b: b.map(str::to_owned),
+        mark: DifferenceKind::Declared,
+        role: None,
+    }
+}
+
+fn all_causes_of_changes() -> Vec<Cause> {
+    use FindingKind::{
+        Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
+    };
+    let synchronous = || setting("synchronous_commit", "off", Some("on"));
+    let fsyncs = |metric, base, value, waiting| Cause::FsyncsPerCommit {
+        metric,
+        count: pair(base, value),
+        setting: synchronous(),
+        waiting,
+    };
+    let changed = |part, detail| PartOfTime {
+        part,
+        us: pair(95.0, 115.0),
+        share: 0.75,
+        has_wait: false,
+        detail,
+        setting: None,
+        others: Vec::new(),
+    };
+    let expected = |part, name| PartOfTime {
+        setting: Some(setting(name, "1", Some("2"))),
+        ..changed(part, None)
+    };
+    let with_others = PartOfTime {
+        share: 1.4,
+        has_wait: true,
+        others: vec![Reads, Writes],
+        ..changed(Cpu, Some(Detail::Client))
+    };
+    let parts = [
+        changed(Cpu, Some(Detail::Server)),
+        with_others,
+        changed(Cpu, Some(Detail::ClientThreads)),
+        changed(ProcessorWait, None),
+        changed(ProcessorWait, Some(Detail::NoLimit)),
+        changed(HostBusy, None),
+        changed(Reads, Some(Detail::OtherBytes)),
+        changed(Reads, Some(Detail::SameBytes)),
+        expected(Reads, "shared_buffers"),
+        changed(Writes, Some(Detail::OtherBytes)),
+        changed(Writes, Some(Detail::SameBytes)),
+        changed(Fsyncs, None),
+        expected(Fsyncs, "synchronous"),
+        changed(Locks, None),
+        changed(Locks, Some(Detail::SharedFsyncs)),
+        changed(Handover, None),
+        changed(Unexplained, None),
+    ];
+    let beside = vec![ConcurrentChange {
+        name: "disk_write_bytes".to_owned(),
+        ..ConcurrentChange::default()
+    }];
+    let stalls = |reason| Cause::WriteStalls {
+        percent: pair(9.0, 25.9),
+        share: 0.96,
+        reason,
+    };
+    let shift = |begins_alike, is_of_base| {
+        Cause::LevelShift(LevelShift {
+            is_of_base,
+            shift: Shift {
+                second: 50,
+                before: 30_100.0,
+                after: 18_000.0,
+                beside: beside.clone(),
+            },
+            level: 30_000.0,
+            begins_alike,
+        })
+    };
+    let mut causes = vec![
+        Cause::BothMissedWrites,
+        fsyncs("log_fsyncs_per_commit", 0.008, 0.99, Some(0.9)),
+        fsyncs("fsyncs_per_commit", 1.0, 0.01, None),
+        fsyncs("binlog_syncs_per_commit", 0.3, 3.2, Some(1.0)),
+        fsyncs("data_fsyncs_per_commit", 0.3, 3.2, Some(1.0)),
+        stalls(None),
+        stalls(Some(("memtable-limit", "stops", pair(10.0, 104.0)))),
+        Cause::Standstill {
+            percent: pair(0.0, 20.0),
+            share: 0.5,
+            longest: Some(Stall {
+                from_second: 31,
+                seconds: 20,
+                beside: beside.clone(),
+                ..Stall::default()
+            }),
+        },
+        shift(true, false),
+        shift(false, true),
+        Cause::Unexplained(Gap::NotMeasured),
+        Cause::Unexplained(Gap::NotShown),
+        Cause::Unexplained(Gap::NoLargePart),
+    ];
+    causes.extend(parts.map(Cause::Part));
+    causes
+}
+
+fn all_differences() -> Vec<TargetDifference> {
+    let known = |build, declared: &[Difference], undeclared| TargetDifference::Known {
+        build,
+        declared: declared.to_vec(),
+        undeclared,
+    };
+    let build = |has_other_version, only_base, only_target| {
+        Some(OtherBuild {
+            base: "15.3".to_owned(),
+            target: "17.2".to_owned(),
+            has_other_version,
+            only_base,
+            only_target,
+        })
+    };
+    let settings = [
+        setting("jit", "on", Some("off")),
+        setting("fsync", "on", None),
+    ];
+    let jit = &settings[..1];
+    let (base, target) = ("sqlite 3.46".to_owned(), "postgres 17.2".to_owned());
+    vec![
+        TargetDifference::Unknown(None),
+        TargetDifference::Unknown(Some(("15.3".to_owned(), "17.2".to_owned()))),
+        TargetDifference::Engines { base, target },
+        known(None, &[], 0),
+        known(None, jit, 0),
+        known(None, jit, 1),
+        known(None, &settings, 2),
+        known(None, &[], 3),
+        known(build(true, 7, 33), &[], 0),
+        known(build(false, 0, 1), &[], 0),
+        known(build(true, 1, 2), &settings, 4),
+    ]
+}
+
+fn all_caveats() -> Vec<Caveat> {
+    let tree = |first_level_files| InitialTree {
+        first_level_files,
+        levels: 4.0,
+    };
+    let trees = TreeDifference {
+        base: tree(0.0),
+        target: tree(3.0),
+    };
+    let read_ahead = |of_base, of_target, read_kb| Caveat::ReadAhead {
+        of_base,
+        of_target,
+        setting: "compaction_readahead_size".to_owned(),
+        kb: 2048.0,
+        max_sectors_kb: 128.0,
+        read_kb,
+    };
+    let busy_host = |others, waiting| Caveat::BusyHost { others, waiting };
+    let codes = |codes: &[&str]| codes.iter().map(|&code| code.to_owned()).collect();
+    vec![
+        Caveat::WideBase {
+            low: 28_000.0,
+            high: 35_000.0,
+        },
+        Caveat::OtherRuns,
+        Caveat::NoTurns,
+        Caveat::NothingDiffers,
+        Caveat::BusyClient { share: Some(0.94) },
+        Caveat::BusyClient { share: None },
+        Caveat::LargeClient,
+        Caveat::MissedWrites { is_base: true },
+        Caveat::MissedWrites { is_base: false },
+        Caveat::Debt {
+            what: "dead rows",
+            left: pair(200_000.0, 5_000_000.0),
+        },
+        Caveat::Trees(trees),
+        busy_host(Some(49.0), None),
+        busy_host(Some(49.0), Some(31.0)),
+        busy_host(None, None),
+        Caveat::Steal(pair(0.0, 1.96)),
+        Caveat::Frequency(pair(3400.0, 2720.0)),
+        Caveat::Frequency(pair(2720.0, 3400.0)),
+        Caveat::FsyncBefore(pair(180.0, 900.0)),
+        read_ahead(true, true, None),
+        read_ahead(true, false, Some(pair(80.0, 20.0))),
+        read_ahead(false, true, None),
+        Caveat::ReadSizes {
+            kb: pair(80.0, 20.0),
+            max_sectors_kb: 128.0,
+            read_ahead_kb: 256.0,
+        },
+        Caveat::Swap(pair(0.0, 25_000.0)),
+        Caveat::MemoryPressure(pair(0.0, 20.0)),
+        Caveat::OtherEngines,
+        Caveat::OtherSettings {
+            has_other_version: true,
+        },
+        Caveat::OtherSettings {
+            has_other_version: false,
+        },
+        Caveat::SeveralSettings,
+        Caveat::Warnings {
+            base: codes(&["settle::not-over"]),
+            target: codes(&["client::late", "settle::not-over"]),
+        },
+    ]
+}
+
+/// Returns the findings that are not about a change of throughput.
+fn all_others<'a>(
+    cases: &'a [Case<'a>],
+    jit: &'a [Difference],
+    sla: &'a [Sla; 2],
+) -> Vec<Statement<'a>> {
+    let unfair = |unfair_count, repeat_count| {
+        Statement::Unfair(UnfairStep {
+            worst: "b.c".to_owned(),
+            percent: 317.4,
+            repeat_count,
+            unfair_count,
+            target_count: 15,
+        })
+    };
+    let missed = |sla, who: &str| MissedRate {
+        who: who.to_owned(),
+        step: "q100",
+        sla,
+        missed_repeats: 4,
+        repeat_count: 5,
+    };
+    let costs = |count: usize, is_noisy| Statement::HiddenCost {
+        costs: cases[..count]
+            .iter()
+            .map(|case| (case.compared, case))
+            .collect(),
+        is_noisy,
+    };
+    let busy = |count: usize| {
+        let cases = cases[..count].iter().map(|case| (0.94, case));
+        Statement::ClientBound(cases.collect())
+    };
+    let fact = |who: &str, fsyncs: &[&str]| Fact {
+        who: who.to_owned(),
+        fsyncs: fsyncs.iter().map(|&step| step.to_owned()).collect(),
+        settings: jit,
+    };
+    let [writes, events] = sla;
+    vec![
+        busy(1),
+        busy(2),
+        unfair(1, 5),
+        unfair(14, 1),
+        Statement::SlaMissed {
+            missed: vec![missed(writes, "b.c")],
+            reached_by: Vec::new(),
+        },
+        Statement::SlaMissed {
+            missed: vec![missed(writes, "b.c"), missed(writes, "c.c at 8 clients")],
+            reached_by: Vec::new(),
+        },
+        Statement::SlaMissed {
+            missed: vec![missed(writes, "b.c")],
+            reached_by: vec!["a.c", "c.c"],
+        },
+        Statement::SlaMissed {
+            missed: vec![missed(events, "b.c"), missed(events, "c.c")],
+            reached_by: vec!["a.c"],
+        },
+        Statement::NoEffect(NoEffect {
+            settings: vec![("b.c".to_owned(), &jit[0]), ("c.c".to_owned(), &jit[0])],
+            comparison_count: 6,
+            ratios: (0.991, 1.012),
+            effect: 0.03,
+        }),
+        costs(1, false),
+        costs(2, true),
+        Statement::Facts(vec![fact("b.c", &["l.i1", "l.i2"]), fact("c.c", &[])]),
+    ]
+}
+
+/// Puts a statement about these cases in words.
+fn finding(statement: Statement<'_>, cases: &[&Case<'_>]) -> Finding {
+    let explanation = Explanation {
+        statement,
+        places: cases.iter().map(|case| place(case.compared)).collect(),
+        evidence: Vec::new(),
+        caveats: Vec::new(),
+        weight: 1.0,
+    };
+    prose::finding("a.c", explanation).unwrap()
+}
+
+fn change<'a>(
+    cause: Cause,
+    cases: &[&'a Case<'a>],
+    differences: &[(Option<&'a str>, &'a TargetDifference)],
+) -> Finding {
+    let change = Change {
+        cases: cases.to_vec(),
+        cause,
+        comparison_count: 6,
+        differences: differences.to_vec(),
+        is_sure: true,
+    };
+    finding(Statement::Change(change), cases)
+}
+
+#[test]
+fn all_findings_and_caveats_read_like_this() {
+    let figures = figures();
+    let compared = compared(&figures);
+    let cases = cases(&figures, &compared);
+    let of = |target: &str| -> Vec<&Case<'_>> {
+        let cases = cases.iter().filter(|case| case.target() == target);
+        cases.collect()
+    };
+    let (slower, faster) = (of("b.c"), of("c.c"));
+    let (differences, jit) = (all_differences(), [setting("jit", "on", Some("off"))]);
+    let sla = ["insert", "event"].map(|kind| Sla {
+        kind: kind.to_owned(),
+        target: 8000.0,
+        achieved: 6950.0,
+        ..Sla::default()
+    });
+
+    let (mut findings, mut kinds) = (Vec::new(), BTreeSet::new());
+    for cause in all_causes_of_changes() {
+        findings.push(change(cause.clone(), &slower[..1], &[]));
+        if kinds.insert(cause.kind()) {
+            findings.push(change(cause, &faster[..2], &[]));
+        }
+    }
+    let missed = || all_causes_of_changes().remove(0);
+    for difference in &differences {
+        findings.push(change(missed(), &slower[..1], &[(None, difference)]));
+    }
+    let targets = ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"];
+    let shared: Vec<_> = targets
+        .map(Some)
+        .into_iter()
+        .zip(&differences[1..])
+        .collect();
+    findings.push(change(missed(), &slower, &shared[..5]));
+    findings.push(change(missed(), &slower, &shared));
+    findings.push(change(
+        missed(),
+        &[slower.as_slice(), &faster].concat(),
+        &[],
+    ));
+    let others = all_others(&cases, &jit, &sla).into_iter();
+    findings.extend(others.map(|statement| finding(statement, &slower[..1])));
+
+    let mut page = String::new();
+    for Finding { title, text, .. } in &findings {
+        writeln!(page, "{title}\n  {text}\n").unwrap();
+        let sentences = text.strip_suffix('.').expect(text).split(". ").count();
+        assert!(sentences <= 3, "{text}");
+    }
+    kinds.extend(findings.iter().map(|finding| finding.kind));
+    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    for (number, caveat) in all_caveats().into_iter().enumerate() {
+        let counted = CountedCaveat {
+            caveat,
+            case: slower[0],
+            count: if number == 0 { 2 } else { 3 },
+            case_count: 3,
+        };
+        writeln!(page, "- {}", prose::caveat::text(&counted)).unwrap();
+    }
+    insta::assert_snapshot!(page);
+}
