@@ -1,4 +1,4 @@
-//! Truth tests: a simulated engine and a clock that it moves, so that every figure is known beforehand.
+//! Truth tests: a simulated engine advances the clock, so that every expected figure is known exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::*;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 
-/// A clock that stands still until somebody sleeps or works.
+/// A clock that advances only when a thread sleeps or works.
 #[derive(Clone, Default)]
 struct FakeClock(Arc<AtomicU64>);
 
@@ -35,7 +35,7 @@ impl Clock for FakeClock {
     }
 }
 
-/// An engine that answers after `service_ns`, but for operations that `special` knows about.
+/// An engine that answers after `service_ns`, except for the operations in `special`.
 struct Simulated {
     clock: FakeClock,
     service_ns: u64,
@@ -43,7 +43,7 @@ struct Simulated {
     quota: Option<u64>,
     number: u64,
     rows: u64,
-    /// Where it was begun.
+    /// The thread that called `begin`.
     thread: Option<ThreadId>,
 }
 
@@ -181,7 +181,7 @@ fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (StepOutcome,
     (outcome, notes)
 }
 
-/// Takes seconds of the clock for its first rows, when nobody else moves it any more.
+/// Advances the clock by seconds for its first rows, when nothing else advances it any more.
 struct LateOnce(FakeClock, bool);
 
 impl Sink for LateOnce {
@@ -203,7 +203,7 @@ impl Sink for LateOnce {
 }
 
 #[test]
-fn a_wait_for_a_late_record_is_told() {
+fn a_wait_for_a_slow_record_is_reported() {
     let clock = FakeClock::default();
     let task = task(
         Simulated::new(&clock, 100 * MS).quota(100),
@@ -218,7 +218,7 @@ fn a_wait_for_a_late_record_is_told() {
 }
 
 #[test]
-fn a_constant_service_time_is_every_percentile() {
+fn every_percentile_is_the_constant_service_time() {
     let clock = FakeClock::default();
     let (outcome, notes) = run_all(
         &clock,
@@ -233,7 +233,7 @@ fn a_constant_service_time_is_every_percentile() {
     let service = notes.all(LatencyKind::Service);
     assert_eq!(service.len(), 5000);
     assert!(service.equivalent(service.min(), MS) && service.equivalent(service.max(), MS));
-    // It would be the service time once more.
+    // It would equal the service time.
     assert!(notes.all(LatencyKind::Response).is_empty());
     let longest = (notes.service_ns_max(), notes.response_ns_max());
     assert_eq!(longest, (Some(MS), Some(MS)));
@@ -272,7 +272,7 @@ fn a_stall_shows_in_response_time_and_once_in_service_time() {
 }
 
 #[test]
-fn what_is_due_and_not_sent_is_skipped() {
+fn operations_that_are_due_but_not_sent_are_skipped() {
     // Twice as much is offered as can be served.
     let clock = FakeClock::default();
     let (outcome, notes) = run_all(
@@ -298,7 +298,7 @@ fn what_is_due_and_not_sent_is_skipped() {
 }
 
 #[test]
-fn a_transient_error_is_tried_again_within_the_operation() {
+fn a_transient_error_is_retried_within_the_operation() {
     let clock = FakeClock::default();
     let program = Simulated::new(&clock, MS)
         .quota(100)
@@ -311,7 +311,7 @@ fn a_transient_error_is_tried_again_within_the_operation() {
 }
 
 #[test]
-fn failures_are_apart_from_successes_and_a_limit_ends_the_step() {
+fn failures_are_counted_separately_and_a_limit_ends_the_step() {
     let clock = FakeClock::default();
     let program = |number| {
         Simulated::new(&clock, MS)
@@ -366,7 +366,7 @@ fn a_lost_connection_poisons_the_step() {
 }
 
 #[test]
-fn a_panic_of_a_connection_fails_the_step_and_no_more() {
+fn a_panic_of_a_connection_fails_only_the_step() {
     let clock = FakeClock::default();
     let tasks = vec![
         task(
@@ -383,7 +383,7 @@ fn a_panic_of_a_connection_fails_the_step_and_no_more() {
 }
 
 #[test]
-fn a_step_whose_beginning_fails_has_failed_and_no_more() {
+fn a_failure_at_the_start_fails_only_the_step() {
     struct NeverBegins;
     impl Sink for NeverBegins {
         fn begin(&mut self, _: u64, _: &[ConnectionThreads]) {
@@ -415,7 +415,7 @@ fn an_unexpected_number_of_rows_is_counted() {
 }
 
 #[test]
-fn a_record_that_can_t_be_written_fails_the_step() {
+fn a_failed_write_to_the_record_fails_the_step() {
     let clock = FakeClock::default();
     let mut notes = Notes {
         fail_after: Some(3),
@@ -440,7 +440,7 @@ fn a_record_that_can_t_be_written_fails_the_step() {
 }
 
 #[test]
-fn the_operator_ends_a_step_and_what_was_measured_stays() {
+fn a_step_that_the_operator_ends_keeps_its_measurements() {
     let clock = FakeClock::default();
     let stop = AtomicBool::new(false);
     let mut notes = Notes::default();
@@ -469,7 +469,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
         &mut Stopping(&stop, &mut notes),
     );
     assert_eq!(outcome.end, StepEnd::Interrupted);
-    // No more than the laps that are in circulation, however fast they come.
+    // At most the laps in circulation, however fast they arrive.
     assert!(outcome.elapsed_ns < 5 * SECOND, "{}", outcome.elapsed_ns);
     let total = &outcome.totals["op"];
     assert!(total.ok > 0);
@@ -479,7 +479,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
 
 #[test]
 fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
-    /// Waits for a reply that never comes, and time passes with nothing else.
+    /// Waits for a reply that never comes; nothing else advances the clock.
     struct Hanging(Arc<AtomicBool>, FakeClock);
     impl Program for Hanging {
         fn kinds(&self) -> &'static [OpKind] {
@@ -526,8 +526,8 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
 }
 
 #[test]
-fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
-    /// Its turn never comes.
+fn a_connection_that_waits_for_another_ends_with_the_step() {
+    /// Waits forever for another connection.
     struct Waiting(FakeClock);
     impl Program for Waiting {
         fn kinds(&self) -> &'static [OpKind] {
@@ -560,7 +560,7 @@ fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
 }
 
 #[test]
-fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
+fn additional_operations_do_not_count_in_the_schedule() {
     struct Asking(FakeClock, u64);
     impl Program for Asking {
         fn kinds(&self) -> &'static [OpKind] {
@@ -589,13 +589,13 @@ fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
     let (op, ask) = (&outcome.totals["op"], &outcome.totals["ask"]);
     assert_eq!((op.offered, op.ok, op.skipped), (900, 900, 0));
     assert_eq!((ask.offered, ask.ok), (100, 100));
-    // An operation that waits for what is asked before it says so.
+    // The response time includes the wait for the additional operation before it.
     let longest = (notes.service_ns_max(), notes.response_ns_max());
     assert_eq!(longest, (Some(MS / 10), Some(MS / 5)));
 }
 
 #[test]
-fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
+fn every_mix_of_outcomes_and_connections_adds_up() {
     let mut state = 1_u64;
     let mut draw = move |bound: u64| {
         state = state

@@ -1,23 +1,23 @@
-//! Which cell of a plan's matrix something belongs to.
+//! Identifies a cell of a plan's matrix.
 
 use serde::{Deserialize, Serialize};
 
-/// Which target was measured, under which load, and in which repeat.
+/// A target, its load and a repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CellKey {
     /// The target's name: `build.config`.
     pub target: String,
-    /// The workload's variant, where a plan has several.
+    /// The workload's variant, if the plan has variants.
     pub variant: Option<String>,
-    /// Clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Which repeat, from 1; 0 stands for all of them, and JSON then says nothing of it.
+    /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
 }
 
 impl CellKey {
-    /// Returns the key of one repeat of a target with so many clients.
+    /// Returns the key of one repeat of a target with a number of clients.
     pub fn new(target: &str, variant: Option<&str>, clients: u32, repeat: u32) -> Self {
         Self {
             target: target.to_owned(),
@@ -35,7 +35,7 @@ impl CellKey {
         }
     }
 
-    /// Returns the key of another target's cell in the same repeat of the same load.
+    /// Returns the key of another target with the same load and repeat.
     pub fn of_target(&self, target: &str) -> Self {
         Self {
             target: target.to_owned(),
@@ -43,18 +43,18 @@ impl CellKey {
         }
     }
 
-    /// Returns the variant and the number of clients: targets are compared where both are the same.
+    /// Returns the variant and the number of clients. Targets are compared if both are equal.
     pub fn load(&self) -> (Option<&str>, u32) {
         (self.variant.as_deref(), self.clients)
     }
 
-    /// Returns whether two cells differ in nothing but their repeat.
+    /// Returns whether two cells differ at most in their repeats.
     pub fn is_repeat_of(&self, other: &Self) -> bool {
         self.target == other.target && self.load() == other.load()
     }
 }
 
-/// Returns whether a number of a repeat stands for all of them.
+/// Returns whether a number of a repeat means all repeats.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_all(repeat: &u32) -> bool {
     *repeat == 0

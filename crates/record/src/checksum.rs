@@ -1,11 +1,11 @@
-//! Files whose size and checksum are known when they end, so that damage is found before it is taken for data.
+//! Sizes and checksums of files, with which damage is found before the data is used.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::{RecordError, StepFile};
 
-/// A file that counts and sums what is written to it.
+/// A file that computes the size and the checksum of what is written to it.
 pub(crate) struct ChecksummedFile {
     file: fs_err::File,
     sum: crc32fast::Hasher,
@@ -21,7 +21,7 @@ impl ChecksummedFile {
         }
     }
 
-    /// Makes what was written last.
+    /// Makes the file durable, and returns its size and checksum.
     pub(crate) fn finish(self) -> Result<StepFile, RecordError> {
         let path = self.file.path().to_owned();
         self.file
@@ -48,8 +48,8 @@ impl Write for ChecksummedFile {
     }
 }
 
-/// Compares a file with what was noted when it was written.
-pub(crate) fn verify(path: &Path, noted: &StepFile) -> Result<(), RecordError> {
+/// Compares a file with the size and the checksum that were recorded when it was written.
+pub(crate) fn verify(path: &Path, recorded: &StepFile) -> Result<(), RecordError> {
     let mut file = fs_err::File::open(path).map_err(RecordError::io("open", path))?;
     let mut sum = crc32fast::Hasher::new();
     let mut size_bytes = 0u64;
@@ -66,14 +66,14 @@ pub(crate) fn verify(path: &Path, noted: &StepFile) -> Result<(), RecordError> {
             }
         }
     }
-    if size_bytes != noted.size_bytes {
+    if size_bytes != recorded.size_bytes {
         let what = format!(
-            "it has {size_bytes} bytes, `step.json` says {}",
-            noted.size_bytes
+            "it has {size_bytes} bytes, but `step.json` says {}",
+            recorded.size_bytes
         );
         return Err(RecordError::damaged(path, what));
     }
-    if hex(sum.finalize()) != noted.crc32 {
+    if hex(sum.finalize()) != recorded.crc32 {
         return Err(RecordError::damaged(
             path,
             "its checksum is not the one in `step.json`",

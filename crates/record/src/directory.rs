@@ -1,4 +1,4 @@
-//! The run directory and the directories of its cells: where what is, and the JSON files in them.
+//! The run directory and the directories of its cells: their layout and their JSON files.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -16,8 +16,8 @@ const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const CELLS: &str = "cells";
 const STEPS: &str = "steps";
-/// What an attempt that was put aside is called besides, before its number.
-const ASIDE: &str = ".attempt-";
+/// The suffix of an attempt that was set aside, before its number.
+const SET_ASIDE: &str = ".attempt-";
 
 /// A run's directory.
 #[derive(Clone, Debug)]
@@ -26,11 +26,11 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes the directory of a new run, named by its start and its name, and writes `run.json` with the status
-    /// incomplete. A directory that exists is never used: then a number is added to the name.
+    /// Creates the directory of a new run, named after its start and its name, and writes `run.json` with the status
+    /// incomplete. If the directory exists, adds a number to the name.
     ///
     /// # Errors
-    /// It can't be made or written.
+    /// It can't be created or written.
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
         let name = run_name(run);
@@ -56,10 +56,10 @@ impl RunDir {
         Ok(directory)
     }
 
-    /// Opens the directory of a run, to read it or to go on with it.
+    /// Opens the directory of a run, to read it or to resume it.
     ///
     /// # Errors
-    /// It holds no run, its `run.json` is damaged, or its format is one that this assay does not know.
+    /// It holds no run, its `run.json` is damaged, or this Assay does not know its format.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, RecordError> {
         let path = path.into();
         let directory = Self { path };
@@ -67,8 +67,9 @@ impl RunDir {
         Ok(directory)
     }
 
+    /// Checks that this Assay can read the format.
     fn check_format(&self) -> Result<(), RecordError> {
-        // Only this much of `run.json` is promised to all versions.
+        // All versions of `run.json` have these fields.
         #[derive(Deserialize)]
         struct Head {
             format: FormatVersion,
@@ -81,16 +82,16 @@ impl RunDir {
         }
         let file = self.path.join(RUN_FILE);
         if !file.exists() {
-            let there = self.path.exists();
+            let exists = self.path.exists();
             return Err(RecordError::Missing {
                 path: self.path.clone(),
                 expected: "a run directory",
-                what: if there {
+                what: if exists {
                     format!("it has no `{RUN_FILE}`")
                 } else {
                     "it does not exist".into()
                 },
-                help: "give the directory that `assay run` printed last",
+                help: "give the directory in the last line of `assay run`",
             });
         }
         let head: Head = json::read(&file)?;
@@ -104,15 +105,15 @@ impl RunDir {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes `run.json` anew, in the present format whatever `run.format` says.
+    /// Replaces `run.json`, in the current format regardless of `run.format`.
     ///
     /// # Errors
-    /// It can't be written; what was there before stays.
+    /// It can't be written; the old file then remains.
     pub fn write_run(&self, run: &Run) -> Result<(), RecordError> {
         json::write(
             &self.path.join(RUN_FILE),
@@ -131,10 +132,10 @@ impl RunDir {
         json::read(&self.path.join(RUN_FILE))
     }
 
-    /// A cell's directory, to be read; it need not exist: see [`CellDir::exists`].
+    /// Returns a cell's directory for reading. It may not exist; see [`CellDir::exists`].
     ///
     /// # Errors
-    /// The path that the cell is said to have leads out of the run directory.
+    /// The recorded path of the cell leads out of the run directory.
     pub fn cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         let relative = Path::new(&cell.path);
         let inside = relative
@@ -142,7 +143,7 @@ impl RunDir {
             .all(|part| matches!(part, Component::Normal(_)));
         if !inside || cell.path.is_empty() {
             let what = format!(
-                "the path of a cell, `{}`, is not one inside the run directory",
+                "the path of a cell, `{}`, is not inside the run directory",
                 cell.path
             );
             return Err(RecordError::damaged(&self.path.join(RUN_FILE), what));
@@ -152,17 +153,18 @@ impl RunDir {
         })
     }
 
-    /// The directories of all cells that were begun, by name, with those that [`begin_cell`](Self::begin_cell) put aside.
+    /// Returns the directories of all cells that were started, sorted by name, including those that
+    /// [`begin_cell`](Self::begin_cell) set aside.
     ///
     /// # Errors
     /// A directory can't be read.
     pub fn started_cells(&self) -> Result<Vec<CellDir>, RecordError> {
-        let mut found = Vec::new();
-        let mut waiting = vec![self.path.join(CELLS)];
-        while let Some(path) = waiting.pop() {
+        let mut cells = Vec::new();
+        let mut pending = vec![self.path.join(CELLS)];
+        while let Some(path) = pending.pop() {
             let cell = CellDir { path };
             if cell.exists() {
-                found.push(cell);
+                cells.push(cell);
                 continue;
             }
             for entry in entries(&cell.path)? {
@@ -171,42 +173,43 @@ impl RunDir {
                     .map_err(RecordError::io("look at", &entry.path()))?
                     .is_dir()
                 {
-                    waiting.push(entry.path());
+                    pending.push(entry.path());
                 }
             }
         }
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(found)
+        cells.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(cells)
     }
 
-    /// How many attempts at cells were put aside. Whoever reads while somebody goes on with the run finds what was being
-    /// read gone when this has changed.
+    /// Returns the number of attempts at cells that were set aside. When it changes while a run is resumed, cells that were
+    /// being read have moved.
     ///
     /// # Errors
     /// A directory can't be read.
     pub fn set_aside_count(&self) -> Result<usize, RecordError> {
         let is_aside = |cell: &&CellDir| {
             let name = cell.path.file_name().unwrap_or_default();
-            name.to_string_lossy().contains(ASIDE)
+            name.to_string_lossy().contains(SET_ASIDE)
         };
         Ok(self.started_cells()?.iter().filter(is_aside).count())
     }
 
-    /// Makes a cell's directory. What an earlier attempt left there is kept beside it, under a name that ends in
-    /// `.attempt-N`, and no longer read.
+    /// Creates a cell's directory. An earlier attempt there is renamed, with the suffix `.attempt-N`, and no longer read.
     ///
     /// # Errors
-    /// It can't be made.
+    /// It can't be created.
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         let cell = self.cell(cell)?;
         if cell.path.exists() {
-            let mut kept = (1..).map(|number| with_suffix(&cell.path, &format!("{ASIDE}{number}")));
-            let kept = kept.find(|kept| !kept.exists()).unwrap_or_default();
-            fs_err::rename(&cell.path, kept).map_err(RecordError::io("move aside", &cell.path))?;
+            let mut names =
+                (1..).map(|number| with_suffix(&cell.path, &format!("{SET_ASIDE}{number}")));
+            let unused = names.find(|name| !name.exists()).unwrap_or_default();
+            fs_err::rename(&cell.path, unused)
+                .map_err(RecordError::io("move aside", &cell.path))?;
         }
         let steps = cell.path.join(STEPS);
         fs_err::create_dir_all(&steps).map_err(RecordError::io("create directory", &steps))?;
-        // Every directory that may be new, from the innermost on, so that none of the names is lost.
+        // Every directory that may be new, from the innermost, so that no name is lost.
         for directory in cell
             .path
             .ancestors()
@@ -226,25 +229,25 @@ pub struct CellDir {
 }
 
 impl CellDir {
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the cell was begun: its `cell.json` is there.
+    /// Returns whether the cell was started: it has a `cell.json`.
     pub fn exists(&self) -> bool {
         self.path.join(CELL_FILE).exists()
     }
 
-    /// Where the server's log belongs.
+    /// Returns the path of the server's log.
     pub fn log_path(&self) -> PathBuf {
         self.path.join(LOG_FILE)
     }
 
-    /// Writes `cell.json` anew.
+    /// Replaces `cell.json`.
     ///
     /// # Errors
-    /// It can't be written; what was there before stays.
+    /// It can't be written; the old file then remains.
     pub fn write(&self, cell: &Cell) -> Result<(), RecordError> {
         json::write(&self.path.join(CELL_FILE), cell)
     }
@@ -257,18 +260,18 @@ impl CellDir {
         json::read(&self.path.join(CELL_FILE))
     }
 
-    /// Writes a text beside `cell.json`: `server.conf`.
+    /// Writes a text file next to `cell.json`, such as `server.conf`.
     ///
     /// # Errors
-    /// It can't be written, or the name is not a file's.
+    /// It can't be written, or the name is invalid for a file.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
         json::write_atomically(&self.path.join(self.checked_name(name)?), text.as_bytes())
     }
 
-    /// Begins the record of a step, numbered from 1 within its cell, with the columns that its host samples have.
+    /// Starts the record of a step, numbered from 1 within its cell, with the columns of its host samples.
     ///
     /// # Errors
-    /// It can't be made, the step exists already, or its name can't be a directory's.
+    /// It can't be created, the step exists already, or its name is invalid for a directory.
     pub fn begin_step(
         &self,
         number: u32,
@@ -283,19 +286,19 @@ impl CellDir {
         StepWriter::create(finished, unix_now_ns(), host_columns)
     }
 
-    /// Where a step belongs that is finished.
+    /// Returns the directory of a finished step.
     pub(crate) fn step_path(&self, number: u32, name: &str) -> PathBuf {
         self.path.join(STEPS).join(format!("{number:02}-{name}"))
     }
 
-    /// The steps that were begun, in order. Those that were never finished or whose `step.json` is damaged are among
-    /// them: see [`StepReader::state`].
+    /// Returns the steps that were started, in order, including unfinished steps and those with a damaged `step.json`; see
+    /// [`StepReader::state`].
     ///
     /// # Errors
     /// The directory can't be read.
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
         let steps = self.path.join(STEPS);
-        let mut found = Vec::new();
+        let mut readers = Vec::new();
         for entry in entries(&steps)? {
             let directory = entry.file_name().to_string_lossy().into_owned();
             let (name, read): (_, fn(_, _, &str) -> _) = match directory.strip_suffix(PARTIAL) {
@@ -305,24 +308,24 @@ impl CellDir {
             if let Some((number, name)) = name.split_once('-')
                 && let Ok(number) = number.parse()
             {
-                found.push(read(entry.path(), number, name));
+                readers.push(read(entry.path(), number, name));
             }
         }
-        found.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
-        Ok(found)
+        readers.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
+        Ok(readers)
     }
 
-    /// Returns those of the steps that the cell is made of, `planned`, of which `found` has nothing.
-    pub fn missing_steps(&self, planned: &[String], found: &[StepReader]) -> Vec<StepReader> {
+    /// Returns the `planned` steps that are not among the `recorded` ones.
+    pub fn missing_steps(&self, planned: &[String], recorded: &[StepReader]) -> Vec<StepReader> {
         let missing = (1..).zip(planned).filter(|(number, _)| {
-            let mut numbers = found.iter().map(StepReader::number);
-            numbers.all(|found| found != *number)
+            let mut numbers = recorded.iter().map(StepReader::number);
+            numbers.all(|other| other != *number)
         });
         let missing = missing.map(|(number, name)| StepReader::missing(self, number, name));
         missing.collect()
     }
 
-    /// Returns whether the cell is complete: it says so, and all of its planned steps are here and undamaged.
+    /// Returns whether the cell is complete: its status says so, and all planned steps are there and undamaged.
     ///
     /// # Errors
     /// The directory can't be read.
@@ -336,19 +339,20 @@ impl CellDir {
         Ok(has_all && steps.iter().all(StepReader::is_whole))
     }
 
+    /// Checks that a name is valid for a file.
     fn checked_name<'a>(&self, name: &'a str) -> Result<&'a str, RecordError> {
         if file_name_of(name) == name && !name.ends_with(PARTIAL) {
             return Ok(name);
         }
         let what = format!(
-            "the name `{name}` (letters, digits, `.`, `_` and `-`, not beginning with `.`)"
+            "the name `{name}` (only letters, digits, `.`, `_` and `-`, not starting with `.`)"
         );
         Err(RecordError::unrecordable(&self.path, what))
     }
 }
 
 impl CellRef {
-    /// A cell with the directory that it belongs in: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`.
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`.
     pub fn new(
         target: &str,
         workload: &str,
@@ -369,14 +373,14 @@ impl CellRef {
         }
     }
 
-    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`: its directory below `cells/`.
+    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below `cells/`.
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))
     }
 }
 
-/// Returns what is in a directory; nothing, where that is not there.
+/// Returns the entries of a directory; none if it does not exist.
 fn entries(path: &Path) -> Result<Vec<fs_err::DirEntry>, RecordError> {
     match fs_err::read_dir(path).and_then(Iterator::collect) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -384,7 +388,7 @@ fn entries(path: &Path) -> Result<Vec<fs_err::DirEntry>, RecordError> {
     }
 }
 
-/// Returns when a run began and its name, as a file may be called: `20261121T190211Z-round-6`.
+/// Returns the name of a run's directory, from its start and its name: `20261121T190211Z-round-6`.
 pub(crate) fn run_name(run: &Run) -> String {
     format!(
         "{}-{}",
@@ -393,14 +397,14 @@ pub(crate) fn run_name(run: &Run) -> String {
     )
 }
 
-/// `20261121T190211Z`
+/// Formats a time as `20261121T190211Z`.
 fn compact_time(unix_ns: u64) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     let time = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     time.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// A name with everything replaced that does not belong in a file's name.
+/// Replaces characters that a file name should not have.
 fn file_name_of(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     let name: String = name

@@ -1,4 +1,4 @@
-//! What can go wrong with a run directory.
+//! Errors of reading and writing a run directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,43 +6,43 @@ use std::path::{Path, PathBuf};
 use crate::directory::RUN_FILE;
 use crate::{FORMAT, FormatVersion};
 
-/// A record that can't be written or read. Each names the path.
+/// A record that can't be written or read. Every error names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The file system refuses.
+    /// The file system reports an error.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried: `write`, `open`, `create directory`.
+        /// The action: `write`, `open`, `create directory`.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A directory that holds no run, or no such cell or step.
+    /// A directory without a run, cell or step.
     #[error("`{}` is not {expected}: {what}", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
         /// What it should be: `a run directory`.
         expected: &'static str,
-        /// What is not there.
+        /// What is missing.
         what: String,
         /// What to do.
         help: &'static str,
     },
-    /// A format that this assay does not know.
-    #[error("`{}` has format {found}, this assay reads formats {}.x", path.display(), FORMAT.major)]
+    /// A format that this Assay does not know.
+    #[error("`{}` has format {found}, but this Assay reads formats {}.x", path.display(), FORMAT.major)]
     Format {
         /// The run directory.
         path: PathBuf,
-        /// The format that it says it has.
+        /// The format that it names.
         found: FormatVersion,
-        /// The version of assay that wrote it; empty where it does not say.
+        /// The version of Assay that wrote it; empty if it does not name one.
         written_by: String,
     },
-    /// A file that is not what was written: truncated, changed, or half copied.
+    /// A file that differs from what was written: truncated, changed, or copied in part.
     #[error("`{}` is damaged: {what}", path.display())]
     Damaged {
         /// The file.
@@ -50,26 +50,26 @@ pub enum RecordError {
         /// What is wrong with it.
         what: String,
     },
-    /// Something that the format has no place for.
+    /// Something that the format can't store.
     #[error("cannot record {what} in `{}`", path.display())]
     Unrecordable {
-        /// What, its value, and what is allowed.
+        /// Its name, its value, and what is allowed.
         what: String,
-        /// The file or directory that it was meant for.
+        /// The file or directory that it was for.
         path: PathBuf,
     },
 }
 
 impl RecordError {
-    /// What to do about it, where that is known.
+    /// Returns what to do about it, if that is known.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { action, source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("make space there, or choose another place with `--results`; finished steps are kept".into())
+                    Some("free some space, or choose another place with `--results`; finished steps are kept".into())
                 }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("choose a directory that can be written with `--results`".into())
+                    Some("choose a writable directory with `--results`".into())
                 }
                 _ if *action == "create directory" => {
                     Some("choose another place with `--results`".into())
@@ -78,26 +78,26 @@ impl RecordError {
             },
             Self::Missing { help, .. } => Some((*help).into()),
             Self::Format { found, written_by, .. } if found.major > FORMAT.major => Some(if written_by.is_empty() {
-                "read it with a newer assay".into()
+                "read it with a newer Assay".into()
             } else {
-                format!("read it with assay {written_by} or newer, or export it there with `assay export`")
+                format!("read it with Assay {written_by} or newer, or export it with `assay export` there")
             }),
             Self::Format { written_by, .. } => {
-                Some(format!("export it with the assay that wrote it ({written_by}) with `assay export`"))
+                Some(format!("export it with `assay export` of the version that wrote it, {written_by}"))
             }
             Self::Damaged { path, .. } if path.ends_with(RUN_FILE) => {
-                Some("copy the run directory again from where it was made".into())
+                Some("copy the run directory again from where it was measured".into())
             }
             Self::Damaged { .. } => Some(
-                "copy the run directory again from where it was made, or measure the cell again with `assay run --resume \
-                 RUN`, which keeps the damaged attempt beside the new one"
+                "copy the run directory again from where it was measured, or measure the cell again with `assay run \
+                 --resume RUN`, which keeps the damaged attempt next to the new one"
                     .into(),
             ),
             Self::Unrecordable { .. } => None,
         }
     }
 
-    /// Returns the error, its causes and what to do about it as one text.
+    /// Returns the error with its causes and its help as one text.
     pub fn with_causes_and_help(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -105,7 +105,7 @@ impl RecordError {
             text += &format!(": {error}");
             cause = error.source();
         }
-        // A file of a record that can't be opened is as good as damaged.
+        // A file that can't be opened needs the same help as a damaged one.
         let help = match self {
             Self::Io { .. } => Self::damaged(self.path(), "").help(),
             _ => self.help(),
@@ -113,7 +113,7 @@ impl RecordError {
         help.map(|help| format!("{text} ({help})")).unwrap_or(text)
     }
 
-    /// The file or directory that it is about.
+    /// Returns the file or directory of the error.
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
@@ -124,8 +124,7 @@ impl RecordError {
         }
     }
 
-    /// Wraps an error of the file system. `fs_err` names the path too: its own cause is kept, so that the path is
-    /// said once.
+    /// Wraps an error of the file system. `fs_err` also names the path, so only its cause is kept.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Io {
             action,
@@ -149,7 +148,7 @@ impl RecordError {
     }
 }
 
-/// The operating system's own error within what a wrapper made of it.
+/// Returns the operating system's error within a wrapper.
 fn cause(error: io::Error) -> io::Error {
     let code = error
         .get_ref()

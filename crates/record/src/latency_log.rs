@@ -20,18 +20,18 @@ use words::LATENCY_NS_MAX;
 use crate::checksum::ChecksummedFile;
 use crate::{RecordError, StepFile};
 
-/// An empty histogram of nanoseconds, with the bounds that all histograms of a record have: 1 ns to
-/// [`LATENCY_NS_MAX`], three significant digits.
+/// Returns an empty histogram of nanoseconds with the bounds of all histograms of a record: 1 ns to [`LATENCY_NS_MAX`],
+/// three significant digits.
 pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("the bounds are constants and valid")
 }
 
-/// Writes the log.
+/// Writes an interval log.
 pub(crate) struct LatencyLogWriter {
     path: PathBuf,
     file: BufWriter<ChecksummedFile>,
     serializer: V2DeflateSerializer,
-    /// When the clock of the step began, until the header is written.
+    /// The start of the step's clock, until the header is written.
     header: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl LatencyLogWriter {
         }
     }
 
-    /// Says when the clock of the step began; without effect once something was written.
+    /// Sets the start of the step's clock; has no effect after the first write.
     pub(crate) fn started(&mut self, started_unix_ns: u64) {
         if let Some(started) = &mut self.header {
             *started = started_unix_ns;
@@ -85,7 +85,7 @@ impl LatencyLogWriter {
             let what = format!("the tag `{tag}` (no commas, spaces or line ends)");
             return Err(RecordError::unrecordable(&self.path, what));
         };
-        // A builder without a header begins nothing: the log goes on where it was.
+        // A builder without a header only continues the log.
         IntervalLogWriterBuilder::new()
             .begin_log_with(&mut self.file, &mut self.serializer)
             .map_err(RecordError::io("write", &self.path))?
@@ -105,7 +105,7 @@ impl LatencyLogWriter {
             })
     }
 
-    /// Writes what is left and makes the file last.
+    /// Writes the header if nothing else was written, and makes the file durable.
     pub(crate) fn finish(mut self) -> Result<StepFile, RecordError> {
         self.write_header()?;
         let file = self
@@ -116,29 +116,29 @@ impl LatencyLogWriter {
     }
 }
 
-/// One line of the log as it is written: its histogram is not decoded.
+/// One line of the log, whose histogram is not decoded.
 #[derive(Clone, Debug)]
 pub struct LatencyLine {
-    /// When the interval began, since the step did.
+    /// The start of the interval, since the step began.
     pub start: Duration,
-    /// How long it was.
+    /// The length of the interval.
     pub length: Duration,
     /// The kind of operation and of time: `insert.service`, `insert.response`.
     pub tag: String,
     /// The largest value, in nanoseconds.
     pub largest: f64,
-    /// A V2 histogram of nanoseconds, compressed by DEFLATE, in base 64.
+    /// A V2 histogram of nanoseconds, compressed with DEFLATE, in base 64.
     pub histogram: String,
 }
 
-/// Reads the log line by line.
+/// Reads an interval log line by line.
 pub struct Latencies {
-    /// `None`: there are no lines.
+    /// `None` if the step is not finished.
     file: Option<BufReader<fs_err::File>>,
 }
 
 impl Latencies {
-    /// Opens a log, if there is one.
+    /// Opens the log at `path`, if any.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, RecordError> {
         let open = |path| fs_err::File::open(path).map_err(RecordError::io("open", path));
         Ok(Self {
@@ -146,10 +146,10 @@ impl Latencies {
         })
     }
 
-    /// All seconds together, by tag.
+    /// Returns the sum of all seconds for each tag.
     ///
     /// # Errors
-    /// A line that is damaged.
+    /// A line is damaged.
     pub fn merged(self) -> Result<BTreeMap<String, Histogram<u64>>, RecordError> {
         let mut by_tag: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
         let mut deserializer = Deserializer::new();
@@ -163,22 +163,22 @@ impl Latencies {
         Ok(by_tag)
     }
 
-    /// The lines as they are written, in their order: nothing is decoded.
+    /// Calls `visit` with each line in order, without decoding it.
     ///
     /// # Errors
-    /// A line that is damaged, or what `take` says.
+    /// A line is damaged, or `visit` fails.
     pub fn for_each_line<E: From<RecordError>>(
         self,
-        take: impl FnMut(LatencyLine) -> Result<(), E>,
+        visit: impl FnMut(LatencyLine) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.each(as_written, take)
+        self.each(as_written, visit)
     }
 
-    /// Gives what `read` makes of each line with a histogram to `take`.
+    /// Reads each line that has a histogram with `read`, and passes the result to `visit`.
     fn each<T, E: From<RecordError>>(
         self,
         mut read: impl FnMut(&IntervalLogHistogram<'_>) -> Result<T, String>,
-        mut take: impl FnMut(T) -> Result<(), E>,
+        mut visit: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(mut file) = self.file else {
             return Ok(());
@@ -194,7 +194,7 @@ impl Latencies {
             let damaged = |what| RecordError::damaged(&path, format!("line {number}: {what}"));
             match IntervalLogIterator::new(&line).next() {
                 None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
-                Some(Ok(LogEntry::Interval(entry))) => take(read(&entry).map_err(damaged)?)?,
+                Some(Ok(LogEntry::Interval(entry))) => visit(read(&entry).map_err(damaged)?)?,
                 Some(Err(_)) => return Err(damaged("not a line of an interval log".into()).into()),
             }
         }

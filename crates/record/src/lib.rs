@@ -65,12 +65,12 @@ pub use words::{
 
 use serde::{Deserialize, Serialize};
 
-/// A version of the run directory's format. A reader takes every minor version of its own major version.
+/// A version of the run directory's format. A reader understands all minor versions of its own major version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatVersion {
-    /// Changes when an older reader would misunderstand.
+    /// Changes when an older reader would misunderstand the record.
     pub major: u32,
-    /// Changes when something was added.
+    /// Changes when something is added.
     pub minor: u32,
 }
 
@@ -80,8 +80,8 @@ impl std::fmt::Display for FormatVersion {
     }
 }
 
-/// The version that this assay writes. A field that a minor version adds has a serde default, so that records of
-/// earlier minor versions read; fields that a reader does not know are skipped.
+/// The version that this Assay writes. A field that a minor version adds has a serde default, so that readers understand
+/// earlier minor versions. Readers skip unknown fields.
 ///
-/// - 1.0: the first. Records that were made before it, whatever they call themselves, are of no released version.
+/// - 1.0: the first version. Earlier records belong to no released version, whatever version they name.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

@@ -11,18 +11,18 @@ use words::{
 
 use crate::CellKey;
 
-/// How far a run, cell or step got. Files are written as `Incomplete` first, so that a crash leaves the truth.
+/// How a run, cell or step ended. Files first have the status `Incomplete`, so that it is right after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It was begun and nothing was said since.
+    /// It was started, and its end was not recorded.
     #[default]
     Incomplete,
     /// It ended as planned.
     Complete,
-    /// It could not go on: `failure` says why.
+    /// It failed; `failure` says why.
     Failed,
-    /// The operator ended it.
+    /// The operator stopped it.
     Interrupted,
 }
 
@@ -31,7 +31,7 @@ pub enum Status {
 pub struct Failure {
     /// What failed, with its causes, outermost first.
     pub causes: Vec<String>,
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     pub help: Option<String>,
     /// The last lines of the server's log, oldest first.
     pub log_tail: Vec<String>,
@@ -40,70 +40,70 @@ pub struct Failure {
 /// `run.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The format of the whole directory: see [`crate::FORMAT`].
+    /// The format of the whole directory; see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
-    /// What tells it from all other runs, wherever they were made.
+    /// A globally unique identifier.
     pub id: String,
-    /// The assay that began it.
+    /// The Assay that started it.
     pub assay: Assay,
-    /// How far it got.
+    /// How it ended.
     pub status: Status,
     /// The plan's name.
     pub name: String,
-    /// When it began.
+    /// When it started.
     pub started_unix_ns: u64,
-    /// When it ended, if it did.
+    /// When it ended, if it has.
     pub ended_unix_ns: Option<u64>,
     /// The command line.
     pub command: Vec<String>,
-    /// What was to be run.
+    /// The plan.
     pub plan: Plan,
     /// The seed of all data and random choices.
     pub seed: u64,
     /// The machine.
     pub host: Host,
-    /// The builds that were used.
+    /// The builds.
     pub builds: Vec<Build>,
     /// The targets, in the plan's order.
     pub targets: Vec<Target>,
-    /// The target that others are compared to.
+    /// The target that the others are compared with.
     pub base: String,
-    /// The cells in the order in which they are run.
+    /// The cells in the order in which they run.
     pub cells: Vec<CellRef>,
     /// The steps of each workload and variant of the plan.
     pub workloads: Vec<WorkloadSteps>,
-    /// What should be known about all results of this run.
+    /// What readers should know about all results of this run.
     pub warnings: Vec<Warning>,
-    /// Each run of assay that worked at it: the first began the run, the others resumed it.
+    /// Each invocation of Assay for this run: the first started it, the others resumed it.
     pub invocations: Vec<Invocation>,
 }
 
-/// The steps that each cell of a workload is made of.
+/// The steps of each cell of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadSteps {
     /// The workload: `insert`.
     pub workload: String,
-    /// The workload's variant, where a plan has several.
+    /// The workload's variant, if the plan has variants.
     pub variant: Option<String>,
     /// The steps in their order.
     pub steps: Vec<String>,
 }
 
-/// A build of assay.
+/// A build of Assay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assay {
     /// The version.
     pub version: String,
-    /// The commit that it was built from; `None`: it was not built in a checkout.
+    /// The commit that it was built from; `None` if it was not built in a checkout.
     pub git_hash: Option<String>,
-    /// Its sources were not those of that commit.
+    /// Whether its sources differed from that commit.
     pub git_dirty: Option<bool>,
     /// How it was compiled: `release`, `debug`.
     pub profile: Option<String>,
 }
 
 impl std::fmt::Display for Assay {
-    /// Writes `0.1.0 (9587cafd32a1, clean, release)`; what is not known is left out.
+    /// Writes `0.1.0 (9587cafd32a1, clean, release)`, without unknown parts.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let version = match self.version.as_str() {
             "" => "of an unknown version",
@@ -122,56 +122,56 @@ impl std::fmt::Display for Assay {
     }
 }
 
-/// One time that a run was worked at, from the start of assay to its end.
+/// One invocation of Assay for a run, from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
-    /// When it began.
+    /// When it started.
     pub started_unix_ns: u64,
-    /// When it ended, if it did: one that was killed did not.
+    /// When it ended; `None` if it was killed or is still running.
     pub ended_unix_ns: Option<u64>,
-    /// How it ended: complete when every cell that it was to measure is.
+    /// How it ended: complete if every cell that it had to measure is complete.
     pub status: Status,
-    /// The assay that worked at it.
+    /// The Assay that ran.
     pub assay: Assay,
     /// The command line.
     pub command: Vec<String>,
-    /// The filters of the cells that were to be measured; empty: all.
+    /// The filters of the cells to measure; empty for all.
     pub only: Vec<String>,
-    /// Where databases were made.
+    /// Where databases were created.
     pub data_dir: String,
-    /// What the kernel calls the time since the machine was started, where it says so.
+    /// The kernel's identifier of the machine's boot, if it has one.
     pub boot_id: Option<String>,
-    /// Facts of the machine that are not those of `Run::host`.
+    /// Facts of the machine that differ from those in `Run::host`.
     pub host_differences: Vec<FactDifference>,
     /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
     pub fsync: Option<FsyncLatency>,
 }
 
-/// A fact of the machine that was another one when a run was gone on with.
+/// A fact of the machine that had changed when a run was resumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactDifference {
     /// Its name.
     pub name: String,
-    /// What it was when the run began; `None`: it was not known.
+    /// Its value when the run started; `None` if unknown.
     pub first: Option<String>,
-    /// What it was in this invocation; `None`: it was not known.
+    /// Its value in this invocation; `None` if unknown.
     pub now: Option<String>,
 }
 
-/// The plan as it was given and as it was understood.
+/// The plan as it was written, and as it was resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Where it was read from; `None` for the built-in default.
     pub path: Option<String>,
-    /// Its text, verbatim but for passwords.
+    /// Its text, verbatim except for passwords.
     pub text: String,
-    /// The `--set` arguments in their order, verbatim but for passwords.
+    /// The `--set` arguments in their order, verbatim except for passwords.
     pub sets: Vec<String>,
     /// Every value with its origin.
     pub resolved: Vec<ResolvedValue>,
-    /// A password was taken out of the text or of a `--set` argument: without it the run can't go on.
+    /// Whether a password was removed from the text or a `--set` argument; such a run can't be resumed.
     pub password_removed: bool,
-    /// The files that configs name, as they were when the run began. All of the run uses these texts.
+    /// The files that configs name, as they were when the run started. The whole run uses these texts.
     pub files: Vec<PlanFile>,
 }
 
@@ -180,7 +180,7 @@ pub struct Plan {
 pub struct PlanFile {
     /// Its name in the plan.
     pub name: String,
-    /// What is in it.
+    /// Its text.
     pub text: String,
 }
 
@@ -206,14 +206,14 @@ pub struct Target {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The options that the plan sets, in the engine's notation: those of its files, which come first, not among them.
+    /// The options that the plan sets, in the engine's notation, without those of its files, which come first.
     pub set: Vec<(String, String)>,
-    /// All that its config declares, of its files and by itself, with its limits.
+    /// Everything that its config declares, itself and in its files, and its limits.
     pub declared: Vec<DeclaredOption>,
-    /// The factors that the plan names, with its values of them: those of its build first.
+    /// The factors in the plan, with their values; those of the build come first.
     #[serde(default)]
     pub factors: Vec<(String, String)>,
-    /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
+    /// The names of its config's files, in the order in which they apply; the texts are in [`Plan::files`].
     pub files: Vec<String>,
 }
 
@@ -228,11 +228,11 @@ pub struct Build {
     pub version: String,
     /// Where it was found: a directory, `bundled`, or a URL without its password.
     pub source: String,
-    /// The files that make it, with their hashes.
+    /// Its files, with their hashes.
     pub files: Vec<FileHash>,
 }
 
-/// A file and what is in it.
+/// A file, with its size and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHash {
     /// Its path.
@@ -243,10 +243,10 @@ pub struct FileHash {
     pub sha256: String,
 }
 
-/// Where a cell's record is.
+/// A cell, with the place of its record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRef {
-    /// Which cell.
+    /// The cell's key.
     #[serde(flatten)]
     pub key: CellKey,
     /// The workload: `insert`.
@@ -255,14 +255,14 @@ pub struct CellRef {
     pub path: String,
 }
 
-/// The machine that a run ran on. What could not be found out is absent.
+/// The machine that a run ran on. Unknown facts are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Facts by name, in the order in which they are shown; the unit is in the name: `memory_total_bytes`.
+    /// Facts by name, in the order in which they are shown. The name has the unit: `memory_total_bytes`.
     pub facts: Vec<(String, String)>,
-    /// Processors that are online.
+    /// The number of online processors.
     pub cpu_count: u32,
-    /// Memory.
+    /// The size of the memory.
     pub memory_total_bytes: u64,
     /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
     pub fsync: Option<FsyncLatency>,
@@ -280,7 +280,7 @@ impl Host {
 /// `cell.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Which cell.
+    /// The cell's key.
     #[serde(flatten)]
     pub key: CellKey,
     /// The build's name.
@@ -289,50 +289,50 @@ pub struct Cell {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The version, as the engine that ran reports it.
+    /// The version, as the running engine reports it.
     pub engine_version: String,
     /// The workload: `insert`.
     pub workload: String,
-    /// How far it got.
+    /// How it ended.
     pub status: Status,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
-    /// When it began.
+    /// When it started.
     pub started_unix_ns: u64,
-    /// When it ended, if it did.
+    /// When it ended, if it has.
     pub ended_unix_ns: Option<u64>,
-    /// The engine works in assay's own process.
+    /// Whether the engine runs in Assay's process.
     pub embedded: bool,
-    /// Where the engine works: what was sampled of the host says nothing of a server on another one.
+    /// Where the engine runs: samples of the host don't include a server on another host.
     pub server_host: ServerHost,
-    /// The user that the server ran as, where that is not assay's own.
+    /// The user that the server ran as, if it was not Assay's own.
     pub server_user: Option<String>,
     /// The invocation of the run in which it was measured, from 1.
     pub invocation: u32,
-    /// Tables that the cell made in a server that assay did not start, and that are there still.
+    /// Tables that the cell created in a server that Assay did not start, and did not drop.
     pub tables_left: Vec<String>,
-    /// The limits that the config sets on the server, and what came of them.
+    /// The limits that the config sets for the server, and the effective ones.
     pub limits: Vec<Limit>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
-    /// What its config declares and the engine does not have, or may not have.
+    /// Declared options of its config that the engine does not have, or may not have.
     pub not_had: Vec<UnmetOption>,
-    /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
+    /// The steps of the cell, in order; their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
 }
 
-/// Where an engine works.
+/// Where an engine runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerHost {
-    /// On the host that assay runs on.
+    /// On the same host as Assay.
     #[default]
     Local,
-    /// On another one.
+    /// On another host.
     Remote,
 }
 
-/// What sort of step it is: decides which figure is its throughput.
+/// The kind of a step, which decides which figure is its throughput.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
@@ -341,9 +341,9 @@ pub enum StepKind {
     Load,
     /// Indexes are created: throughput is rows indexed per second.
     Index,
-    /// Queries run, maybe with rate-limited writes beside them: throughput is queries per second.
+    /// Queries run, perhaps together with rate-limited writes: throughput is queries per second.
     Query,
-    /// The engine is brought to rest: nothing is measured.
+    /// The engine settles: nothing is measured.
     Settle,
 }
 
@@ -352,89 +352,88 @@ pub enum StepKind {
 pub struct Step {
     /// Its name: `l.i0`, `qr100`.
     pub name: String,
-    /// What sort it is.
+    /// Its kind.
     pub kind: StepKind,
-    /// The kind of operation whose rate is its throughput: `put`, `get`. `None`: see
+    /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default; see
     /// [`Step::main_operation`].
     pub main_op: Option<String>,
-    /// Queries that one operation of that kind stands for, where its benchmark counts these: the step's throughput is
-    /// operations per second times this. `None`: operations are what is counted.
+    /// Queries in one operation of that kind, for benchmarks that count queries: the step's throughput is operations per
+    /// second times this. `None` to count operations.
     pub queries_per_event: Option<f64>,
-    /// Commits that one operation of that kind stands for, of those that have something to make durable. `None`: it is
-    /// not told, and each write is one.
+    /// Commits in one operation of that kind that make changes durable. `None` if each write is one commit.
     pub commits_per_event: Option<f64>,
-    /// Rows that one operation of that kind deletes if all that it looks for are there, where it does nothing else. `None`:
-    /// it does something else, or is not told.
+    /// Rows that one operation of that kind deletes if it finds all of them. `None` if it does something else, or this is
+    /// unknown.
     pub deletes_per_event: Option<f64>,
-    /// Rows of the table that one operation of that kind goes through from end to end, where that is what it is about.
+    /// Rows of the table that one operation of that kind scans completely; `None` if it is not a full scan.
     pub scanned_rows_per_event: Option<u64>,
-    /// Which of its benchmark's groups it belongs to: `point`, `range-1`, `range-2`, `write`. Steps of one group are
-    /// shown together; `None`: there are no groups.
+    /// Its group in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a group are shown together. `None` if the
+    /// benchmark has no groups.
     pub group: Option<String>,
-    /// It is not among the results that tables show: a warm-up, or a run before those that count.
+    /// Whether tables leave it out, because it only warms up or prepares later steps.
     pub unreported: bool,
-    /// How far it got.
+    /// How it ended.
     pub status: Status,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
-    /// Its figures can be stood behind: it is complete and nothing below says otherwise.
+    /// Whether its figures are reliable: it is complete, and there are no `reasons` against it.
     pub valid: bool,
     /// Why it is not valid.
     pub reasons: Vec<String>,
-    /// When it began.
+    /// When it started.
     pub started_unix_ns: u64,
     /// Its length: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
-    /// The time that it was given; `None` when it ends with its work. It lasts longer than that while a reply to what
-    /// was sent within it is still to come.
+    /// The planned length; `None` if it ends with its work. The step lasts longer while replies to operations within this
+    /// time are still to come.
     pub time_given_ns: Option<u64>,
     /// Clients.
     pub clients: u32,
-    /// Rows that were in all tables when it began: what an index step indexes.
+    /// Rows in all tables when it started, which an index step indexes.
     pub rows_before: u64,
     /// Rows per commit of inserts and deletes.
     pub rows_per_commit: Option<u32>,
-    /// What the values of a row take in bytes, on average over the rows that the step inserts; of keys and values both
-    /// together, also where they are read. Nothing that an engine adds is in it, and no index. `None` where that is not known.
+    /// The mean size of a row's values in bytes, over the rows that the step inserts, or of a key and its value together, also
+    /// where they are read. It excludes indexes and everything that the engine adds. `None` if unknown.
     pub row_bytes_mean: Option<f64>,
-    /// Bytes of user data that the engine should hold when the step has ended: keys and values as they were given, no
-    /// overhead and no older versions. `None` where that is not known.
+    /// Bytes of user data that the engine should hold after the step: keys and values, without overhead and older versions.
+    /// `None` if unknown.
     pub data_bytes: Option<u64>,
-    /// The rate of writes that is asked for, over all clients, in rows inserted or keys put; `None` without a rate.
+    /// The scheduled rate of writes of all clients, in rows inserted or keys put; `None` without a rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
     /// What each connection did.
     pub connections: Vec<Connection>,
-    /// Totals of each kind of operation, over all connections.
+    /// Totals of each kind of operation, of all connections.
     pub ops: BTreeMap<String, Ops>,
-    /// The same of the warm-up that ran before, which no figure has in it; empty without one.
+    /// Totals of the warm-up before it, which no figure includes; empty without a warm-up.
     pub warm_up_ops: BTreeMap<String, Ops>,
-    /// When the whole process of the load stood still.
+    /// When the whole process of the load was stopped.
     pub held_up: Vec<LoadPause>,
     /// The process times of the step.
     pub cpu: Cpu,
-    /// Counters of the engine when the step began.
+    /// Counters of the engine at the start of the step.
     pub counters_before: Vec<Counter>,
-    /// Counters of the engine when the step had ended.
+    /// Counters of the engine at the end of the step.
     pub counters_after: Vec<Counter>,
-    /// The same when what follows a measured step was over too: its check and its settling. Empty in settle steps.
+    /// Counters of the engine after the check and the settling that follow a measured step. Empty in settle steps.
     pub counters_end: Vec<Counter>,
-    /// Sizes when the step had ended; `None` where assay can't reach the files.
+    /// Sizes at the end of the step; `None` if Assay can't access the files.
     pub storage: Option<StorageSize>,
-    /// The checks of the data, and whether they hold.
+    /// The checks of the data, with their results.
     pub checks: Vec<Check>,
     /// How long the checks took; they are not part of the step.
     pub checks_ns: u64,
-    /// What settling did, in a settle step.
+    /// What settling did; only in a settle step.
     pub settle: Option<Settle>,
-    /// What should be known about the step's results, without making them invalid.
+    /// What readers should know about the step's results; they remain valid.
     pub warnings: Vec<Warning>,
-    /// The other files of the step's directory; filled in when the step is finished.
+    /// The other files in the step's directory; filled in when the step is finished.
     pub files: Vec<StepFile>,
 }
 
 impl Step {
-    /// The kind of operation whose rate is the step's throughput: what the step is said to be about, else `insert` in steps that
-    /// load or index, and `query` in those that query. A step that only settles has none.
+    /// Returns the kind of operation whose rate is the step's throughput: `main_op`, or by default `insert` in steps that load
+    /// or index, and `query` in steps that query. A settle step has none.
     pub fn main_operation(&self) -> Option<&str> {
         self.main_op.as_deref().or(match self.kind {
             StepKind::Load | StepKind::Index => Some("insert"),
@@ -444,17 +443,17 @@ impl Step {
     }
 }
 
-/// A time in which all threads of the load stood still, and not for want of a processor: somebody stopped the process or
-/// froze its control group, or the virtual machine was paused.
+/// A time in which all threads of the load stopped, but not because they waited for a processor: the process was stopped, its
+/// control group was frozen, or the virtual machine was paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadPause {
-    /// When it was last seen at work, since the step began.
+    /// When it was last seen running, since the step began.
     pub from_ns: u64,
-    /// When it was seen at work again.
+    /// When it was seen running again, since the step began.
     pub to_ns: u64,
 }
 
-/// A file of a step's directory, as it was when the step was finished.
+/// A file in a step's directory, as it was when the step was finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
     /// Its name: `intervals.parquet`.
@@ -465,17 +464,16 @@ pub struct StepFile {
     pub crc32: String,
 }
 
-/// CPU time during the step, of three parties that share the host.
+/// CPU time during the step, of client, server and host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Threads of the load, in user mode. With an embedded engine the engine's work on them is included.
+    /// Threads of the load, in user mode. With an embedded engine this includes the engine's work on them.
     pub client_user_ns: u64,
     /// Threads of the load, in the kernel.
     pub client_system_ns: u64,
-    /// All of assay's own process.
+    /// Assay's whole process.
     pub assay_ns: u64,
-    /// The server's process tree, backends that ended during the step included; `None` where there is none on this
-    /// host.
+    /// The server's process tree, including backends that ended during the step; `None` without a server on this host.
     pub server_ns: Option<u64>,
     /// The whole host, user and system.
     pub host_ns: u64,
@@ -490,14 +488,14 @@ pub struct StorageSize {
     pub log_bytes: u64,
 }
 
-/// The evidence of settling.
+/// What settling did, and its effect.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settle {
-    /// What was done, in order, and how long it took in nanoseconds.
+    /// The actions in order, with their times in nanoseconds.
     pub actions: Vec<(String, u64)>,
-    /// What was pending before.
+    /// The pending work before.
     pub pending_before: Vec<Counter>,
-    /// What was still pending afterwards.
+    /// The pending work that remained.
     pub pending_after: Vec<Counter>,
 }
 
@@ -506,7 +504,7 @@ mod tests {
     use super::Assay;
 
     #[test]
-    fn an_assay_says_what_is_known_of_it() {
+    fn an_assay_shows_what_is_known_about_it() {
         let mut assay = Assay {
             version: "0.1.0".into(),
             ..Assay::default()

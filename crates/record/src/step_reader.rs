@@ -1,4 +1,4 @@
-//! Reads one step. Long files are read in batches.
+//! Reads the record of a step. Long files are read in batches.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::step_writer::{
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
 
-/// The files of a step beside `step.json`.
+/// The files of a step other than `step.json`.
 const SERIES_FILES: [&str; 5] = [
     INTERVALS_FILE,
     HOST_FILE,
@@ -22,7 +22,7 @@ const SERIES_FILES: [&str; 5] = [
     LATENCY_TOTAL_FILE,
 ];
 
-/// A step of a record. A file is compared with its checksum before it is read.
+/// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
 pub struct StepReader {
     path: PathBuf,
@@ -31,21 +31,21 @@ pub struct StepReader {
     state: StepState,
 }
 
-/// How much there is of a step's record.
+/// How complete a step's record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepState {
-    /// The step was finished: all of it should be there.
+    /// The step was finished, so its record should be complete.
     Finished,
-    /// The step was begun and never finished.
+    /// The step was started but never finished.
     Unfinished,
-    /// A file of it is gone, or is not what was written.
+    /// A file is missing, or differs from what was written.
     Damaged,
-    /// The plan asks for the step, and nothing of it is there.
+    /// The plan has the step, but the record does not.
     Missing,
 }
 
 impl StepReader {
-    /// Opens a step that was finished. Where its `step.json` can't be read, the step is damaged.
+    /// Opens a finished step. If its `step.json` can't be read, the step is damaged.
     pub(crate) fn open(path: PathBuf, number: u32, name: &str) -> Self {
         match json::read(&path.join(STEP_FILE)) {
             Ok(step) => Self {
@@ -61,21 +61,21 @@ impl StepReader {
         }
     }
 
-    /// A step whose writer ended before it did.
+    /// Returns a step whose writer ended before the step was finished.
     pub(crate) fn partial(path: PathBuf, number: u32, name: &str) -> Self {
-        // Whose end it was is not known here: of a cell in a process of its own, that crashed with its engine, or assay.
+        // It is not known here which process ended: Assay, or one that ran only this cell and crashed with its engine.
         let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
         Self::without_data(path, number, name, StepState::Unfinished, reason.to_owned())
     }
 
-    /// Returns a step that the plan asks for and the record does not have.
+    /// Returns a step that the plan has but the record does not.
     pub fn missing(cell: &CellDir, number: u32, name: &str) -> Self {
-        let reason = "missing: the plan asks for it, and the record does not have it".to_owned();
+        let reason = "missing: the plan has this step, but the record does not".to_owned();
         let path = cell.step_path(number, name);
         Self::without_data(path, number, name, StepState::Missing, reason)
     }
 
-    /// Returns this step as one that is damaged, which `error` says: nothing of what it measured is read.
+    /// Returns this step as damaged, with `error` as the reason and without measurements.
     pub fn damaged(&self, error: &RecordError) -> Self {
         let (path, reason) = (self.path.clone(), error.with_causes_and_help());
         let state = StepState::Damaged;
@@ -111,35 +111,34 @@ impl StepReader {
         }
     }
 
-    /// Where it is.
+    /// Returns its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its number within its cell, from 1.
+    /// Returns its number within its cell, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// `step.json`; of a step that is not [`StepState::Finished`] little more than the name is known: its status is
-    /// incomplete, and its reasons say what became of it.
+    /// Returns `step.json`. A step that is not [`StepState::Finished`] has little more than its name, with the status
+    /// incomplete and the reasons.
     pub fn step(&self) -> &Step {
         &self.step
     }
 
-    /// Returns how much there is of its record. Of a step that is not finished no series can be read: they are empty.
+    /// Returns how complete its record is. The series of a step that is not finished are empty.
     pub fn state(&self) -> StepState {
         self.state
     }
 
-    /// Returns whether the step was finished and each of its files is what was written.
+    /// Returns whether the step is finished and all of its files are undamaged.
     pub fn is_whole(&self) -> bool {
-        let is_there = |name: &str| matches!(self.verified(name), Ok(Some(_)));
-        SERIES_FILES.into_iter().all(is_there)
+        let is_undamaged = |name: &str| matches!(self.verified(name), Ok(Some(_)));
+        SERIES_FILES.into_iter().all(is_undamaged)
     }
 
-    /// Opens a table if it is what was written, to read these columns. `None`: there is none, since the step is not
-    /// finished.
+    /// Checks and opens a table to read these columns. Returns `None` if the step is not finished.
     fn table(
         &self,
         name: &str,
@@ -150,27 +149,28 @@ impl StepReader {
             .transpose()
     }
 
+    /// Checks a file, and returns its path; `None` if the step is not finished.
     fn verified(&self, name: &str) -> Result<Option<PathBuf>, RecordError> {
         if self.state != StepState::Finished {
             return Ok(None);
         }
-        let Some(noted) = self.step.files.iter().find(|file| file.name == name) else {
+        let Some(recorded) = self.step.files.iter().find(|file| file.name == name) else {
             let what = format!("it does not list `{name}`");
             return Err(RecordError::damaged(&self.path.join(STEP_FILE), what));
         };
         let path = self.path.join(name);
-        checksum::verify(&path, noted)?;
+        checksum::verify(&path, recorded)?;
         Ok(Some(path))
     }
 
-    /// Shows every row of `intervals.parquet` to `each`, in the order in which they were written. It copies no text,
-    /// and holds no more than a batch of them.
+    /// Calls `visit` with every row of `intervals.parquet`, in the order in which they were written. It copies no text, and
+    /// keeps only one batch in memory.
     ///
     /// # Errors
     /// The file is missing or damaged.
     pub fn for_each_interval(
         &self,
-        mut each: impl FnMut(&IntervalRow<'_>),
+        mut visit: impl FnMut(&IntervalRow<'_>),
     ) -> Result<(), RecordError> {
         let Some(mut table) = self.table(INTERVALS_FILE, &interval_columns())? else {
             return Ok(());
@@ -191,7 +191,7 @@ impl StepReader {
                 unreachable!("a batch has the columns that were selected")
             };
             for row in 0..second.len() {
-                each(&IntervalRow {
+                visit(&IntervalRow {
                     second: unsigned(second[row]),
                     client: unsigned(client[row]),
                     kind: table.text(&kind[row])?,
@@ -207,13 +207,13 @@ impl StepReader {
         Ok(())
     }
 
-    /// Shows every row of `counters.parquet` to `each`, in the order in which they were written; it copies no text.
+    /// Calls `visit` with every row of `counters.parquet`, in the order in which they were written. It copies no text.
     ///
     /// # Errors
     /// The file is missing or damaged.
     pub fn for_each_counter(
         &self,
-        mut each: impl FnMut(&CounterRow<'_>),
+        mut visit: impl FnMut(&CounterRow<'_>),
     ) -> Result<(), RecordError> {
         let [_, columns @ ..] = &counter_columns();
         let Some(mut table) = self.table(COUNTERS_FILE, columns)? else {
@@ -230,7 +230,7 @@ impl StepReader {
                 unreachable!("a batch has the columns that were selected")
             };
             for row in 0..at_ns.len() {
-                each(&CounterRow {
+                visit(&CounterRow {
                     at_ns: at_ns[row],
                     name: table.text(&name[row])?,
                     value: value[row],
@@ -241,7 +241,7 @@ impl StepReader {
         Ok(())
     }
 
-    /// All of `host.parquet`.
+    /// Reads `host.parquet`.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -252,7 +252,7 @@ impl StepReader {
         };
         let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
         let Some(Ok(cumulative)) = note else {
-            let what = format!("its note `{CUMULATIVE_NOTE}` is missing or no list");
+            let what = format!("its note `{CUMULATIVE_NOTE}` is missing or not a list");
             return Err(RecordError::damaged(&self.path.join(HOST_FILE), what));
         };
         let cumulative: Vec<String> = cumulative;
@@ -287,10 +287,10 @@ impl StepReader {
         Ok(series)
     }
 
-    /// The lines of `latency.hlog`, one for each second and tag.
+    /// Opens `latency.hlog`, which has a line for each second and tag.
     ///
     /// # Errors
-    /// The file is missing or damaged; also each item may say so.
+    /// The file is missing or damaged. Reading a line may also fail.
     pub fn latencies(&self) -> Result<Latencies, RecordError> {
         self.latency_log(LATENCY_FILE)
     }
@@ -299,8 +299,8 @@ impl StepReader {
         Latencies::open(self.verified(name)?.as_deref())
     }
 
-    /// The latencies of the whole step in nanoseconds, by tag: `insert.service`, `insert.response`. They are read from
-    /// `latency_total.hlog`; [`Latencies::merged`] makes the same of all seconds, and takes its time.
+    /// Reads the latencies of the whole step in nanoseconds, by tag: `insert.service`, `insert.response`. They are in
+    /// `latency_total.hlog`; [`Latencies::merged`] computes the same from all seconds, which is slow.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -309,19 +309,19 @@ impl StepReader {
     }
 }
 
-/// What was sampled of the host in a step. Every column is as long as `seconds`.
+/// The samples of the host during a step. Every column is as long as `seconds`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostSeries {
-    /// Which second of the step each sample belongs to.
+    /// The second of the step of each sample.
     pub seconds: Vec<u32>,
-    /// When each was taken, on the step's clock.
+    /// The time of each sample, on the step's clock.
     pub at_ns: Vec<i64>,
-    /// What was sampled.
+    /// The values, by column.
     pub columns: Vec<HostColumnSeries>,
 }
 
 impl HostSeries {
-    /// The column of that name.
+    /// Returns the column with this name.
     pub fn column(&self, name: &str) -> Option<&HostColumnSeries> {
         self.columns.iter().find(|column| column.name == name)
     }
@@ -332,26 +332,26 @@ impl HostSeries {
 pub struct HostColumnSeries {
     /// Its name, with its unit last.
     pub name: String,
-    /// It only grows, so that a difference means something.
+    /// Whether it only grows, so that differences are meaningful.
     pub cumulative: bool,
-    /// Its values; `None` where one could not be had.
+    /// Its values; `None` if one was unavailable.
     pub values: Vec<Option<i64>>,
 }
 
 /// One row of `counters.parquet` while it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRow<'a> {
-    /// When it was read, on the step's clock.
+    /// The time of the sample, on the step's clock.
     pub at_ns: i64,
     /// The counter's name.
     pub name: &'a str,
     /// Its value.
     pub value: f64,
-    /// It only grows.
+    /// Whether it only grows.
     pub cumulative: bool,
 }
 
-/// The writer writes nothing negative.
+/// Converts a number that the writer wrote, which is never negative.
 fn unsigned<T: TryFrom<i64> + Default>(value: i64) -> T {
     T::try_from(value).unwrap_or_default()
 }

@@ -1,26 +1,27 @@
-//! Writes one step as it is measured.
+//! Writes the record of a step while it is measured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use words::counted;
 
 use crate::checksum::ChecksummedFile;
 use crate::latency_log::LatencyLogWriter;
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
 use crate::{Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 
-/// What a directory's name ends with until its step is finished.
+/// The suffix of a directory until its step is finished.
 pub(crate) const PARTIAL: &str = ".partial";
 pub(crate) const STEP_FILE: &str = "step.json";
 pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
 pub(crate) const HOST_FILE: &str = "host.parquet";
 pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
 pub(crate) const LATENCY_FILE: &str = "latency.hlog";
-/// The same over the whole step: a reader of totals need not decode every second.
+/// The latencies of the whole step, so that readers of totals need not decode every second.
 pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
-/// The note in `host.parquet` that lists the columns that only grow, as a JSON array.
+/// The key of the note in `host.parquet` that lists the columns that only grow, as a JSON array.
 pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
 
 /// A column of `host.parquet`.
@@ -28,12 +29,12 @@ pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
 pub struct HostColumn<'a> {
     /// Its name, with its unit last: `cpu_user_ns`.
     pub name: &'a str,
-    /// It only grows, so that a difference means something.
+    /// Whether it only grows, so that differences are meaningful.
     pub cumulative: bool,
 }
 
-/// The record of a step that is under way. Its directory ends in `.partial` until [`finish`](Self::finish), so that
-/// nobody takes it for a finished one. Memory does not grow with the length of the step.
+/// The record of a running step. The name of its directory ends in `.partial` until [`finish`](Self::finish). Memory does
+/// not grow with the length of the step.
 pub struct StepWriter {
     partial: PathBuf,
     finished: PathBuf,
@@ -83,19 +84,19 @@ impl StepWriter {
         })
     }
 
-    /// Where the step is written now.
+    /// Returns the directory while the step is written.
     pub fn path(&self) -> &Path {
         &self.partial
     }
 
-    /// Says when the step's clock began, for the header of the latency log. Without it, or after the first latency,
-    /// the header says when the writer was made.
+    /// Sets the start of the step's clock, for the headers of the latency logs. Without it, or after the first latency, the
+    /// header has the time at which the writer was created.
     pub fn started(&mut self, started_unix_ns: u64) {
         self.latency.started(started_unix_ns);
         self.latency_total.started(started_unix_ns);
     }
 
-    /// Adds rows to `intervals.parquet`. They are read in the order in which they were written.
+    /// Adds rows to `intervals.parquet`. Readers get them in the same order.
     ///
     /// # Errors
     /// The file can't be written.
@@ -118,9 +119,9 @@ impl StepWriter {
         Ok(())
     }
 
-    /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` is the kind of operation and of
-    /// time: `insert.service`, `insert.response` (by a schedule only) or `insert.failed`. A second without operations may be left out, and one may come
-    /// again. `latency_total.hlog` holds their sum when the step is finished.
+    /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` has the kinds of operation and latency:
+    /// `insert.service`, `insert.response` (only with a schedule) or `insert.failed`. A second may be left out, or come more
+    /// than once. `latency_total.hlog` gets the sum when the step is finished.
     ///
     /// # Errors
     /// The file can't be written, the tag has a comma, a space or a line end, or a value is above
@@ -133,7 +134,7 @@ impl StepWriter {
     ) -> Result<(), RecordError> {
         self.latency
             .write(second, Duration::from_secs(1), tag, histogram)?;
-        // `entry` would copy the tag each time; there are few.
+        // `entry` would copy the tag each time.
         let total = match self.totals.get_mut(tag) {
             Some(total) => total,
             None => self
@@ -147,8 +148,8 @@ impl StepWriter {
         })
     }
 
-    /// Adds a row to `host.parquet`: `at_ns` on the step's clock, and one value for each column that the step was
-    /// begun with; `None` where it could not be had.
+    /// Adds a row to `host.parquet`: `at_ns` on the step's clock, and one value for each column that the step started with;
+    /// `None` if a value is unavailable.
     ///
     /// # Errors
     /// The file can't be written, or there are more or fewer values than columns.
@@ -159,8 +160,9 @@ impl StepWriter {
         values: &[Option<i64>],
     ) -> Result<(), RecordError> {
         if values.len() != self.host_columns {
-            let (there, columns) = (values.len(), self.host_columns);
-            let what = format!("{there} values of the host where there are {columns} columns");
+            let count = counted(values.len(), "value");
+            let columns = counted(self.host_columns, "column");
+            let what = format!("{count} of the host in {columns}");
             return Err(RecordError::unrecordable(
                 &self.partial.join(HOST_FILE),
                 what,
@@ -175,7 +177,7 @@ impl StepWriter {
             .map_err(RecordError::io("write", &self.partial.join(HOST_FILE)))
     }
 
-    /// Adds the engine's counters of one moment to `counters.parquet`; `at_ns` is on the step's clock.
+    /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's clock.
     ///
     /// # Errors
     /// The file can't be written.
@@ -199,11 +201,11 @@ impl StepWriter {
         Ok(())
     }
 
-    /// Closes the step, however it ended: everything is on disk, and its directory has its final name, when this
-    /// returns. `step.files` is filled in here.
+    /// Finishes the record of a step, however it ended, and fills in `step.files`. When this returns, everything is on disk,
+    /// and the directory has its final name.
     ///
     /// # Errors
-    /// Something can't be written: the directory then keeps its name that ends in `.partial`.
+    /// Something can't be written. The directory then keeps its suffix `.partial`.
     pub fn finish(mut self, step: &Step) -> Result<(), RecordError> {
         for (tag, total) in &self.totals {
             self.latency_total
@@ -230,13 +232,13 @@ impl StepWriter {
     }
 }
 
-/// Writes what is left of a table and makes the file last.
+/// Writes the remaining rows of a table, and makes the file durable.
 fn finish(table: TableWriter<ChecksummedFile>, path: &Path) -> Result<StepFile, RecordError> {
     let file = table.finish().map_err(RecordError::io("write", path))?;
     file.finish()
 }
 
-/// What every sample begins with.
+/// Returns the first columns of every sample.
 pub(crate) fn sample_columns() -> [ColumnSpec; 2] {
     [
         ColumnSpec::new("second", ColumnType::Integer),
@@ -268,7 +270,7 @@ pub(crate) fn counter_columns() -> [ColumnSpec; 5] {
     ]
 }
 
-/// No count or time reaches 2^63.
+/// Converts a count or a time, none of which reaches 2^63.
 fn integer(value: u64) -> Value<'static> {
     Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Parquet files of plain columns, written and read in batches: memory does not grow with their length.
+//! Parquet files of plain columns, written and read in batches, so that memory does not grow with their length.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,39 +16,39 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
 use crate::RecordError;
 
-/// Values that are kept in memory before they are written.
+/// How many values are kept in memory before they are written.
 const VALUES_PER_GROUP: usize = 1 << 18;
-/// Rows that are read at once.
+/// How many rows are read at once.
 const ROWS_PER_BATCH: usize = 4096;
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// 64 bits with a sign.
+    /// A signed 64-bit integer.
     Integer,
-    /// A double.
+    /// A 64-bit float.
     Number,
     /// True or false.
     Boolean,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// Microseconds since 1970 UTC, which readers show as a date with its time.
+    /// Microseconds since 1970 UTC, which tools show as date and time.
     Time,
 }
 
-/// A column and its name.
+/// The definition of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
     /// Its name, with its unit.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub holds: ColumnType,
-    /// Its values may be absent.
+    /// Whether its values may be absent.
     pub optional: bool,
 }
 
 impl ColumnSpec {
-    /// A column that has a value in each row.
+    /// Returns a column with a value in each row.
     pub fn new(name: impl Into<String>, holds: ColumnType) -> Self {
         Self {
             name: name.into(),
@@ -57,7 +57,7 @@ impl ColumnSpec {
         }
     }
 
-    /// A column whose values may be absent.
+    /// Returns a column whose values may be absent.
     pub fn optional(name: impl Into<String>, holds: ColumnType) -> Self {
         Self {
             optional: true,
@@ -69,15 +69,15 @@ impl ColumnSpec {
 /// One value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// There is none.
+    /// No value.
     Absent,
-    /// Of a column of integers, or of times.
+    /// A value of a column of integers or times.
     Integer(i64),
-    /// Of a column of numbers.
+    /// A value of a column of numbers.
     Number(f64),
-    /// Of a column of booleans.
+    /// A value of a column of booleans.
     Boolean(bool),
-    /// Of a column of texts.
+    /// A value of a column of texts.
     Text(&'a str),
 }
 
@@ -93,9 +93,9 @@ pub(crate) enum Values {
 /// Some rows of one column.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// The values that are there.
+    /// The values that are present.
     pub(crate) values: Values,
-    /// For each row whether one is (Parquet's definition level); `None`: in each.
+    /// For each row, whether a value is present (Parquet's definition level); `None` if every row has one.
     pub(crate) defined: Option<Vec<i16>>,
 }
 
@@ -113,10 +113,10 @@ impl Rows {
     }
 
     fn push(&mut self, value: Value<'_>) {
-        let is_there = !matches!(value, Value::Absent);
+        let is_present = !matches!(value, Value::Absent);
         if let Some(defined) = &mut self.defined {
-            defined.push(i16::from(is_there));
-            if !is_there {
+            defined.push(i16::from(is_present));
+            if !is_present {
                 return;
             }
         }
@@ -125,7 +125,7 @@ impl Rows {
             (Values::Number(values), Value::Number(value)) => values.push(value),
             (Values::Boolean(values), Value::Boolean(value)) => values.push(value),
             (Values::Text(values), Value::Text(value)) => {
-                // Neighbours are often equal: then they share their bytes.
+                // Successive texts are often equal, and then share their bytes.
                 let last = values
                     .last()
                     .filter(|last| last.data() == value.as_bytes())
@@ -136,7 +136,7 @@ impl Rows {
         }
     }
 
-    /// Writes the rows, and forgets them.
+    /// Writes the rows, and clears them.
     fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let defined = self.defined.as_deref();
         match &mut self.values {
@@ -160,7 +160,7 @@ fn write<T: DataType>(
     Ok(())
 }
 
-/// Writes a table row by row. Parquet's own writer fills a buffer, whatever the table goes to.
+/// Writes a table row by row. Parquet's own writer only fills a buffer, so that errors of the sink keep their type.
 pub struct TableWriter<W> {
     sink: W,
     encoder: SerializedFileWriter<Vec<u8>>,
@@ -170,10 +170,10 @@ pub struct TableWriter<W> {
 }
 
 impl<W: Write> TableWriter<W> {
-    /// Begins a table; the notes are the file's metadata.
+    /// Starts a table; the notes become metadata of the file.
     ///
     /// # Errors
-    /// What can't be a table.
+    /// Parquet can't have such a table.
     pub fn new(sink: W, columns: &[ColumnSpec], notes: &[(String, String)]) -> io::Result<Self> {
         Ok(Self {
             sink,
@@ -184,10 +184,10 @@ impl<W: Write> TableWriter<W> {
         })
     }
 
-    /// Adds a row: one value for each column, in their order.
+    /// Adds a row: one value for each column, in order.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink fails.
     pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Value<'a>>) -> io::Result<()> {
         let mut row = row.into_iter();
         for column in &mut self.columns {
@@ -213,14 +213,14 @@ impl<W: Write> TableWriter<W> {
             .write_all(&std::mem::take(self.encoder.inner_mut()))
     }
 
-    /// Writes what is left, and returns what it was written into.
+    /// Writes the remaining rows and the footer, and returns the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_group()?;
-        let rest = self.encoder.into_inner().map_err(io_error)?;
-        self.sink.write_all(&rest)?;
+        let footer = self.encoder.into_inner().map_err(io_error)?;
+        self.sink.write_all(&footer)?;
         Ok(self.sink)
     }
 }
@@ -241,14 +241,14 @@ fn encoder(
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
-        // What indexes and statistics would say of each page is kept in memory until the file ends.
+        // Parquet keeps indexes and statistics of all pages in memory until the file ends.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(notes));
     for column in columns {
         let name = ColumnPath::from(column.name.clone());
         properties = match column.holds {
-            // Differences of neighbours are small: most columns grow steadily, or hardly change.
+            // Most columns grow steadily or hardly change, so differences between rows are small.
             ColumnType::Integer | ColumnType::Time => {
                 properties.set_column_encoding(name, Encoding::DELTA_BINARY_PACKED)
             }
@@ -305,15 +305,15 @@ fn io_error(error: ParquetError) -> io::Error {
 pub(crate) struct TableReader {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
-    /// The positions in the file of what is read, and whether its values may be absent.
-    wanted: Vec<(usize, bool)>,
+    /// The positions of the selected columns in the file, and whether their values may be absent.
+    selected: Vec<(usize, bool)>,
     group: usize,
     rows_left: usize,
     readers: Vec<ColumnReader>,
 }
 
 impl TableReader {
-    /// Opens a table, to read these columns.
+    /// Opens a table to read these columns.
     pub(crate) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
         let file = fs_err::File::open(path)
             .map_err(RecordError::io("open", path))?
@@ -322,7 +322,7 @@ impl TableReader {
         let mut table = Self {
             path: path.to_owned(),
             file,
-            wanted: Vec::new(),
+            selected: Vec::new(),
             group: 0,
             rows_left: 0,
             readers: Vec::new(),
@@ -331,7 +331,7 @@ impl TableReader {
         Ok(table)
     }
 
-    /// The columns that the file has and this module knows how to read.
+    /// Returns the columns of the file that this module can read.
     pub(crate) fn columns(&self) -> Vec<ColumnSpec> {
         let columns = self.schema().columns().iter().filter_map(|column| {
             Some(ColumnSpec {
@@ -353,32 +353,32 @@ impl TableReader {
         self.file.metadata().file_metadata().schema_descr()
     }
 
-    /// A note that the writer left.
+    /// Returns a note of the writer.
     pub(crate) fn note(&self, key: &str) -> Option<&str> {
         let notes = self.file.metadata().file_metadata().key_value_metadata()?;
         notes.iter().find(|note| note.key == key)?.value.as_deref()
     }
 
-    /// Chooses what [`next_batch`](Self::next_batch) reads; the file may have more columns than these.
+    /// Selects the columns that [`next_batch`](Self::next_batch) reads; the file may have more.
     pub(crate) fn select(&mut self, columns: &[ColumnSpec]) -> Result<(), RecordError> {
-        let there = self.columns();
-        self.wanted.clear();
+        let available = self.columns();
+        self.selected.clear();
         for column in columns {
             let mut all = self.schema().columns().iter();
             let position = all.position(|it| it.name() == column.name);
-            let Some(position) = position.filter(|_| there.contains(column)) else {
+            let Some(position) = position.filter(|_| available.contains(column)) else {
                 let what = format!("it has no column `{}` of the right type", column.name);
                 return Err(RecordError::damaged(&self.path, what));
             };
-            self.wanted.push((position, column.optional));
+            self.selected.push((position, column.optional));
         }
         Ok(())
     }
 
-    /// The next rows, column by column in the order of the selection; `None` at the end.
+    /// Reads the next rows, column by column in the order of the selection; returns `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Rows>>, RecordError> {
-        // The parquet library asserts some things of what it reads. A file with a right checksum that violates them was
-        // written wrong or forged, and is as damaged as any other.
+        // The parquet library panics if a file violates some of its assumptions. With a correct checksum such a file was
+        // written wrong or forged, and counts as damaged.
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read_batch())) {
             Ok(batch) => batch.map_err(|error| read_error(&self.path, error)),
             Err(_) => {
@@ -388,16 +388,16 @@ impl TableReader {
         }
     }
 
-    /// The next values of the selection, each of whose columns has one in each row; `None` at the end.
+    /// Reads the next values of a selection of columns without absent values; returns `None` at the end.
     pub(crate) fn next_values<const N: usize>(
         &mut self,
     ) -> Result<Option<[Values; N]>, RecordError> {
         let batch = self.next_batch()?;
         let values = batch.map(|batch| batch.into_iter().map(|rows| rows.values).collect());
-        Ok(values.map(|values: Vec<_>| values.try_into().expect("so many were selected")))
+        Ok(values.map(|values: Vec<_>| values.try_into().expect("the selection has N columns")))
     }
 
-    /// A text of the table.
+    /// Converts a text of the table.
     pub(crate) fn text<'a>(&self, text: &'a ByteArray) -> Result<&'a str, RecordError> {
         text.as_utf8()
             .map_err(|error| read_error(&self.path, error))
@@ -411,13 +411,13 @@ impl TableReader {
             let group = self.file.get_row_group(self.group)?;
             self.group += 1;
             self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let readers = self.wanted.iter();
+            let readers = self.selected.iter();
             let readers = readers.map(|(position, _)| group.get_column_reader(*position));
             self.readers = readers.collect::<Result<_, _>>()?;
         }
         let count = self.rows_left.min(ROWS_PER_BATCH);
         self.rows_left -= count;
-        let readers = self.readers.iter_mut().zip(&self.wanted);
+        let readers = self.readers.iter_mut().zip(&self.selected);
         let batch = readers.map(|(reader, (_, optional))| read_rows(reader, *optional, count));
         batch.collect::<Result<_, _>>().map(Some)
     }
@@ -429,12 +429,12 @@ fn read_rows(
     count: usize,
 ) -> Result<Rows, ParquetError> {
     let mut defined = optional.then(Vec::new);
-    let there = &mut defined;
+    let levels = &mut defined;
     let values = match reader {
-        ColumnReader::Int64ColumnReader(it) => Values::Integer(read(it, count, there)?),
-        ColumnReader::DoubleColumnReader(it) => Values::Number(read(it, count, there)?),
-        ColumnReader::BoolColumnReader(it) => Values::Boolean(read(it, count, there)?),
-        ColumnReader::ByteArrayColumnReader(it) => Values::Text(read(it, count, there)?),
+        ColumnReader::Int64ColumnReader(it) => Values::Integer(read(it, count, levels)?),
+        ColumnReader::DoubleColumnReader(it) => Values::Number(read(it, count, levels)?),
+        ColumnReader::BoolColumnReader(it) => Values::Boolean(read(it, count, levels)?),
+        ColumnReader::ByteArrayColumnReader(it) => Values::Text(read(it, count, levels)?),
         _ => return Err(General("a column of a type that no table has".into())),
     };
     Ok(Rows { values, defined })
@@ -455,12 +455,12 @@ fn read<T: DataType>(
         }
         rows += read;
     }
-    let there = match defined {
+    let present = match defined {
         Some(levels) if levels.len() != count => None,
         Some(levels) => Some(levels.iter().filter(|&&level| level == 1).count()),
         None => Some(count),
     };
-    match there == Some(values.len()) {
+    match present == Some(values.len()) {
         true => Ok(values),
         false => Err(General(
             "a column with more or fewer values than rows".into(),
@@ -476,7 +476,7 @@ fn read_error(path: &Path, error: ParquetError) -> RecordError {
 mod tests {
     use super::*;
 
-    /// `/dev/full` refuses every byte as a full disk does.
+    /// Opens `/dev/full`, which refuses every byte like a full disk.
     fn full_disk() -> fs_err::File {
         fs_err::OpenOptions::new()
             .write(true)
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(error.to_string(), "cannot write `/dev/full`");
         let source = std::error::Error::source(error).unwrap().to_string();
         assert!(source.contains("No space left on device"), "{source}");
-        assert!(error.help().unwrap().contains("make space"));
+        assert!(error.help().unwrap().contains("free some space"));
     }
 
     fn table(holds: ColumnType) -> TableWriter<fs_err::File> {
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_noticed_while_rows_are_written() {
+    fn a_full_disk_is_reported_while_rows_are_written() {
         let mut table = table(ColumnType::Number);
         let error =
             (0..2 * VALUES_PER_GROUP).find_map(|row| table.push([Value::Number(row as f64)]).err());

@@ -130,7 +130,7 @@ fn the_results_disk_fills_up(target: &str, engine: &str) {
     running.wait().expect_code(1).expect_in_stderr(&[
         "disk/results/",
         "No space left on device",
-        "help: make space there, or choose another place with `--results`",
+        "help: free some space, or choose another place with `--results`",
     ]);
     place.assert_nothing_is_left();
     fs_err::remove_file(filler).unwrap();

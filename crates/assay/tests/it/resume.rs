@@ -369,7 +369,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
         ),
         (
             |run| run["format"]["major"] = 99.into(),
-            &["has format 99.", "this assay reads formats 1.x"],
+            &["has format 99.", "this Assay reads formats 1.x"],
         ),
         (
             |run| run["builds"][0]["version"] = "3.1".into(),

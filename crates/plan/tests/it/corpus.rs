@@ -1,5 +1,5 @@
-//! Every plan in `corpus/ok` resolves to what is beside it, every plan in `corpus/bad` is refused as is beside it.
-//! Lines `# --set ARGUMENT` in a plan are given as arguments. `UPDATE=1` writes what is beside.
+//! Every plan in `corpus/ok` resolves as in the file next to it, and every plan in `corpus/bad` has the diagnostics in the file
+//! next to it. Lines `# --set ARGUMENT` in a plan are its arguments. `UPDATE=1` rewrites the expected files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Case {
     pub sets: Vec<String>,
 }
 
-/// The plans in a folder of the corpus, by name.
+/// Returns the plans in a folder of the corpus, sorted by name.
 pub fn cases(folder: &str) -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
@@ -45,7 +45,7 @@ pub fn cases(folder: &str) -> Vec<Case> {
     paths.into_iter().map(case).collect()
 }
 
-/// What `check` would show of a plan.
+/// Lists the values and targets of a plan.
 fn listing(plan: &Plan) -> String {
     let width = plan
         .resolved
@@ -69,7 +69,7 @@ fn listing(plan: &Plan) -> String {
             target.name,
             config.files,
             config.set,
-            load(config),
+            load_options(config),
             limits(config)
         ));
     }
@@ -79,7 +79,7 @@ fn listing(plan: &Plan) -> String {
     lines
 }
 
-fn load(config: &plan::Config) -> String {
+fn load_options(config: &plan::Config) -> String {
     match config.load.as_slice() {
         [] => String::new(),
         load => format!(" load {load:?}"),
@@ -112,7 +112,7 @@ fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} is not what it was; expected:\n{expected}\ngot:\n{got}\n",
+        "{} has changed; expected:\n{expected}\ngot:\n{got}\n",
         path.display()
     ))
 }
@@ -121,7 +121,7 @@ fn check_all(results: Vec<Result<(), String>>) {
     let failures: Vec<String> = results.into_iter().filter_map(Result::err).collect();
     assert!(
         failures.is_empty(),
-        "{}(UPDATE=1 rewrites what is expected)",
+        "{}(UPDATE=1 rewrites the expected files)",
         failures.join("\n")
     );
 }
@@ -219,7 +219,7 @@ fn the_built_in_plan_is_small_and_right() {
     let steps: Vec<&str> = insert.steps.iter().map(|step| step.name.as_str()).collect();
     let seven = ["l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp1000"];
     assert_eq!(steps, seven);
-    // As many as verdicts are advised to have.
+    // The recommended number for verdicts.
     assert_eq!(plan.repeats, 5);
     let normal = &plan.configs[plan.targets[1].config];
     let value = |name: &str| {
@@ -289,7 +289,7 @@ fn colors_are_optional() {
 }
 
 #[test]
-fn a_plan_without_a_name_has_that_of_its_file() {
+fn a_plan_without_a_name_is_named_after_its_file() {
     let text = "[workload.insert]\n[build.a]\nnull = \"bundled\"\n";
     let name = |path: &str| plan::parse(path, text, &[]).unwrap().0.name;
     assert_eq!(name("plans/round 6.toml"), "round-6");

@@ -1,4 +1,4 @@
-//! The corpus: plans with what is said about them, in the files beside them.
+//! Tests of plans: a corpus with expected results, the shipped plans, and damaged texts.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

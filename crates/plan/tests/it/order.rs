@@ -32,7 +32,7 @@ fn interleaved_cells_take_turns_and_the_second_round_mirrors_the_first() {
 }
 
 #[test]
-fn the_seed_decides_who_is_first_and_each_is_so_once_in_two_rounds() {
+fn the_seed_decides_the_first_target_and_each_is_first_once_in_two_rounds() {
     let mut firsts = std::collections::BTreeSet::new();
     for seed in 0..20 {
         let cells = cells_by(seed, "interleaved", "");
@@ -57,7 +57,7 @@ fn grouped_cells_stay_together() {
 }
 
 #[test]
-fn variants_go_round_outside_of_clients() {
+fn variants_are_an_outer_loop_around_clients() {
     let variants = "[workload.insert.variant.x]\n[workload.insert.variant.y]\n";
     assert_eq!(
         cells_of("interleaved", variants).join(" "),
@@ -70,7 +70,7 @@ fn variants_go_round_outside_of_clients() {
 }
 
 #[test]
-fn a_target_against_itself_takes_turns_with_its_twin_alone() {
+fn a_target_against_itself_takes_turns_only_with_its_twin() {
     let text = "repeats = 2\nbase = \"b.default\"\nagainst-itself = \"a.default\"\n[workload.insert]\n\
                 [build.b]\nnull = \"bundled\"\n[build.a]\nnull = \"bundled\"\n";
     let (plan, warnings) = plan::parse("p.toml", text, &[]).unwrap();

@@ -1,8 +1,8 @@
-//! Whatever a plan's text is, reading it ends with a plan or with errors that can be shown.
+//! Reading any text ends with a plan or with errors that can be shown.
 
 use crate::corpus::cases;
 
-/// Reads a text and shows what is wrong with it; both panic if they have a fault.
+/// Reads a text and renders its diagnostics; a bug in either panics.
 fn survive(text: &str, sets: &[String], is_shown: bool) {
     match plan::parse("p.toml", text, sets) {
         Ok((plan, warnings)) => {
@@ -25,25 +25,25 @@ fn survive(text: &str, sets: &[String], is_shown: bool) {
     }
 }
 
-/// How many bytes a change of a plan is from the next, where not every byte is changed.
+/// The distance in bytes between two changes of a plan, unless every byte is changed.
 const APART: usize = 23;
 
-/// Cuts every plan off at places so far apart.
-fn cut_off(apart: usize) {
+/// Cuts off every plan at places with this distance.
+fn cut_off(distance: usize) {
     for (number, case) in cases("ok").iter().chain(&cases("bad")).enumerate() {
-        let ends = (number % apart..case.text.len()).step_by(apart);
+        let ends = (number % distance..case.text.len()).step_by(distance);
         for end in ends.filter(|&end| case.text.is_char_boundary(end)) {
             survive(&case.text[..end], &case.sets, end % 7 == 0);
         }
     }
 }
 
-/// Changes one byte of every plan, at places so far apart.
-fn change(apart: usize) {
+/// Changes one byte of every plan, at places with this distance.
+fn change(distance: usize) {
     const OTHERS: [&str; 12] = ["", "\"", "[", "]", "=", "\n", ".", "'", "{", "é", "\0", "-"];
     for (number, case) in cases("ok").iter().chain(&cases("bad")).enumerate() {
         let places = case.text.char_indices().enumerate();
-        for (count, (at, c)) in places.skip(number % apart).step_by(apart) {
+        for (count, (at, c)) in places.skip(number % distance).step_by(distance) {
             let mut text = case.text.clone();
             text.replace_range(at..at + c.len_utf8(), OTHERS[count % OTHERS.len()]);
             survive(&text, &case.sets, count % 11 == 0);
@@ -52,29 +52,29 @@ fn change(apart: usize) {
 }
 
 #[test]
-fn a_plan_cut_off_somewhere_does_no_harm() {
+fn a_plan_cut_off_at_some_places_does_not_panic() {
     cut_off(APART);
 }
 
 #[test]
 #[ignore = "some places are enough most of the time"]
-fn a_plan_cut_off_anywhere_does_no_harm() {
+fn a_plan_cut_off_anywhere_does_not_panic() {
     cut_off(1);
 }
 
 #[test]
-fn a_plan_with_some_byte_changed_does_no_harm() {
+fn a_plan_with_some_bytes_changed_does_not_panic() {
     change(APART);
 }
 
 #[test]
 #[ignore = "some bytes are enough most of the time"]
-fn a_plan_with_any_byte_changed_does_no_harm() {
+fn a_plan_with_any_byte_changed_does_not_panic() {
     change(1);
 }
 
 #[test]
-fn a_plan_without_any_of_its_lines_does_no_harm() {
+fn a_plan_without_any_of_its_lines_does_not_panic() {
     for case in cases("ok").iter().chain(&cases("bad")) {
         let lines: Vec<&str> = case.text.lines().collect();
         for left_out in 0..lines.len() {
@@ -89,7 +89,7 @@ fn a_plan_without_any_of_its_lines_does_no_harm() {
 }
 
 #[test]
-fn odd_texts_do_no_harm() {
+fn odd_texts_do_not_panic() {
     let deep_key = format!("{}a = 1", "a.".repeat(50_000));
     let deep_list = format!("clients = {}1{}", "[".repeat(50_000), "]".repeat(50_000));
     let wide = format!("clients = [{}1]", "1, ".repeat(20_000));

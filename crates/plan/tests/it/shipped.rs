@@ -1,4 +1,4 @@
-//! The plans that are shipped are understood, and so are the commands that their README gives.
+//! The shipped plans are valid, as are the commands in their README and the examples in the documents.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ fn parse(path: &Path, sets: &[String]) -> plan::Plan {
 }
 
 #[test]
-fn every_plan_is_understood_and_has_as_many_cells_as_is_said() {
+fn every_plan_is_valid_and_has_the_documented_number_of_cells() {
     let readme = fs_err::read_to_string(folder().join("README.md")).unwrap();
     let plans = shipped();
     assert!(plans.len() >= 4, "{plans:?}");
@@ -43,7 +43,7 @@ fn every_plan_is_understood_and_has_as_many_cells_as_is_said() {
 }
 
 #[test]
-fn the_commands_of_the_readme_change_what_they_name() {
+fn each_set_argument_of_the_readme_has_an_effect() {
     let readme = fs_err::read_to_string(folder().join("README.md")).unwrap();
     let text = readme.replace("\\\n", " ");
     let commands: Vec<Vec<&str>> = text
@@ -60,7 +60,7 @@ fn the_commands_of_the_readme_change_what_they_name() {
             .collect();
         let path = folder().join("..").join(command[2]);
         let (small, whole) = (parse(&path, &sets), parse(&path, &[]));
-        // Each `--set` is the origin of some value, and none adds a config.
+        // Each `--set` is the origin of a value, and none adds a config.
         assert_eq!(small.configs.len(), whole.configs.len());
         let set = small
             .resolved
@@ -71,7 +71,7 @@ fn the_commands_of_the_readme_change_what_they_name() {
 }
 
 #[test]
-fn the_examples_are_understood() {
+fn the_example_plans_are_valid() {
     for name in ["two-builds", "own-test"] {
         let path = folder().join(format!("../docs/examples/{name}.toml"));
         let plan = parse(&path, &[]);
@@ -80,7 +80,7 @@ fn the_examples_are_understood() {
 }
 
 #[test]
-fn the_example_of_a_test_is_understood() {
+fn the_example_of_a_test_is_valid() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
     let docs = fs_err::read_to_string(docs).unwrap();
     let (_, section) = docs.split_once("### Your own tests").unwrap();

@@ -141,9 +141,9 @@ fn a_step_without_a_readable_step_json_is_damaged_and_says_so() {
     }
 }
 
-/// What a checksum can't find: a writer that wrote nonsense. Then too reading ends in an error, or in data.
+/// A checksum can't find nonsense that a writer wrote; reading it must end with an error or with data.
 #[test]
-fn nonsense_with_a_right_checksum_does_not_panic() {
+fn nonsense_with_a_correct_checksum_does_not_panic() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let directory = step_directory(&run);
@@ -167,7 +167,7 @@ fn nonsense_with_a_right_checksum_does_not_panic() {
 }
 
 #[test]
-fn a_directory_without_a_run_says_what_to_give() {
+fn the_error_of_a_directory_without_a_run_says_what_to_give() {
     let results = tempfile::tempdir().unwrap();
     for (path, what) in [
         (results.path().to_owned(), "it has no `run.json`"),
@@ -181,7 +181,7 @@ fn a_directory_without_a_run_says_what_to_give() {
 }
 
 #[test]
-fn a_newer_major_format_says_which_assay_reads_it() {
+fn the_error_of_a_newer_major_format_says_which_assay_reads_it() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let forge = |format: &str, text: &str| {
@@ -192,7 +192,7 @@ fn a_newer_major_format_says_which_assay_reads_it() {
         .unwrap();
         RunDir::open(run.path()).unwrap_err()
     };
-    // Nothing but these two keys may be relied upon.
+    // Only these two keys are in every version.
     let error = forge(
         r#"{"major": 2, "minor": 3}"#,
         r#""assay": {"version": "7.1.0"}, "status": [1]"#,
@@ -200,12 +200,12 @@ fn a_newer_major_format_says_which_assay_reads_it() {
     assert!(
         error
             .to_string()
-            .ends_with("has format 2.3, this assay reads formats 1.x"),
+            .ends_with("has format 2.3, but this Assay reads formats 1.x"),
         "{error}"
     );
-    assert!(error.help().unwrap().contains("assay 7.1.0 or newer"));
+    assert!(error.help().unwrap().contains("Assay 7.1.0 or newer"));
     let error = forge(r#"{"major": 2, "minor": 3}"#, r#""x": 1"#);
-    assert_eq!(error.help().unwrap(), "read it with a newer assay");
+    assert_eq!(error.help().unwrap(), "read it with a newer Assay");
     let error = forge(
         r#"{"major": 0, "minor": 9}"#,
         r#""assay": {"version": "0.0.1"}"#,
@@ -214,12 +214,12 @@ fn a_newer_major_format_says_which_assay_reads_it() {
         error
             .help()
             .unwrap()
-            .contains("export it with the assay that wrote it (0.0.1)")
+            .contains("of the version that wrote it, 0.0.1")
     );
 }
 
 #[test]
-fn a_newer_minor_format_is_read_without_what_is_new() {
+fn a_newer_minor_format_is_read_without_its_new_fields() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let path = run.path().join("run.json");

@@ -1,5 +1,5 @@
-//! `tests/fixtures/run-v1` was written by the first version of the format and is kept for ever: every later assay
-//! must read it as this says. With `UPDATE=1`, and only when it is not there, the sample is written in its place.
+//! `tests/fixtures/run-v1` has the first version of the format, and never changes: every later Assay must read it as these
+//! tests say. If it is missing, `UPDATE=1` writes the sample there.
 
 use std::path::{Path, PathBuf};
 
@@ -71,8 +71,8 @@ fn the_first_format_reads() {
 }
 
 #[test]
-fn every_number_in_json_says_its_unit() {
-    // Counts of things that the name says, and plain ordinals.
+fn every_number_in_json_has_its_unit_in_its_name() {
+    // Counts of what the name says, and ordinals.
     const UNITLESS: [&str; 25] = [
         "major",
         "minor",
@@ -96,7 +96,7 @@ fn every_number_in_json_says_its_unit() {
         "rounding",
         "invocation",
         "instructions",
-        // The mean of a size.
+        // A mean size.
         "row_bytes_mean",
         // Maps from names to counts: failures by class, samples by state.
         "busy",
@@ -132,7 +132,7 @@ fn every_number_in_json_says_its_unit() {
             &mut bad,
         );
     }
-    // An action of settling is a pair of what was done and its nanoseconds, as its documentation says.
+    // A settling action is a pair of its name and its nanoseconds, as its documentation says.
     bad.retain(|key| key != "actions");
     assert_eq!(bad, Vec::<String>::new());
 }

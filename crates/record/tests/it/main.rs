@@ -1,4 +1,4 @@
-//! The run directory from outside: what is written is what is read, and damage is found.
+//! Tests of the run directory: records read back as written, and damage is found.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -7,7 +7,7 @@ fn temporary() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_written_is_what_is_read() {
+fn a_record_reads_back_as_written() {
     let results = temporary();
     let written = sample::write(results.path());
     let run = RunDir::open(written.path()).unwrap();
@@ -72,7 +72,7 @@ fn what_is_written_is_what_is_read() {
 }
 
 #[test]
-fn the_latency_log_is_an_interval_log_of_the_field() {
+fn the_latency_log_is_a_standard_interval_log() {
     let results = temporary();
     let run = sample::write(results.path());
     let cell = run.cell(&sample::cell_ref()).unwrap();
@@ -89,7 +89,7 @@ fn the_latency_log_is_an_interval_log_of_the_field() {
         "#[BaseTime: 1795287733.000 (seconds since epoch)]"
     );
     assert!(lines[4].starts_with("\"StartTimestamp\""));
-    // `HISTFAAAA` is how the compressed V2 format begins in base64.
+    // The compressed V2 format starts with `HISTFAAAA` in base64.
     assert!(
         lines[5].starts_with("Tag=insert.service,0.000,1.000,"),
         "{}",
@@ -105,7 +105,7 @@ fn the_latency_log_is_an_interval_log_of_the_field() {
 }
 
 #[test]
-fn many_row_groups_come_back_in_order() {
+fn many_row_groups_are_read_in_order() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
@@ -135,7 +135,7 @@ fn many_row_groups_come_back_in_order() {
 }
 
 #[test]
-fn a_step_with_nothing_in_it_reads_as_empty() {
+fn a_step_without_data_reads_as_empty() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
@@ -152,7 +152,7 @@ fn a_step_with_nothing_in_it_reads_as_empty() {
 }
 
 #[test]
-fn a_new_run_is_incomplete_and_never_in_a_directory_that_exists() {
+fn a_new_run_is_incomplete_and_has_a_new_directory() {
     let results = temporary();
     let run = Run {
         name: "a/b c".into(),
@@ -173,7 +173,7 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
-    // Dropped without `finish`, as by a kill.
+    // Dropped without `finish`, as if the process was killed.
     drop(sample::measure(&cell));
     let steps = cell.read_steps().unwrap();
     assert_eq!(steps.len(), 1);
@@ -190,7 +190,7 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
 }
 
 #[test]
-fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
+fn a_cell_that_is_started_again_keeps_the_earlier_attempt() {
     let results = temporary();
     let run = sample::write(results.path());
     for attempt in 1..=2 {
@@ -216,7 +216,7 @@ fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
 }
 
 #[test]
-fn a_run_without_cells_has_begun_none() {
+fn a_run_without_cells_has_started_none() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     assert!(run.started_cells().unwrap().is_empty());
@@ -247,7 +247,7 @@ fn steps_are_read_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn what_has_no_place_in_the_format_is_refused() {
+fn what_the_format_can_not_store_is_refused() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
@@ -270,7 +270,7 @@ fn what_has_no_place_in_the_format_is_refused() {
     let mut writer = cell.begin_step(1, "l.i0", &sample::HOST_COLUMNS).unwrap();
     let error = writer.host(0, 0, &[None]).unwrap_err().to_string();
     assert!(
-        error.contains("1 values of the host where there are 2 columns"),
+        error.contains("1 value of the host in 2 columns"),
         "{error}"
     );
     let error = writer
@@ -310,7 +310,7 @@ fn a_cell_that_leads_out_of_the_run_is_refused() {
 }
 
 #[test]
-fn cells_have_directories_of_their_own() {
+fn each_cell_has_its_own_directory() {
     let path = |variant, clients, repeat| {
         CellRef::new("pg15.base", "insert", variant, clients, repeat).path
     };
@@ -330,7 +330,7 @@ fn a_writer_can_be_handed_to_another_thread() {
 }
 
 #[test]
-fn a_step_is_about_what_it_says_or_what_its_kind_always_was() {
+fn the_main_operation_is_recorded_or_follows_from_the_kind() {
     let of = |kind, main_op: Option<&str>| {
         let main_op = main_op.map(str::to_owned);
         let step = Step {

@@ -1,4 +1,4 @@
-//! A small run with something in every field.
+//! A small run with a value in every field.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -306,7 +306,7 @@ pub fn host_values(second: u32) -> [Option<i64>; 2] {
     ]
 }
 
-/// Writes the step's series; the step is left to be finished, or not.
+/// Writes the series of the step, but does not finish it.
 pub fn measure(cell: &CellDir) -> record::StepWriter {
     let mut writer = cell.begin_step(1, "l.i1", &HOST_COLUMNS).unwrap();
     writer.started(step().started_unix_ns);
