@@ -91,7 +91,7 @@ impl RunDir {
                 } else {
                     "it does not exist".into()
                 },
-                help: "give the directory in the last line of `assay run`",
+                help: "give the directory that `assay run` printed in its last line",
             });
         }
         let head: Head = json::read(&file)?;
