@@ -1,5 +1,5 @@
-//! What a comparison comes to, target by target: the steps that are shown to have changed, the largest change first, how
-//! many tell nothing, and what explains all of it.
+//! Summarizes a comparison target by target: the steps that changed, the largest change first, how many are not decided, and
+//! the cause that all share.
 
 use record::CellKey;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::{
     competition,
 };
 
-/// What a comparison of throughput comes to.
+/// The summary of a comparison of throughput.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// The target that others are compared to.
@@ -23,13 +23,13 @@ pub struct Answer {
     pub load_count: usize,
     /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
     pub repeats: Option<(usize, usize)>,
-    /// What all changes that are shown are put down to, as in `less CPU per operation`; `None`: nothing explains all.
+    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have no common cause.
     pub cause: Option<String>,
-    /// Other programs that leave small differences untold.
+    /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
 }
 
-/// What a target comes to against the base: each comparison is in one of these.
+/// The summary of a target against the base: each comparison is in one of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TargetAnswer {
     /// Its name.
@@ -38,13 +38,13 @@ pub struct TargetAnswer {
     pub faster: Vec<Change>,
     /// Where it is shown to be slower, the largest change first.
     pub slower: Vec<Change>,
-    /// Where no change is shown and one that matters is ruled out.
+    /// How many comparisons show no change and rule out one that matters.
     pub no_change_shown: usize,
-    /// Where one that matters may be there.
+    /// How many comparisons can't rule out a change that matters.
     pub too_noisy: usize,
-    /// What was measured once, in the order of ratios.
+    /// Steps that were measured once, in the order of ratios.
     pub single: Vec<Change>,
-    /// What is invalid, failed, missing, or is not there.
+    /// How many steps are invalid, failed or missing.
     pub not_compared: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct Change {
 }
 
 impl Answer {
-    /// Returns what a comparison with its findings comes to.
+    /// Summarizes a comparison and its findings.
     pub fn new(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Self {
         let rows = || {
             let rows = compared.rows.iter();
@@ -94,7 +94,7 @@ impl Answer {
         }
     }
 
-    /// Returns the target with the largest gain over all steps; `None`: no change for the better outweighs those for the worse.
+    /// Returns the target with the largest gain over all steps; `None` where no target gains more than it loses.
     pub fn best(&self) -> Option<&TargetAnswer> {
         let best = self
             .targets
@@ -143,7 +143,7 @@ impl TargetAnswer {
         answer
     }
 
-    /// Returns how many comparisons there are of it.
+    /// Returns the number of comparisons of this target.
     pub fn comparison_count(&self) -> usize {
         let changes = self.faster.len() + self.slower.len() + self.single.len();
         changes + self.no_change_shown + self.too_noisy + self.not_compared

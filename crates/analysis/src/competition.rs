@@ -1,5 +1,5 @@
-//! What other programs used of the processors beside the steps: where it is much, or more beside one target than beside
-//! another, small differences can't be seen.
+//! Finds competition for processors: where other programs used much, or more next to one target than another, small
+//! differences can't be seen.
 
 use record::{CellKey, Status, StepKind};
 use serde::Serialize;
@@ -10,29 +10,29 @@ use crate::{Figures, Row};
 /// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of the throughput.
 const POINTS: f64 = 10.0;
 
-/// Percent of the processors from which others leave small differences untold, even if all targets had them.
+/// The share of the processors, in percent, from which on others hide small differences, even if all targets had them.
 const BUSY_PERCENT: f64 = 25.0;
 
-/// Other programs that leave small differences untold.
+/// Competition by other programs, which hides small differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Competition {
-    /// They used up to so many percent of the processors.
+    /// They used up to this percentage of the processors.
     Percent(f64),
-    /// They used so many percentage points more of the processors beside one target than beside another.
+    /// They used this many percentage points more while one target ran than while another did.
     PointsApart(f64),
 }
 
-/// A step beside whose targets other programs used different shares of the processors.
+/// A step during whose targets other programs used different shares of the processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnevenStep<'a> {
     /// The step.
     pub step: &'a str,
-    /// A cell of those that are compared with each other.
+    /// One of the cells that are compared.
     pub cell: &'a CellKey,
-    /// The target beside which they used least, on average over its repeats, in percent.
+    /// The target with the least competition, on average over its repeats, in percent.
     pub least: (&'a str, f64),
-    /// That beside which they used most.
+    /// The target with the most.
     pub most: (&'a str, f64),
 }
 
@@ -42,7 +42,7 @@ impl UnevenStep<'_> {
     }
 }
 
-/// Returns what other programs did to the results, if small differences can't be seen for it.
+/// Returns the competition by other programs, if it hides small differences.
 pub fn competition(figures: &Figures) -> Option<Competition> {
     let most = measured(figures).filter_map(others).fold(0.0, f64::max);
     if most > BUSY_PERCENT {
@@ -52,7 +52,7 @@ pub fn competition(figures: &Figures) -> Option<Competition> {
     Some(Competition::PointsApart(worst.points()))
 }
 
-/// Returns the steps in which targets had different shares of others beside them, the worst first.
+/// Returns the steps whose targets had different competition, the worst first.
 pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     let places = measured(figures).map(|row| ((row.step.as_str(), row.cell.load()), row));
     let mut found: Vec<UnevenStep<'_>> = grouped(places)
@@ -78,7 +78,7 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     found
 }
 
-/// The rows that can be compared, of steps that are among the results, unless there are no others.
+/// Returns the rows that can be compared, of steps that are among the results, unless there are no others.
 fn measured(figures: &Figures) -> impl Iterator<Item = &Row> {
     let rows = || {
         let rows = figures.rows.iter();
@@ -90,7 +90,7 @@ fn measured(figures: &Figures) -> impl Iterator<Item = &Row> {
     })
 }
 
-/// The share that others used beside a step, in percent.
+/// Returns the share of the processors that others used during a step, in percent.
 fn others(row: &Row) -> Option<f64> {
     row.metric("others%")
 }

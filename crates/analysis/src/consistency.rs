@@ -1,4 +1,4 @@
-//! Whether a step's record agrees with itself. What does not is not to be stood behind.
+//! Checks that a step's record does not contradict itself. A step that does is invalid.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use record::{Ops, Status, Step};
 
 use crate::OpSeries;
 
-/// Why a step's figures can't be stood behind, beyond what the record says of itself.
+/// Returns why a step's figures are invalid, beyond the reasons that the record itself gives.
 pub(crate) fn contradictions(
     step: &Step,
     series: &BTreeMap<String, OpSeries>,
@@ -30,7 +30,7 @@ pub(crate) fn contradictions(
         let seconds = series.get(kind).unwrap_or(&default);
         let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
         let service = histogram("service").map_or(0, Histogram::len);
-        // Of a kind that nobody does by a schedule there is none.
+        // Kinds without a schedule have no response times.
         let response = histogram("response").map_or(service, Histogram::len);
         let sum = |counts: &[u64]| counts.iter().sum();
         let (intervals, latencies) = ("intervals.parquet", "latency_total.hlog");
@@ -60,7 +60,7 @@ pub(crate) fn contradictions(
     reasons
 }
 
-/// `offered = skipped + ok + failed`, always.
+/// Returns the error if `offered = skipped + ok + failed` does not hold.
 fn unbalanced(kind: &str, ops: &Ops) -> Option<String> {
     let Ops {
         offered,

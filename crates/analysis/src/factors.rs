@@ -1,6 +1,6 @@
-//! Factors: in what the targets of an engine differ so that the effect of each can be told from that of the others. A factor
-//! is what a plan names as one, the build, or a setting that a config declares, by the values that the engines report. What is determined by others,
-//! such as a setting that always changes together with another, is no factor of its own.
+//! Finds factors: differences between the targets of an engine whose effects can be separated. A factor is named by the
+//! plan, or is the build, or a setting that a config declares, with the values that the engines report. A difference that
+//! others determine, such as a setting that always changes with another, is not a factor.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,21 @@ use serde::Serialize;
 use crate::order::distinct;
 use crate::settings::Profile;
 
-/// What the factor of builds is called.
+/// The name of the factor of builds.
 const BUILD: &str = "build";
 
-/// What a setting is that a target does not have.
+/// The value of a setting that a target does not have.
 const NOT_SET: &str = "not set";
 
 /// All factors of some targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors {
-    /// In the order of engines, with those that the plan names first, then the build, then in that in which configs declare them.
+    /// By engine: first the factors that the plan names, then the build, then settings in the order in which configs declare
+    /// them.
     pub factors: Vec<Factor>,
-    /// What differs between targets of an engine and is determined by its factors, with the names of these.
+    /// Differences that the factors determine, each with the names of these.
     pub determined: Vec<(String, Vec<String>)>,
-    /// Targets of which nothing that a factor could be tells them apart.
+    /// Pairs of targets that no factor separates.
     pub alike: Vec<[String; 2]>,
 }
 
@@ -31,15 +32,15 @@ pub struct Factors {
 pub struct Factor {
     /// The engine.
     pub engine: String,
-    /// What the plan calls it, `build`, or the name of a setting.
+    /// The plan's name, `build`, or the name of a setting.
     pub name: String,
-    /// Settings that change with it, always or in some combinations: its effect is theirs as well.
+    /// Settings that change with it, always or in some combinations: its effect includes theirs.
     pub with: Vec<String>,
     /// Its values, that of the base first.
     pub levels: Vec<String>,
     /// Every combination of the other factors that any target has.
     pub combinations: Vec<Combination>,
-    /// Other names of it: of settings that have one value wherever it has one.
+    /// Other names: of settings that have one value wherever it has one.
     #[serde(skip)]
     pub names: Vec<String>,
 }
@@ -54,13 +55,13 @@ pub struct Combination {
 }
 
 impl Factor {
-    /// Whether it has a target for each level in each combination of the others.
+    /// Returns whether each combination has a target for each level.
     pub fn is_full(&self) -> bool {
         let mut targets = self.combinations.iter().flat_map(|it| &it.targets);
         targets.all(Option::is_some)
     }
 
-    /// Returns the targets that it takes and that are missing, each by the values of all factors.
+    /// Returns the missing targets, each by the values of all factors.
     pub fn missing(&self) -> Vec<String> {
         let missing = self.combinations.iter().flat_map(|combination| {
             let levels = self.levels.iter().zip(&combination.targets);
@@ -75,7 +76,7 @@ impl Factor {
         missing.collect()
     }
 
-    /// Returns what a level is called beside that of the base: `synchronous_commit: on -> off`.
+    /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.
     pub fn change(&self, level: usize) -> String {
         format!(
             "{}: {} -> {}",
@@ -83,15 +84,15 @@ impl Factor {
         )
     }
 
-    /// Whether it is called so: by its own name, or by that of a setting that always changes with it.
+    /// Returns whether this is its name, or that of a setting that always changes with it.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.names.iter().any(|it| it == name)
     }
 }
 
 impl Factors {
-    /// Finds the factors of targets, engine by engine. Of each the first level is that of the base, or of an engine that has
-    /// none of `bases` that of its first target.
+    /// Finds the factors of targets, engine by engine. The first level of each is the base's, or that of the first target if
+    /// the engine has none of `bases`.
     pub fn find(profiles: &[Profile], bases: &[String]) -> Self {
         let mut found = Self::default();
         for engine in distinct(profiles.iter().map(|profile| profile.engine.as_str())) {
@@ -103,7 +104,7 @@ impl Factors {
         found
     }
 
-    /// Returns those of engines whose targets are a full matrix of two factors or more.
+    /// Returns the factors of engines whose targets are a full matrix of two factors or more.
     pub fn of_full_matrices(self) -> Vec<Factor> {
         let all = self.factors.clone();
         let is_full = |engine: &str| {
@@ -115,7 +116,7 @@ impl Factors {
         factors
     }
 
-    /// Adds those of the targets of an engine, of which the first is the base.
+    /// Adds the factors of an engine's targets; the first target is the base.
     fn add(&mut self, engine: &str, targets: &[&Profile]) {
         let (own, determined) = columns(targets);
         for (index, target) in targets.iter().enumerate() {
@@ -136,12 +137,12 @@ impl Factors {
     }
 }
 
-/// What differs between targets: settings that part them in one way are one.
+/// A difference between targets: settings that group them in the same way are one column.
 struct Column {
     names: Vec<String>,
     levels: Vec<String>,
-    /// The level of each target. Levels are counted as they come, so that settings which part targets in one way have the
-    /// same numbers.
+    /// The level of each target. Levels are numbered in the order of targets, so that settings which group targets in the
+    /// same way have the same numbers.
     of: Vec<usize>,
 }
 
@@ -191,13 +192,13 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
         let values = targets.iter().map(|target| value(targets, target, key));
         let mut of_key = targets.iter().filter_map(|it| it.settings.get(key));
         let name = of_key.next().map_or(key, |setting| &setting.name);
-        // What the plan names as a setting is called stands for it.
+        // A factor of the plan replaces the setting of that name.
         if !named.contains(&name) {
             add(name.clone(), values.collect());
         }
     }
     let mut determined = Vec::new();
-    // What was declared last is most likely to follow from the others.
+    // The setting that was declared last most likely follows from the others.
     for index in (0..columns.len()).rev() {
         let is_same = |a: usize, b: usize| {
             let others = columns
@@ -217,8 +218,8 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
     (columns, determined)
 }
 
-/// Returns the canonical value that a target has of a setting, and the value as it is shown. A target that never came up has
-/// what others of its build have that don't declare it either.
+/// Returns the canonical value of a target's setting, and the value as it is shown. A target that never started takes the
+/// value of others of its build that don't declare the setting either.
 fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> (&'a str, &'a str) {
     let own = target.settings.get(key);
     let of_build = || {
@@ -283,7 +284,7 @@ mod tests {
     use super::*;
     use crate::settings::ProfileSetting;
 
-    /// A target with the settings of its config, all of them declared.
+    /// Returns a target with the settings of its config, all of them declared.
     fn profile(target: &str, build: &str, settings: &[(&str, &str)]) -> Profile {
         let setting = |(name, value): &(&str, &str)| {
             let setting = ProfileSetting {
@@ -307,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The targets of a published comparison of durability: `sync` is of the binary log as well, where there is one.
+    /// Returns the targets of a published comparison of durability: `sync` is of the binary log as well, where there is one.
     fn durability() -> Vec<Profile> {
         let mut all = Vec::new();
         for log in ["0", "1"] {

@@ -6,7 +6,7 @@ use record::{Connection, Step, StepKind};
 
 use crate::{ClientEnd, Fairness};
 
-/// When the last of the connections that count had ended, in nanoseconds since the common start, by client.
+/// Returns when the last selected connection of each client ended, in nanoseconds since the common start.
 pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMap<u32, u64> {
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
     for connection in step
@@ -20,9 +20,8 @@ pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMa
     ends
 }
 
-/// When each client's last connection ended, since the common start; a connection that only holds a transaction open
-/// is told when to end, and does not count. `None` with fewer than two clients, and in steps that last the time they
-/// are given.
+/// Returns when each client's last connection ended, since the common start. A connection that only holds a transaction open
+/// does not count. `None` with fewer than two clients, and in steps of given length.
 pub fn fairness(step: &Step) -> Option<Fairness> {
     let ends_with_its_work =
         matches!(step.kind, StepKind::Load | StepKind::Index) && step.time_given_ns.is_none();
@@ -40,7 +39,7 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
             seconds: ns as f64 / 1e9,
         })
         .collect();
-    // The first of equals, so that the same record always names the same client.
+    // Takes the first of equals, so that a record always gives the same client.
     let fastest = clients
         .iter()
         .min_by(|a, b| a.seconds.total_cmp(&b.seconds))?

@@ -1,4 +1,4 @@
-//! What a run comes to, in the field's own figures. Everything here is computed from the record alone.
+//! The figures of runs, by the names of the field. All are computed from the record alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use crate::{Quality, Remark, Settings, SettleWork, SlaHistory};
 pub struct Figures {
     /// One row for each step of each cell that was begun, settle steps included.
     pub rows: Vec<Row>,
-    /// The steps that the plan asks for and the record does not have: rows without figures.
+    /// Steps of the plan that the record lacks: rows without figures.
     pub missing: Vec<Row>,
-    /// What of the record is damaged, and what to do about it.
+    /// Damaged parts of the record, and what to do about them.
     pub damages: Vec<String>,
-    /// Cells that did not end as planned or never began, and those of which a step is missing or damaged.
+    /// Cells that did not end as planned or never began, or that lack a step.
     pub unfinished: Vec<UnfinishedCell>,
-    /// The cells that were begun: which of them ran beside which.
+    /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
     /// What differs between the targets of each run.
     pub settings: Settings,
@@ -27,9 +27,9 @@ pub struct Figures {
 /// A cell without its full set of steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnfinishedCell {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
-    /// Which cell of it.
+    /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
     /// How far it got; `None`: it was never begun.
@@ -41,9 +41,9 @@ pub struct UnfinishedCell {
 /// When a cell was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StartedCell {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
-    /// Which cell of it.
+    /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
     /// The invocation of the run, from 1.
@@ -55,9 +55,9 @@ pub struct StartedCell {
 /// The figures of one step of one cell.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
-    /// Which cell of it.
+    /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
     /// The build's name.
@@ -72,21 +72,21 @@ pub struct Row {
     pub workload: String,
     /// The step's name.
     pub step: String,
-    /// What sort of step.
+    /// The kind of step.
     pub kind: StepKind,
-    /// The kind of operation that it is about: `insert`, `get`.
+    /// Its main kind of operation: `insert`, `get`.
     pub main_op: Option<String>,
-    /// Queries that one such operation stands for, where these are counted: rates and costs are of them.
+    /// Queries in one such operation, if queries are counted: rates and costs are per query.
     pub queries_per_event: Option<f64>,
-    /// Which of its benchmark's groups it is shown in.
+    /// The benchmark's group that shows it.
     pub group: Option<String>,
-    /// It is among the results that tables show: not so a warm-up, or a run before those that count.
+    /// Tables show it: warm-ups and preparations are not reported.
     pub reported: bool,
     /// How far it got.
     pub status: Status,
     /// Its length.
     pub seconds: f64,
-    /// Its figures can be stood behind.
+    /// Its figures are valid.
     pub valid: bool,
     /// Why not.
     pub reasons: Vec<String>,
@@ -98,35 +98,34 @@ pub struct Row {
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// What its log-structured merge tree did; `None` where the engine has none.
     pub lsm: Option<Lsm>,
-    /// The rate asked for and had: of writes, or of what the step is about; `None` without one.
+    /// The target rate and the achieved rate: of writes, or of the step's main operation; `None` without a target rate.
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
     /// How evenly it went; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
-    /// What bringing the engine to rest took; `None` where that was not done.
+    /// The work of settling the engine; `None` if it was not settled.
     pub settled: Option<SettleWork>,
-    /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
+    /// The engine's counters: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
-    /// The names of those that count work: more of it for the same load means that something is done in another way.
+    /// The names of counters of work: more for the same load means that the engine works differently.
     #[serde(skip)]
     pub work_counters: Vec<String>,
-    /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
-    /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
+    /// The latency of an fsync in the data directory before anything ran there, in microseconds: the median at the start of
+    /// the invocation. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
     /// How large reads of the data's disk may be; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,
-    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth. Left out
-    /// of JSON.
+    /// By column of `host.parquet`: the sum over all seconds, which is the growth of a cumulative one. Left out of JSON.
     #[serde(skip)]
     pub host_sums: BTreeMap<String, f64>,
-    /// Every second, over all clients. Left out of JSON: it is long, and in the record as Parquet.
+    /// Every second, over all clients. Left out of JSON: it is long, and the record has it as Parquet.
     #[serde(skip)]
     pub series: Series,
-    /// What should be known about it, as was noticed while it ran.
+    /// Warnings that were recorded while it ran.
     pub warnings: Vec<Warning>,
-    /// The same as its figures say it.
+    /// Remarks that follow from its figures.
     pub remarks: Vec<Remark>,
 }
 
@@ -135,10 +134,9 @@ pub struct Row {
 pub struct ReadLimits {
     /// The largest request that the disk takes.
     pub max_sectors_kb: f64,
-    /// What the kernel reads ahead of one who reads in sequence.
+    /// How much the kernel reads ahead of a sequential reader.
     pub read_ahead_kb: f64,
-    /// The setting by which compaction asks the kernel to read ahead, and how much it asks for at a time; `None` where it
-    /// leaves nothing to the kernel.
+    /// The setting of compaction's read-ahead, and its size; `None` if compaction does not rely on the kernel's.
     pub compaction: Option<(String, f64)>,
 }
 
@@ -169,13 +167,13 @@ pub struct OpFigures {
     pub per_second: f64,
     /// Rows per second of the step.
     pub rows_per_second: f64,
-    /// A rate was asked for: only then do response and service time differ.
+    /// It has a target rate: only then do response and service time differ.
     pub scheduled: bool,
     /// Failures by class, retried attempts included.
     pub errors: BTreeMap<String, u64>,
-    /// From sending to reply.
+    /// Times from sending to the reply.
     pub service_us: Percentiles,
-    /// From when the schedule wanted it sent to reply.
+    /// Times from the scheduled moment to the reply.
     pub response_us: Percentiles,
     /// Service times by bucket; the counts sum to `count`.
     pub service_buckets: Buckets,
@@ -211,7 +209,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// All of them in the order of the fields.
+    /// Returns all of them in the order of the fields.
     pub fn values(&self) -> [f64; 8] {
         [
             self.p50,
@@ -235,12 +233,12 @@ pub struct Buckets {
     pub max_seconds: f64,
 }
 
-/// Whether a rate that was asked for was had.
+/// A target rate, and whether it was reached.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sla {
     /// The kind of operation that has the rate: `insert`, `put`, `event`.
     pub kind: String,
-    /// Rows, keys or events per second over all clients, as asked for.
+    /// The target: rows, keys or events per second over all clients.
     pub target: f64,
     /// Rows inserted, keys put or events completed per second, over all clients.
     pub achieved: f64,
@@ -251,70 +249,70 @@ pub struct Sla {
     pub history: Option<SlaHistory>,
 }
 
-/// What a log-structured merge tree did in a step that no single figure says.
+/// The activity of a log-structured merge tree in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lsm {
-    /// How often writes were delayed or stopped, by reason as RocksDB names it: `memtable-limit-stops`. `total-delays`
-    /// and `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`; the
-    /// others are counted within these, or by something else than the tree.
+    /// How often writes were delayed or stopped, by RocksDB's reason: `memtable-limit-stops`. `total-delays` and
+    /// `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others are
+    /// counted within these, or do not come from the tree.
     pub stalls: BTreeMap<String, f64>,
-    /// The seconds for which writes were held up, by reason: those of each second are given to the reasons that counted in it,
-    /// delays and stops together, in proportion to their counts; `unknown` has what no reason counted in.
+    /// The seconds in which writes were held up, by reason. Those of each second are divided among the reasons that counted
+    /// in it, delays and stops together, in proportion to their counts; `unknown` has the seconds without a reason.
     pub stall_seconds: BTreeMap<String, f64>,
-    /// The levels when the step had ended, the first of them first. Those that were never used may be left out.
+    /// The levels at the end of the step, from the first on. Levels that were never used may be missing.
     pub levels: Vec<Level>,
-    /// The step has a settling of its own, which pays the debt that it left.
+    /// The step settles the engine itself, which pays the debt that it left.
     pub settled: bool,
-    /// Metrics of which more than a twentieth may be rounding of what the library tells.
+    /// Metrics more than a twentieth of which may be the library's rounding.
     pub coarse: BTreeSet<&'static str>,
 }
 
 /// One level of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub number: u32,
     /// Its files; `None`: not told.
     pub files: Option<f64>,
     /// Their bytes.
     pub bytes: Option<f64>,
-    /// How much it asks for compaction: from 1 on it does.
+    /// Its need of compaction: it is compacted from 1 on.
     pub score: Option<f64>,
     /// Bytes that compactions into it read in the step.
     pub read_bytes: Option<f64>,
     /// Bytes that flushes and compactions wrote to it in the step.
     pub written_bytes: Option<f64>,
-    /// Of either so many may be rounding.
+    /// The rounding error of either.
     pub rounding_bytes: f64,
     /// Time of these flushes and compactions, over all threads.
     pub compaction_seconds: Option<f64>,
-    /// How many they were.
+    /// The number of these flushes and compactions.
     pub compaction_count: Option<f64>,
 }
 
 /// How far apart the clients of a step ended.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fairness {
-    /// When the first client had done its work, in seconds.
+    /// When the first client finished its work, in seconds.
     pub fastest_seconds: f64,
-    /// Which it was, from 0.
+    /// The number of that client, from 0.
     pub fastest_client: u32,
-    /// When the last had.
+    /// When the last client finished.
     pub slowest_seconds: f64,
-    /// Which it was, from 0.
+    /// The number of that client, from 0.
     pub slowest_client: u32,
     /// The difference in seconds.
     pub abs_seconds: f64,
     /// The difference in percent of the fastest.
     pub pct: f64,
-    /// When each client had done its work, in the order of their numbers.
+    /// When each client finished its work, in the order of their numbers.
     pub clients: Vec<ClientEnd>,
 }
 
-/// When a client had done its work.
+/// When a client finished its work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientEnd {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub client: u32,
     /// Seconds since the common start.
     pub seconds: f64,
@@ -335,11 +333,11 @@ pub struct Series {
 /// One counter of the engine, second by second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterSeries {
-    /// It only grows: its values are its growth per second. Those of a gauge are what it was.
+    /// It only grows: its values are its growth per second. The values of a gauge are its readings.
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
-    /// What it counts, where that is of use.
+    /// What it counts, if known.
     #[serde(skip)]
     pub role: Option<Role>,
 }

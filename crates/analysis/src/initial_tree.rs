@@ -1,5 +1,5 @@
-//! Whether the trees of targets were alike when a step that only reads began. Each read looks into every file of the first
-//! level and into every level below it, and how many there are is what the steps before left.
+//! Compares the trees of targets at the start of a step that only reads. Each read looks into every file of the first level
+//! and into every level below it, and earlier steps left these.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use record::StepKind;
 use crate::quality::mean;
 use crate::{Row, operation};
 
-/// Files or levels, in the mean of the repeats, by which two trees are told apart.
+/// The difference in files or levels, in the mean of the repeats, from which on two trees differ.
 const APART: f64 = 0.5;
 
-/// The tree with which a step that only reads began, in the mean of its repeats.
+/// The tree at the start of a step that only reads: the mean of its repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitialTree {
     /// Files of the first level.
@@ -21,7 +21,7 @@ pub struct InitialTree {
 }
 
 impl InitialTree {
-    /// Of the repeats of a step; `None` where it also writes, and where nobody tells of a tree.
+    /// Returns the mean tree of a step's repeats; `None` if it also writes, or the engine reports no tree.
     pub fn of(rows: &[&Row]) -> Option<Self> {
         if !rows.iter().all(|row| only_reads(row)) {
             return None;
@@ -36,7 +36,7 @@ impl InitialTree {
         })
     }
 
-    /// Whether it is another than that of another target, beyond what repeats differ by.
+    /// Returns whether it differs from another target's tree by more than repeats do.
     pub fn differs_from(self, other: Self) -> bool {
         let differ = |a: f64, b: f64| (a - b).abs() >= APART;
         differ(self.first_level_files, other.first_level_files) || differ(self.levels, other.levels)
@@ -54,14 +54,14 @@ impl fmt::Display for InitialTree {
     }
 }
 
-/// A number of things, with a decimal where the mean of several repeats is not whole.
+/// Counts things, with a decimal if the mean of repeats is not whole.
 fn counted(count: f64, noun: &str) -> String {
     let text = format!("{count:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     format!("{text} {noun}{}", if text == "1" { "" } else { "s" })
 }
 
-/// Whether a step reads and nothing is written beside. Of events of a test its group says it.
+/// Returns whether a step only reads. For events, the test's group tells.
 pub(crate) fn only_reads(row: &Row) -> bool {
     let is_about_reads = match row.main_op.as_deref() {
         Some("event") => row.group.as_deref().is_some_and(|group| group != "write"),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::OpFigures;
 
-    /// A step that gets, and began with so many files in the first level and so many levels.
+    /// Returns a step that gets, and began with so many files in the first level and so many levels.
     fn row(begin: (f64, f64)) -> Row {
         Row {
             kind: StepKind::Query,
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// What is said of a base and another, each with the trees of its repeats.
+    /// Returns the difference between a base and another target, each with the trees of its repeats.
     fn said(base: &[(f64, f64)], other: &[(f64, f64)], change: fn(&mut Row)) -> Option<String> {
         let of = |trees: &[(f64, f64)]| -> Vec<Row> {
             let rows = trees.iter().map(|begin| {

@@ -1,18 +1,18 @@
-//! The figures of a run as JSON: the contract for scripts. Keys are added freely and never renamed.
+//! Converts the figures of a run to JSON, the contract for scripts. Keys may be added, and are never renamed.
 
 use record::Run;
 use serde_json::{Value, json};
 
 use crate::{Figures, Row, Settings};
 
-/// What differs between targets, as in [`json()`].
+/// Returns the differences between targets, as in [`json()`].
 pub fn settings_json(settings: &Settings) -> Value {
     json!({"differences": settings.differences, "settings": settings.targets})
 }
 
-/// `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...]}`: the
-/// last two are [`crate::Settings`]. Metrics that are not applicable are left out of `metrics` and
-/// listed in `not_applicable`. Series are left out: they are long, and in the record as Parquet.
+/// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...]}`:
+/// the last two are [`crate::Settings`]. Metrics that are not applicable are not in `metrics` but in `not_applicable`.
+/// Series are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,
@@ -24,7 +24,7 @@ pub fn json(run: &Run, figures: &Figures) -> Value {
     })
 }
 
-/// Which steps the plan asks for and the record does not have.
+/// Returns the steps of the plan that the record lacks.
 pub fn missing_json(figures: &Figures) -> Value {
     let which = |row: &Row| {
         let mut which = json!(row.cell);

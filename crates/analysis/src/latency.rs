@@ -17,8 +17,8 @@ pub const BUCKET_NS_LIMITS: [u64; 9] = [
     16_000_000_000,
 ];
 
-/// Puts the values of a merged histogram of nanoseconds, if there were any, into buckets. A value within 0.1 % of a
-/// bound may be counted on its other side: that is what three significant digits keep. `max_us` is exact.
+/// Sorts the values of a merged histogram of nanoseconds into buckets. A value within 0.1 % of a bound may be counted on its
+/// other side, since the histogram has three significant digits. `max_us` is exact.
 pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
     let mut counts = [0; 10];
     for recorded in histogram
@@ -37,12 +37,12 @@ pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
     }
 }
 
-/// Points of a curve for each factor of ten that fewer operations take longer.
+/// Points of a curve per nine.
 const POINTS_PER_NINE: f64 = 16.0;
 
-/// A merged histogram as a curve for charts: how many nines, and the time in microseconds. `nines` is
-/// `-log10(1 - p)` of a share `p` of all operations, so 1 is 90 % and 2 is 99 %; the time is what that share took at
-/// most. Points are about a sixteenth of a nine apart, the last one is the largest time at `log10(count)`.
+/// Returns a merged histogram as a curve for charts: nines, and the time in microseconds. `nines` is `-log10(1 - p)` for a
+/// share `p` of all operations: 1 is 90 % and 2 is 99 %. The time is the longest of that share. Points are about a sixteenth
+/// of a nine apart; the last is the largest time at `log10(count)`.
 pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
         return Vec::new();
@@ -54,7 +54,7 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     for recorded in histogram.iter_recorded() {
         seen += recorded.count_at_value();
         let slower = total - seen as f64;
-        // All steps whose share this value completes.
+        // Adds all points whose share this value completes.
         let reached = if slower > 0.0 {
             -(slower / total).log10()
         } else {

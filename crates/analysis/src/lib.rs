@@ -1,5 +1,50 @@
-//! The record -> figures: per operation, SLA, fairness, distributions, series. Pure: the same record always comes to
-//! the same figures. Every formula, with its source, is in `docs/metrics.md`; that of comparisons in `docs/statistics.md`.
+//! Computes figures from records, compares them, and explains what changed.
+//!
+//! ```text
+//! record ─► figures ─► Figures ─► compare ─► Compared ─► explain ─► Finding
+//!           metrics    Row: one   samples    interval    rules      title, text,
+//!           quality    step of a  pairs      and verdict return     evidence,
+//!           sla        cell       families   of a step   values     caveats
+//!
+//! settings   what differs between targets          compat   whether runs can be compared
+//! factors    levels of a matrix ─► effects         answer   one summary of all verdicts
+//! ```
+//!
+//! It is pure: the same record always gives the same figures. Formulas and their sources are in `docs/metrics.md`, those of
+//! comparisons in `docs/statistics.md`, and the rules of findings in `docs/findings.md`.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use analysis::{CompareOptions, Figures, Row, Verdict, compare, explain, factor_within};
+//! use record::{CellKey, Status, StepKind};
+//!
+//! // Five repeats of two targets in turn; `b.fast` takes 20 us per query instead of 25.
+//! let mut figures = Figures::default();
+//! for repeat in 1..=5 {
+//!     for (target, us) in [("a.base", 25.0), ("b.fast", 20.0)] {
+//!         let us = us + 0.1 * f64::from(repeat % 3);
+//!         figures.rows.push(Row {
+//!             cell: CellKey::new(target, None, 1, repeat),
+//!             step: "q100".to_owned(),
+//!             kind: StepKind::Query,
+//!             status: Status::Complete,
+//!             reported: true,
+//!             valid: true,
+//!             metrics: BTreeMap::from([("qps", Some(1e6 / us))]),
+//!             ..Row::default()
+//!         });
+//!     }
+//! }
+//! let options = CompareOptions { base: "a.base".to_owned(), ..CompareOptions::default() };
+//! let compared = compare(&figures, &options);
+//! let throughput = &compared.rows[0];
+//! assert_eq!(throughput.verdict, Verdict::Faster);
+//! assert_eq!(factor_within(throughput.ratio.unwrap(), throughput.interval), "1.25x");
+//!
+//! let findings = explain(&figures, &compared);
+//! assert_eq!(findings[0].title, "b.fast: 1.25x faster in q100: unexplained");
+//! ```
 
 mod answer;
 mod compare;

@@ -1,4 +1,4 @@
-//! The field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
+//! Computes the field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
 
 pub(crate) mod counters;
 mod lsm;
@@ -53,7 +53,7 @@ pub fn metrics(
     metrics
 }
 
-/// Returns what was done, and how fast.
+/// Returns throughput and its rates.
 fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
     let queries = match step.kind {
         StepKind::Query => step.main_operation(),
@@ -73,7 +73,7 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
     ]
 }
 
-/// Returns what all processors did.
+/// Returns the use of all processors.
 fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
@@ -101,7 +101,7 @@ fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure;
     ]
 }
 
-/// Returns what the devices read and wrote, whoever asked for it, and what the engine did.
+/// Returns the reads and writes of the devices, by whatever process, and those of the engine.
 fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
     let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
     let per_op = |figure: Option<f64>| over(figure?, rate?);
@@ -134,7 +134,7 @@ fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19
     ]
 }
 
-/// Returns how large files and memory were.
+/// Returns the sizes of files and memory.
 fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
     [
         ("dbgb1", scaled(database_bytes(step, host), GIB)),
@@ -146,7 +146,7 @@ fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
 /// Returns the processor time of client and server.
 fn client_metrics(step: &Step, embedded: bool) -> [Figure; 7] {
     let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
-    // A step without connections of its own, such as settling, has no load threads whose time would mean something.
+    // A step without connections, such as settling, has no load threads.
     let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
     let client_ns = Some(client_ns).filter(|_| !step.connections.is_empty());
     let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
@@ -170,7 +170,7 @@ fn scaled(figure: Option<f64>, unit: f64) -> Option<f64> {
     figure.map(|figure| figure / unit)
 }
 
-/// The quotient, if the divisor is more than nothing.
+/// Returns the quotient, if the divisor is above zero.
 fn over(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
 }
@@ -183,12 +183,12 @@ fn per_second(step: &Step, kind: &str, count: impl Fn(&record::Ops) -> u64) -> O
     over(count(step.ops.get(kind)?) as f64, seconds(step)?)
 }
 
-/// Rows that an index step indexed: those that were there and those that it inserted.
+/// Returns the rows that an index step indexed: those that were there and those that it inserted.
 fn rows_indexed(step: &Step) -> u64 {
     step.rows_before + step.ops.get(INSERT).map_or(0, |ops| ops.rows)
 }
 
-/// Rows inserted or indexed, or keys put, per second.
+/// Returns rows inserted or indexed, or keys put, per second.
 fn insert_rate(step: &Step) -> Option<f64> {
     match step.kind {
         StepKind::Index => over(rows_indexed(step) as f64, seconds(step)?),
@@ -200,7 +200,7 @@ fn operation_rate(step: &Step) -> Option<f64> {
     over(operations(step)?, seconds(step)?)
 }
 
-/// What the step's cost is divided by: rows written, rows indexed, or queries and the like.
+/// Returns the divisor of a step's costs: rows written, rows indexed, queries, or other operations.
 fn operations(step: &Step) -> Option<f64> {
     match step.kind {
         StepKind::Index => Some(rows_indexed(step) as f64),
@@ -208,8 +208,8 @@ fn operations(step: &Step) -> Option<f64> {
     }
 }
 
-/// Growth of a cumulative column per second: last minus first, over the time between these two samples. `None` with
-/// fewer than two samples, or when it fell, for then it began anew.
+/// Returns the growth of a cumulative column per second: last minus first, over the time between these two samples. `None`
+/// with fewer than two samples, or if it fell, since then it restarted.
 fn growth_per_second(host: &HostSeries, name: &str) -> Option<f64> {
     let column = host.column(name).filter(|column| column.cumulative)?;
     let samples = samples(host, &column.values);
@@ -235,12 +235,12 @@ const USER: [&str; 2] = ["cpu_user_ns", "cpu_nice_ns"];
 /// Time of processors in the kernel, interrupts too: what vmstat calls sy.
 const SYSTEM: [&str; 3] = ["cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns"];
 
-/// Nanoseconds per second that all processors spent in user mode and in the kernel.
+/// Returns nanoseconds per second that all processors spent in user mode and in the kernel.
 fn busy_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
     Some(sum_of(host, &USER)? + sum_of(host, &SYSTEM)?)
 }
 
-/// The same for all that a processor can spend its time on: one second per second and processor.
+/// Returns the same for all states of the processors: one second per second and processor.
 fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
     Some(
         busy_cpu_ns_per_second(host)?
@@ -248,13 +248,13 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
     )
 }
 
-/// Nanoseconds per second of processor time that was used by what is neither assay's nor the server's: other programs, and
-/// the kernel's own threads. Interrupts are left out, which mostly serve these two. `None` where the server
-/// is not one that assay can see: it may be on this host.
+/// Returns nanoseconds per second of processor time that neither assay nor the server used: other programs, and the kernel's
+/// own threads. Interrupts are left out, since they mostly serve these two. `None` if assay can't see the server, which may
+/// be on this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
     let assay = growth_per_second(host, "assay_cpu_ns")?;
-    // An embedded engine works in assay's process, which is then measured as the server's too.
+    // An embedded engine works in assay's process, which then counts as the server's too.
     let server = match embedded {
         true => 0.0,
         false => {
@@ -265,28 +265,28 @@ fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Optio
     Some((working - assay - server).max(0.0))
 }
 
-/// Bytes per second that the engine's own processes read from storage, or wrote to it: `server_read_bytes`, and of an
-/// embedded engine those of assay's process.
+/// Returns bytes per second that the engine's own processes read from storage, or wrote to it. An embedded engine's are
+/// those of assay's process.
 fn own_bytes(host: &HostSeries, what: &str, embedded: bool) -> Option<f64> {
     let whose = if embedded { "assay" } else { "server" };
     growth_per_second(host, &format!("{whose}_{what}_bytes"))
 }
 
-/// Thousands of rows per second that events went through from end to end.
+/// Returns thousands of rows per second that events scanned.
 fn thousands_scanned_per_second(step: &Step) -> Option<f64> {
     let rows = step.scanned_rows_per_event? as f64;
     let events = per_second(step, step.main_operation()?, |ops| ops.ok)?;
     Some(events * rows / 1e3)
 }
 
-/// Rows that an event deleted, on average.
+/// Returns the mean number of rows that an event deleted.
 fn rows_deleted_per_event(step: &Step) -> Option<f64> {
     step.deletes_per_event?;
     let ops = step.ops.get(step.main_operation()?)?;
     over(ops.rows as f64, ops.ok as f64)
 }
 
-/// The largest value of a gauge.
+/// Returns the largest value of a gauge.
 fn largest(host: &HostSeries, name: &str) -> Option<f64> {
     host.column(name)?
         .values
@@ -296,13 +296,13 @@ fn largest(host: &HostSeries, name: &str) -> Option<f64> {
         .map(|&value| value as f64)
 }
 
-/// The mean of a gauge's values.
+/// Returns the mean of a gauge's values.
 fn mean_of_gauge(host: &HostSeries, name: &str) -> Option<f64> {
     let values = host.column(name)?.values.iter().flatten();
     mean(values.map(|&value| value as f64))
 }
 
-/// The last value of a gauge.
+/// Returns the last value of a gauge.
 fn last(host: &HostSeries, name: &str) -> Option<f64> {
     host.column(name)?
         .values
@@ -313,7 +313,7 @@ fn last(host: &HostSeries, name: &str) -> Option<f64> {
         .map(|&value| value as f64)
 }
 
-/// The size that the engine itself states; else that of its data files.
+/// Returns the size that the engine reports, or else that of its data files.
 fn database_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
     Counters::of(step)
         .gauge(Role::DatabaseBytes)
@@ -330,7 +330,7 @@ fn data_and_log_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
     }
 }
 
-/// The largest response time of what the step is about: of inserts in index steps.
+/// Returns the largest response time of the step's main operation, or of inserts in index steps.
 fn largest_response_seconds(step: &Step, ops: &BTreeMap<String, OpSeries>) -> Option<f64> {
     let kind = step
         .main_operation()
@@ -349,13 +349,13 @@ fn rate_in_share_of_seconds(
     let rates = match step.kind {
         StepKind::Load => &of_main()?.rows,
         StepKind::Query => &of_main()?.ok,
-        // Rows are not indexed second by second, and settling does nothing that is counted.
+        // Indexing and settling count nothing second by second.
         StepKind::Index | StepKind::Settle => return None,
     };
     rate_exceeded_in(share, step.elapsed_ns, rates).map(|rate| rate as f64 * queries_each(step))
 }
 
-/// Operations of the connections with one role that succeeded.
+/// Returns the successful operations of connections with one role.
 fn operations_of_role(step: &Step, role: &str) -> f64 {
     step.connections
         .iter()
@@ -364,7 +364,7 @@ fn operations_of_role(step: &Step, role: &str) -> f64 {
         .sum()
 }
 
-/// CPU time of the load threads with one role; `None` where there are none.
+/// Returns the CPU time of load threads with one role; `None` where there are none.
 fn connections_cpu_ns(step: &Step, role: &str) -> Option<f64> {
     let mut threads = step
         .connections

@@ -1,5 +1,4 @@
-//! Which kinds of operation a step is about, and who does them. What is counted of them, rows or operations, the kind of
-//! step says.
+//! Knows the kinds of operations: which a step is about, which connections do them, and whether rows or operations count.
 
 use record::{Step, StepKind};
 
@@ -12,30 +11,31 @@ pub(crate) const EVENT: &str = "event";
 /// Kinds that give the engine new data.
 const WRITING: [&str; 2] = [INSERT, PUT];
 
-/// Kinds that read keys and values: their rows are keys that were found, and entries that were passed.
+/// Kinds that read keys and values: their rows are found keys and passed entries.
 const READING: [&str; 3] = ["get", "multiget", "scan"];
 
-/// Whether operations of this kind read keys and values.
+/// Returns whether operations of this kind read keys and values.
 fn reads_keys(kind: &str) -> bool {
     READING.contains(&kind)
 }
 
-/// Whether the rows of operations of this kind are what was read.
+/// Returns whether the rows of this kind of operation are rows that were read.
 pub(crate) fn reads(kind: &str) -> bool {
     kind == QUERY || reads_keys(kind)
 }
 
-/// Whether operations of this kind are of keys and values, all of one size.
+/// Returns whether operations of this kind have keys and values, all of one size.
 pub(crate) fn is_key_value(kind: &str) -> bool {
     kind == PUT || reads_keys(kind)
 }
 
-/// Whether a rate of this kind is one of rows, or keys, rather than of operations.
+/// Returns whether a rate of this kind counts rows or keys rather than operations.
 pub(crate) fn has_rate_in_rows(kind: &str) -> bool {
     WRITING.contains(&kind)
 }
 
-/// The kind that gives the engine new data in a step: what a load is about, or what runs beside the queries.
+/// Returns the kind that gives the engine new data in a step: the main operation of a load, or the writes that run with the
+/// queries.
 pub(crate) fn writing(step: &Step) -> Option<&str> {
     match step.kind {
         StepKind::Load => step.main_operation(),
@@ -46,8 +46,8 @@ pub(crate) fn writing(step: &Step) -> Option<&str> {
     }
 }
 
-/// How much of what it is about a step did: in load steps rows, in query steps operations, or queries where these are
-/// counted. What an index step indexed is not counted by an operation.
+/// Returns how much a step did: rows in load steps, and operations, or queries if these are counted, in query steps. `None`
+/// in index steps, whose rows no operation counts.
 pub(crate) fn done(step: &Step) -> Option<f64> {
     let ops = step.ops.get(step.main_operation()?)?;
     match step.kind {
@@ -57,14 +57,14 @@ pub(crate) fn done(step: &Step) -> Option<f64> {
     }
 }
 
-/// Queries that one operation of a query step's main kind stands for.
+/// Returns the number of queries in one operation of a query step's main kind.
 pub(crate) fn queries_each(step: &Step) -> f64 {
     step.queries_per_event
         .filter(|_| step.kind == StepKind::Query)
         .unwrap_or(1.0)
 }
 
-/// The role of the connections that do operations of this kind.
+/// Returns the role of the connections that do operations of this kind.
 pub(crate) fn role_of(kind: &str) -> &str {
     match kind {
         PUT => "write",
@@ -73,12 +73,12 @@ pub(crate) fn role_of(kind: &str) -> &str {
     }
 }
 
-/// Returns what one operation of a step is called, as it stands after `per`.
+/// Returns the name of one operation of a step, as in `per query`.
 pub fn noun(kind: StepKind, main_op: Option<&str>) -> &str {
     match (kind, main_op) {
         (StepKind::Settle, _) => "step",
         (StepKind::Index, _) | (StepKind::Load, Some(INSERT) | None) => "row",
-        // Of events their queries are counted.
+        // For events, their queries are counted.
         (StepKind::Query, None | Some(EVENT)) => "query",
         (_, Some(kind)) => kind,
     }

@@ -1,4 +1,4 @@
-//! Things in the order in which they come.
+//! Removes duplicates and groups items in their order of appearance.
 
 /// Returns each item once.
 pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {

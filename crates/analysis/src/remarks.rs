@@ -1,33 +1,33 @@
-//! What a reader should know of a step that its figures say by themselves: who else was at work, what failed, and
-//! operations that found nothing to do.
+//! Makes remarks on a step from its figures: competition by other programs, failures, and operations that found nothing to
+//! do.
 
 use std::collections::BTreeMap;
 
 use record::{Ops, Status, Step};
 use serde::Serialize;
 
-/// Percent of all processors' time that others may use unsaid. The kernel's own threads took 3 % beside writes of three
-/// engines on two processors.
+/// The percentage of all processors' time that others may use without a remark. The kernel's own threads took 3 % during
+/// writes of three engines on two processors.
 const OTHERS_PERCENT: f64 = 10.0;
 
 /// The share of events that must have found a row to delete.
 const DELETED_SHARE: f64 = 0.8;
 
-/// Something that should be known.
+/// A remark on a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Remark {
     /// A stable name: `host::busy`.
     pub code: &'static str,
-    /// What it is, in the same words wherever it holds.
+    /// Its text, which is the same for all steps.
     pub text: String,
-    /// How much of it there is here.
+    /// Its size in this step.
     pub here: String,
-    /// The same as a number, so that the worst comes first: among remarks of one code alone, more is worse.
+    /// Its size as a number, so that the worst comes first among remarks of one code.
     #[serde(skip)]
     pub weight: f64,
 }
 
-/// The remarks on a step with these metrics.
+/// Returns the remarks on a step with these metrics.
 pub(crate) fn remarks(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Vec<Remark> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
     let failed = [("", &step.ops), ("warm-up: ", &step.warm_up_ops)]

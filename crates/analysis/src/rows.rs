@@ -1,4 +1,4 @@
-//! Runs -> rows of figures, one for each step.
+//! Reads runs into rows of figures, one for each step.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,20 +17,20 @@ use crate::{
     UnfinishedCell, buckets, curve, fairness, metrics, percentiles, quality, series, sla,
 };
 
-/// All figures of some runs, in the order of their plans.
+/// Returns all figures of some runs, in the order of their plans.
 ///
 /// # Errors
-/// A record that can't be read. One that can be read and contradicts itself is an invalid row instead.
+/// A record can't be read. A record that contradicts itself gives an invalid row instead.
 pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     figures_and(runs, |_| ()).map(|(figures, _)| figures)
 }
 
-/// The same, and what `take` makes of each row, in the order of the rows. It is called once for each, by several
-/// threads, while all seconds of the row are in memory. A hundred long steps take gigabytes: `take` should leave of
-/// `Row::series` what is needed later.
+/// Returns the same, and the results of `take` for each row, in the order of the rows. Several threads call it once per row,
+/// while all seconds of the row are in memory. A hundred long steps take gigabytes, so `take` should drop what it does not
+/// need of `Row::series`.
 ///
 /// # Errors
-/// As [`figures`].
+/// See [`figures`].
 pub fn figures_and<T: Send>(
     runs: &[RunDir],
     take: impl Fn(&mut Row) -> T + Sync,
@@ -38,7 +38,7 @@ pub fn figures_and<T: Send>(
     let mut figures = Figures::default();
     let mut runs_read = Vec::new();
     let mut steps = Vec::new();
-    // Each cell as one that is unfinished, and whether it is.
+    // Each cell as an unfinished one, and whether it is.
     let mut ends: Vec<(UnfinishedCell, bool)> = Vec::new();
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
@@ -105,7 +105,7 @@ pub fn figures_and<T: Send>(
     Ok((figures, all_taken))
 }
 
-/// Tells those steps of which nothing can be read what sort of step they are, where another cell's record says it.
+/// Gives unreadable steps the kind and group of the same step in another cell.
 fn fill_step_groups(figures: &mut Figures) {
     let key = |row: &Row| {
         (
@@ -140,17 +140,17 @@ fn fill_step_groups(figures: &mut Figures) {
     }
 }
 
-/// A cell that a plan asks for, as far as it can be read.
+/// A planned cell, as far as it can be read.
 struct CellRead {
-    /// The cell; that of the plan where there is no record of it.
+    /// The cell; the plan's if it has no record.
     cell: Cell,
-    /// There is a record of it, which can be read.
+    /// It has a readable record.
     is_begun: bool,
-    /// Why its record can't be read. Without that nothing of its steps is known to be right.
+    /// Why its record can't be read; nothing of its steps is then known to be right.
     error: Option<RecordError>,
-    /// The steps of which there is a record.
+    /// Its recorded steps.
     steps: Vec<StepReader>,
-    /// Those that the plan asks for and of which there is none.
+    /// Its planned steps without a record.
     missing: Vec<StepReader>,
 }
 
@@ -178,7 +178,7 @@ impl CellRead {
     }
 }
 
-/// The cell that a plan asks for, of which there is no record.
+/// Returns a planned cell without a record.
 fn planned(run: &Run, reference: &CellRef) -> Cell {
     let mut targets = run.targets.iter();
     let target = targets.find(|target| target.name == reference.key.target);
@@ -198,11 +198,11 @@ fn planned(run: &Run, reference: &CellRef) -> Cell {
     }
 }
 
-/// The most threads that read: each holds a step in memory.
+/// The most threads that read; each holds a step in memory.
 const THREADS_MAX: usize = 8;
 
-/// The results of `work` on each item, in their order, by as many threads as there are processors. After an error the
-/// items that nobody has begun are left out.
+/// Applies `work` to each item with as many threads as there are processors, and returns the results in order. After an
+/// error no more items are started.
 fn map_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T, E> + Sync,
@@ -239,11 +239,11 @@ fn map_parallel<I: Sync, T: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Hands over the figures of each step that the plan asks for, one after the other, with its record: what is not kept
-/// needs no memory. A step that is missing or damaged has none.
+/// Hands over the figures of each planned step with its record, one after the other, so that they need not be in memory at
+/// once. A step that is missing or damaged has no record.
 ///
 /// # Errors
-/// As [`figures`], and what `take` says.
+/// See [`figures`]; errors of `take` are returned.
 pub fn for_each_row<E: From<RecordError>>(
     runs: &[RunDir],
     mut take: impl FnMut(&StepReader, Row) -> Result<(), E>,
@@ -268,12 +268,12 @@ pub fn for_each_row<E: From<RecordError>>(
     Ok(())
 }
 
-/// The figures of one step; those of a step without any where a file of it is gone or damaged.
+/// Returns the figures of one step, or an empty row if a file of it is missing or damaged.
 fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     row(run, cell, reader).or_else(|error| row(run, cell, &reader.damaged(&error)))
 }
 
-/// Returns the cells of a run round by round, the targets of a round in the plan's order, in whatever order they were run.
+/// Returns the cells of a run round by round, with the targets of a round in the plan's order.
 fn in_round_order(run: &Run) -> Vec<&CellRef> {
     let mut cells: Vec<&CellRef> = run.cells.iter().collect();
     for cells in
@@ -285,7 +285,7 @@ fn in_round_order(run: &Run) -> Vec<&CellRef> {
     cells
 }
 
-/// The figures of one step of a cell of a run.
+/// Returns the figures of one step of a cell of a run.
 fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
     let host = of_server(cell, reader.host()?);
@@ -375,7 +375,7 @@ fn op_figures(
         false => 0.0,
     };
     let service = histograms.get(&format!("{kind}.service"));
-    // What nobody does by a schedule has its service time as response time.
+    // Without a schedule the response time is the service time.
     let response = histograms.get(&format!("{kind}.response")).or(service);
     let longest = |of: fn(&OpSeries) -> &Vec<f64>| {
         let seconds = series.into_iter().flat_map(of);
@@ -403,8 +403,8 @@ fn op_figures(
     }
 }
 
-/// What was sampled of the host that the engine works on: of another host than assay's own nothing, and every figure that
-/// rests on it is not applicable. What assay's own process used stays.
+/// Returns the samples of the engine's host. If it is not assay's own host, only the columns of assay's process remain, and
+/// figures of the host are not applicable.
 fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
     if cell.server_host == ServerHost::Remote {
         host.columns
@@ -413,7 +413,7 @@ fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
     host
 }
 
-/// The latency of fsyncs that the invocation of a cell began with, in microseconds: see [`Row::fsync_us`].
+/// Returns the latency of fsyncs at the start of a cell's invocation, in microseconds: see [`Row::fsync_us`].
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     let mut builds = run.builds.iter();
     let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
@@ -426,8 +426,8 @@ fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
         .map(|fsync| fsync.p50_ns as f64 / 1e3)
 }
 
-/// Returns how large reads of the disk with a cell's data may be. Of several disks below it the one of its own name counts:
-/// an array has limits of its own.
+/// Returns the limits of reads of the disk with a cell's data. Of several disks the one of the data's own name counts: an
+/// array has limits of its own.
 fn read_limits(run: &Run, cell: &Cell) -> Option<ReadLimits> {
     if cell.server_host == ServerHost::Remote {
         return None;
@@ -459,7 +459,7 @@ fn read_limits(run: &Run, cell: &Cell) -> Option<ReadLimits> {
     })
 }
 
-/// The sum of each column of the host that was sampled at all.
+/// Returns the sum of each sampled column of the host.
 fn host_sums(series: &Series) -> BTreeMap<String, f64> {
     let sum = |values: &Vec<Option<f64>>| {
         let mut values = values.iter().flatten().peekable();
@@ -472,8 +472,8 @@ fn host_sums(series: &Series) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Differences of cumulative counters and final values of gauges; and the names of cumulative ones that fell, which
-/// have no figure. One that was not there before has none either: nobody knows what it began with.
+/// Returns differences of cumulative counters and final values of gauges, and the names of cumulative counters that fell,
+/// which have no figure. A counter without a value before has none either.
 fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Vec<String>) {
     let before: BTreeMap<&str, f64> = before
         .iter()

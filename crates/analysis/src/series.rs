@@ -1,4 +1,4 @@
-//! A step second by second, over all clients.
+//! Reads a step second by second, over all clients.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::{CounterSeries, OpSeries, Series};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Values of one thing over a step: when each was read, and what it was.
+/// The samples of a column or a counter over a step: time and value.
 pub(crate) type Samples = Vec<(i64, Option<f64>)>;
 
 /// The rows of a step's intervals, added up as they are read.
 #[derive(Default)]
 pub(crate) struct OpsReader {
-    /// A step has few kinds: they are looked for one after the other.
+    /// A step has few kinds, so that a linear search is enough.
     kinds: Vec<(String, OpSeries)>,
-    /// Which of them the last row was of.
+    /// The kind of the last row.
     last: usize,
     /// One more than the last second of any row.
     seconds: usize,
@@ -43,7 +43,7 @@ impl OpsReader {
 pub(crate) struct CountersReader {
     counters: Vec<CounterRead>,
     by_name: BTreeMap<String, usize>,
-    /// Where the next row is looked for first: counters are read in the same order again and again.
+    /// The position of the next row, since counters repeat in the same order.
     next: usize,
 }
 
@@ -75,8 +75,8 @@ impl CountersReader {
     }
 }
 
-/// All seconds of a step that lasted `elapsed_ns`. A second without a row is a second of zeros; a second without a
-/// sample of the host or the engine is not applicable.
+/// Returns all seconds of a step that lasted `elapsed_ns`. A second without a row has zeros; a second without a sample of
+/// the host or the engine is not applicable.
 pub(crate) fn series(
     elapsed_ns: u64,
     clients: u32,
@@ -116,7 +116,7 @@ pub(crate) fn series(
     }
 }
 
-/// The samples of one column of the host.
+/// Returns the samples of one column of the host.
 pub(crate) fn samples(host: &HostSeries, values: &[Option<i64>]) -> Samples {
     host.at_ns
         .iter()
@@ -153,7 +153,7 @@ fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
         series.response_us_max[second].max(us(interval.response_ns_max));
 }
 
-/// Gives the sums over all clients so many seconds.
+/// Extends the sums over all clients to a number of seconds.
 fn resize(series: &mut OpSeries, seconds: usize) {
     for counts in [&mut series.rows, &mut series.ok, &mut series.failed] {
         counts.resize(seconds, 0);
@@ -174,9 +174,9 @@ fn fill(series: &mut OpSeries, seconds: usize, clients: u32) {
     }
 }
 
-/// One value for each of `seconds` seconds of a step that lasted `elapsed_ns`, from samples in the order of their
-/// times. Of a cumulative one it is the growth per second between the samples around the middle of that second; of a
-/// gauge the last sample before the second ends, if that was within it.
+/// Returns one value for each of `seconds` seconds of a step that lasted `elapsed_ns`, from samples in the order of their
+/// times. A cumulative one has the growth per second between the samples around the middle of that second. A gauge has the
+/// last sample within the second.
 pub fn per_second(
     elapsed_ns: u64,
     seconds: usize,
@@ -200,7 +200,7 @@ pub fn per_second(
             if end <= begin {
                 return None;
             }
-            // Times grow from second to second, so the search goes on from where it was.
+            // Times only grow, so the search continues from the last position.
             while next < there.len() && there[next].0 <= at {
                 next += 1;
             }
@@ -209,15 +209,15 @@ pub fn per_second(
                 return (before_ns >= begin).then_some(before);
             }
             let &(after_ns, after) = there.get(next)?;
-            // What only grows and is less than it was has begun anew: the growth in between is not known.
+            // A cumulative value that fell restarted: its growth is unknown.
             (after >= before).then(|| (after - before) / ((after_ns - before_ns) as f64 / 1e9))
         })
         .collect()
 }
 
-/// The rate that was met or exceeded in at least `share` of the whole seconds of a step, for instance 0.99: sorted
-/// from high to low, the one at position `share * n`, rounded up. The last second counts only if it is whole. `None`
-/// with fewer than 10 whole seconds.
+/// Returns the rate that at least `share` of the whole seconds of a step met or exceeded, for instance 0.99: sorted from
+/// high to low, the one at position `share * n`, rounded up. The last second counts only if it is whole. `None` with fewer
+/// than 10 whole seconds.
 pub fn rate_exceeded_in(share: f64, elapsed_ns: u64, per_second: &[u64]) -> Option<u64> {
     let whole = usize::try_from(elapsed_ns / SECOND_NS)
         .ok()?

@@ -1,28 +1,26 @@
-//! The colours of the field's tables, as rules on numbers. What the field's tables do differently
-//! is said at each.
+//! Applies the rules by which the field colors its tables. Differences from the field are stated at each rule.
 
-/// What a cell's colour says.
+/// The meaning of a cell's color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shade {
-    /// Nothing in particular.
+    /// No color.
     None,
     /// Among the best of its column: green.
     Good,
     /// Among the worst of its column: red.
     Bad,
-    /// The rate that was asked for was not had: grey.
+    /// The target rate was missed: gray.
     SlaMissed,
 }
 
-/// One column of the summary, where more is better. `sla_met` is true where no rate was asked for.
+/// Shades one column of the summary, where more is better. `sla_met` is true without a target rate.
 ///
-/// With the smallest value of all rows and the largest of those that met the SLA: in the lower quarter of that range
-/// is bad, unless the smallest is at least 80 % of the largest; else a missed SLA is grey; else the upper quarter is
-/// good. A low value that missed its SLA is bad, not grey.
+/// The range is from the smallest value of all rows to the largest of those that met the SLA. The lower quarter of it is
+/// bad, unless the smallest is at least 80 % of the largest. Else a missed SLA is gray, and the upper quarter is good. A low
+/// value that missed its SLA is bad, not gray.
 ///
-/// The field cuts a quarter of the range down to a whole number, which for whole numbers changes nothing and for
-/// others does harm: here it is not cut. The field calls a column of equal values good throughout; here such a column
-/// has no colour.
+/// The field rounds a quarter of the range down to a whole number, which distorts columns of fractions: here it is not
+/// rounded. The field calls a column of equal values good throughout; here such a column has no color.
 pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
     let met = |index: usize| sla_met.get(index).copied().unwrap_or(true);
     let all = || values.iter().copied().flatten();
@@ -54,11 +52,11 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
         .collect()
 }
 
-/// A column of largest response times, where less is better: within a quarter of the range of the largest is bad,
+/// Shades a column of largest response times, where less is better: within a quarter of the range of the largest is bad,
 /// then of the smallest is good.
 ///
-/// When the smallest is at least 80 % of the largest, nothing stands out and nothing is coloured. (The field
-/// suppresses only the good there, so that a column of equal values is bad throughout.)
+/// If the smallest is at least 80 % of the largest, nothing is colored. (The field suppresses only the good ones, so that a
+/// column of equal values is bad throughout.)
 pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
     let smallest = all().fold(f64::INFINITY, f64::min);
@@ -81,12 +79,12 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
         .collect()
 }
 
-/// How dark a cell of a response-time bucket is, from 0 for nothing to 20 for all: a step for each 5 %.
+/// Returns how dark a cell of a response-time bucket is, from 0 for nothing to 20 for all: one step per 5 %.
 pub fn shade_share(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }
 
-/// A figure relative to the base's. Where both are zero it is 1, as in the field; where only the base is zero there is
+/// Returns a figure relative to the base's. Two zeros have a ratio of 1, as in the field; if only the base is zero there is
 /// no ratio (the field prints `inf`).
 pub fn relative(value: Option<f64>, base: Option<f64>) -> Option<f64> {
     match (value?, base?) {

@@ -4,15 +4,15 @@ use record::Step;
 
 use crate::{Sla, operation};
 
-/// The share of the rate that must be had.
+/// The share of the rate that must be reached.
 pub const SLA_SHARE: f64 = 0.95;
 
-/// The rate of inserts, or of puts, asked for and had, over all clients; else that of what the step is about, where it
-/// is held to one. `None` in a step without a rate, or without length. Its history is had from the seconds.
+/// Returns the target and the achieved rate of inserts or puts over all clients, or else of the step's main operation.
+/// `None` in a step without a target rate, or without length. The seconds give its history.
 ///
-/// The rate is over the time that the step was given, or to the last reply to what has the rate where that came later:
-/// not to the last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and cuts the
-/// rate to one decimal first; here both are as they are.
+/// The rate is over the given time of the step, or up to the last reply of the operations with the rate if that came later.
+/// Later replies of reads don't count. The field rounds `0.95 * target` to a whole number and truncates the rate to one
+/// decimal first; here both are exact.
 pub fn sla(step: &Step) -> Option<Sla> {
     let (kind, target) = match step.insert_rate_target_rows_per_s {
         Some(target) => (

@@ -1,14 +1,15 @@
-//! The studentized bootstrap, symmetric (Hall 1988): what t comes to in resamples of what was measured. Where values are
-//! skewed or have long tails it needs more than Student's t allows for.
+//! Computes the symmetric studentized bootstrap (Hall 1988): the values of t in resamples of the measured values. Where
+//! these are skewed or have long tails, it needs larger values than Student's t.
 
 use words::Random;
 
 use super::mean::{Mean, mean, mean_of};
 
-/// |t| of every resample, in ascending order. `difference` says how the samples make a mean; each is drawn from anew.
+/// Returns the |t| of every resample, in ascending order. `difference` computes a mean from the samples, each of which is
+/// drawn from again.
 ///
-/// Resamples of values that are nearly all alike have next to no error of their own, and so a |t| without bounds: no
-/// mean is said to be further off than the value that is the furthest.
+/// Resamples of values that are nearly equal have almost no error of their own, so that |t| has no bound. Therefore no mean
+/// counts as further off than the value that is furthest.
 pub(super) fn studentized(
     samples: &[&[f64]],
     difference: impl Fn(&[Vec<f64>]) -> Mean,
@@ -44,13 +45,13 @@ pub(super) fn studentized(
     all
 }
 
-/// The same of one sample, whose mean has an error of at least `floor`.
+/// Returns the |t| of resamples of one sample, whose mean has an error of at least `floor`.
 pub(super) fn of_one(values: &[f64], floor: f64, resamples: u32, seed: u64) -> Vec<f64> {
     let difference = |drawn: &[Vec<f64>]| mean_of(&drawn[0], floor);
     studentized(&[values], difference, resamples, seed)
 }
 
-/// How far the furthest value of a sample is from its mean.
+/// Returns how far the furthest value of a sample is from its mean.
 fn furthest(sample: &[f64]) -> f64 {
     let mean = mean(sample);
     let distances = sample.iter().map(|value| (value - mean).abs());

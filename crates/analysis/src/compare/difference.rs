@@ -6,7 +6,7 @@ use super::student;
 /// The share of intervals that miss the true difference.
 const ERROR_RATE: f64 = 0.05;
 
-/// Errors below this share of the largest value are what rounding makes of equal values.
+/// Rounding makes errors below this share of the largest value, even of equal values.
 const RESOLUTION: f64 = 1e-9;
 
 /// A mean with the interval that holds the true one in 95 % of all cases, by Student's t.
@@ -23,13 +23,13 @@ impl Difference {
         (values.len() >= 2).then(|| Self::new(mean_of(values, resolution(values))))
     }
 
-    /// Returns the mean of target less base, each pair being of repeats that ran side by side.
+    /// Returns the mean of target less base over pairs of repeats that ran side by side.
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(base, value)| value - base).collect();
         Self::of_values(&differences)
     }
 
-    /// Returns the mean of the target less that of the base, of repeats that did not take turns.
+    /// Returns the mean of the target less that of the base, for repeats that did not take turns.
     pub fn of_samples(base: &[f64], values: &[f64]) -> Option<Self> {
         let floor = resolution(base).max(resolution(values));
         (base.len().min(values.len()) >= 2).then(|| Self::new(difference_of(base, values, floor)))

@@ -1,8 +1,8 @@
-//! The mean of ratios without what a steady drift of the machine does between the two of a pair.
+//! Computes the mean of ratios without the steady drift of the machine between the two repeats of a pair.
 
 use super::mean::{Mean, Pair};
 
-/// What the machine did in one invocation of one run, from the first to the last of the pairs there.
+/// The drift of the machine in one invocation of a run, from the first pair to the last.
 struct Block {
     /// From the base to the target, over all of its pairs.
     apart: f64,
@@ -24,7 +24,7 @@ impl Block {
         }
     }
 
-    /// Whether there is a drift to be seen in it.
+    /// Returns whether its pairs can show a drift.
     fn has_drift(&self) -> bool {
         self.span > 0.0
     }
@@ -35,8 +35,8 @@ fn blocks(pairs: &[Pair]) -> Vec<Block> {
     blocks.map(Block::of).collect()
 }
 
-/// Returns whether base and target were the later one of a pair equally often, but for one odd pair, in all blocks together
-/// and in each. Drift then cancels in the mean, and what does not cancel is in the spread.
+/// Returns whether base and target came later in a pair equally often, up to one pair, in all blocks together and in each.
+/// Drift then cancels in the mean, and the remainder is in the spread.
 fn is_balanced(pairs: &[Pair]) -> bool {
     let is_even = |pairs: &[Pair]| {
         let later = pairs.iter().filter(|pair| pair.at > pair.base_at).count();
@@ -45,17 +45,18 @@ fn is_balanced(pairs: &[Pair]) -> bool {
     is_even(pairs) && pairs.chunk_by(|a, b| a.block == b.block).all(is_even)
 }
 
-/// Returns whether a drift that begins anew in each block can neither be seen, since all blocks have one pair, nor cancels.
+/// Returns whether a drift that restarts in each block stays hidden: all blocks have one pair, and the order does not cancel
+/// it.
 pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
     let blocks = blocks(pairs);
     blocks.len() > 1 && !blocks.iter().any(Block::has_drift) && !is_balanced(pairs)
 }
 
-/// The mean of the ratios less the drift: of each pair the time between its two, times the rate at which the machine
-/// changed from the first to the last pair of its block. What happens between blocks, a night or another boot, is no
-/// part of it. Where a block has one pair it is the rate of all others together; where all have one, these are taken
-/// for one block. The noise of the first and last pairs is in their rates, which adds to the error. Where the machine
-/// wanders instead, the ratios themselves show how far. In a balanced order nothing has to be taken off.
+/// Returns the mean of the ratios less the drift. The drift of a pair is the time between its two repeats, times the rate at
+/// which the machine changed from the first to the last pair of its block. Changes between blocks, such as a night or a
+/// reboot, do not count. A block with one pair takes the rate of all others together; if all blocks have one pair, they
+/// count as one block. The noise of the first and last pairs is part of the rates and adds to the error. If the machine
+/// wanders instead, the spread of the ratios shows it. In a balanced order nothing is subtracted.
 pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
@@ -75,7 +76,7 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
         drift += times * block.rise;
         squares += times * times;
     }
-    // A pair's level varies by a quarter of what the logarithm of its ratio does, and a rise is of two.
+    // The variance of a pair's level is a quarter of that of its log ratio, and a rise has two levels.
     let variance = spread * spread * (1.0 / count + squares / 2.0);
     Mean::new(measured.center - drift, variance, measured.freedom, floor)
 }

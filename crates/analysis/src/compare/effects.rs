@@ -1,6 +1,6 @@
-//! The effect of a factor: each of its levels against that of the base, with all else equal. In each repeat the geometric mean
-//! over all combinations of the other factors is compared, as if it were one target; and each combination by itself, and with
-//! that mean. What is assumed is in `docs/statistics.md`.
+//! Computes the effect of a factor: each of its levels against the base's, with all else equal. In each repeat the geometric
+//! means over all combinations of the other factors are compared as if they were two targets. Each combination is also
+//! compared by itself, and with that mean. The assumptions are in `docs/statistics.md`.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Effects {
     /// One for each step, metric, factor and level but the base's: by variant and clients, then factor, then level, then step,
     /// then metric.
     pub rows: Vec<Effect>,
-    /// What effects are looked for on: [`super::VERDICT_METRICS`] and those that were asked for.
+    /// The metrics whose effects are computed: [`super::VERDICT_METRICS`] and those that the caller asks for.
     pub metrics: Vec<&'static str>,
     /// The least relative change that matters.
     pub effect: f64,
@@ -47,7 +47,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Whether any combination is shown to have another effect than the mean of all.
+    /// Returns whether any combination is shown to differ from the mean of all.
     pub fn differs(&self) -> bool {
         let mut combinations = self.combinations.iter();
         combinations.any(|it| it.deviation.is_some_and(|it| it.is_shown))
@@ -61,7 +61,7 @@ pub struct CombinationEffect {
     pub index: usize,
     /// The target of the level against that of the base level.
     pub compared: ComparedStep,
-    /// By how much its ratio differs from the mean of all; `None` without repeats in turns, and where there is one combination.
+    /// How far its ratio is from the mean of all; `None` without repeats in turns, and if there is only one combination.
     pub deviation: Option<Deviation>,
 }
 
@@ -74,11 +74,11 @@ pub struct Deviation {
     pub interval: Interval,
     /// Before the number of comparisons is taken into account.
     pub p_value: f64,
-    /// The interval is without 1: factors act on each other.
+    /// The interval excludes 1: the factors interact.
     pub is_shown: bool,
 }
 
-/// An effect of which the verdict may depend on those of others.
+/// An effect whose verdict may depend on those of others.
 struct UndecidedEffect {
     factor: usize,
     level: usize,
@@ -159,7 +159,7 @@ fn decide_all(
     of_all.into_iter().chain(of_apart).collect()
 }
 
-/// One effect by itself; `None` where no target of it has the metric.
+/// Returns one effect, before its family is decided; `None` if none of its targets has the metric.
 fn drafted(
     samples: &Samples<'_>,
     place: Place<'_>,
@@ -200,7 +200,7 @@ fn drafted(
         .flatten()
         .map(Some)
         .chain(std::iter::repeat(None));
-    // Without a draft of each there are no pairs of all.
+    // A combination without a draft has no pairs.
     let each = each.into_iter().zip(apart).map(|((number, own), pairs)| {
         let deviation = pairs.map(|pairs| {
             let mut draft = UndecidedRow::new(place, &own.row.cell.target, metric);

@@ -1,15 +1,15 @@
-//! One ratio from repeats: its logarithm, how sure it is, and what chance alone would make of it.
+//! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a ratio by chance.
 
 use super::bootstrap;
 use super::drift;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::student;
 
-/// Repeats of each target from which on the bootstrap has a say: with fewer, its resamples are too few and too much
-/// alike (`docs/statistics.md`).
+/// The repeats of each target from which on the bootstrap is used: fewer have too few different resamples
+/// (`docs/statistics.md`).
 pub(super) const BOOTSTRAP_REPEATS: usize = 8;
 
-/// Logarithms of figures are not told apart below this: it is what rounding can make of equal ones.
+/// Differences of logarithms below this are rounding errors of equal figures.
 const RESOLUTION: f64 = 1e-9;
 
 /// The logarithm of a ratio.
@@ -17,22 +17,22 @@ const RESOLUTION: f64 = 1e-9;
 pub(super) struct Estimate {
     /// As it was measured.
     measured: Mean,
-    /// With what a steady drift would do between the two of a pair taken off.
+    /// The same less a steady drift between the two repeats of a pair.
     detrended: Mean,
-    /// |t| of resamples, in ascending order; none where the bootstrap has no say.
+    /// The |t| of resamples, in ascending order; empty where the bootstrap is not used.
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
-    /// Repeats differ by less than the figures are rounded by, which more repeats don't mend.
+    /// Repeats differ by less than the rounding of the figures, which more repeats do not reduce.
     pub is_coarse: bool,
 }
 
 impl Estimate {
-    /// Of pairs, which are in the order of time, block after block. By `rounding` the logarithm of any of their ratios
-    /// may be off: its standard deviation.
+    /// Estimates a ratio from pairs in the order of time, block after block. `rounding` is the standard deviation that
+    /// rounding adds to the logarithm of each ratio.
     pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
-        // Repeats with one value were rounded in one way, so that their number does not make it less.
+        // Equal repeats were rounded in the same way, so that more of them do not reduce the error.
         let floor = rounding.max(RESOLUTION);
         let measured = mean_of(&ratios, floor);
         let spread = variance(&ratios).sqrt();
@@ -50,7 +50,7 @@ impl Estimate {
         }
     }
 
-    /// Of two samples that have nothing to do with each other.
+    /// Estimates a ratio from two independent samples.
     pub fn of_samples(
         base: &[f64],
         values: &[f64],
@@ -82,8 +82,8 @@ impl Estimate {
         self.measured.center.exp()
     }
 
-    /// How often chance alone would show a change at least as large. A change is one only if it is there with and
-    /// without a steady drift, and by Student's t as by the bootstrap.
+    /// Returns the probability that chance alone shows a change at least as large. A change counts only if it is shown with
+    /// and without a steady drift, and by Student's t as well as by the bootstrap.
     pub fn p_value(&self) -> f64 {
         if self.measured.center * self.detrended.center < 0.0 {
             return 1.0;
@@ -99,13 +99,13 @@ impl Estimate {
         let by_chance = student::tails(t, mean.freedom);
         let as_far = self.resampled.len() - self.resampled.partition_point(|&drawn| drawn < t);
         if as_far == 0 {
-            // No resample is that far: how much rarer it is the bootstrap can't say.
+            // No resample is that far away: the bootstrap has no smaller probability.
             return by_chance;
         }
         by_chance.max((as_far + 1) as f64 / (self.resampled.len() + 1) as f64)
     }
 
-    /// Where the ratio is, missed at the rate `level`: without 1 exactly where `p_value() <= level`.
+    /// Returns the interval of the ratio with the error rate `level`. It excludes 1 exactly where `p_value() <= level`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
         // Both have the same degrees of freedom.
         let errors = self.reach(level, self.measured.freedom);
@@ -114,11 +114,11 @@ impl Estimate {
             (mean.center - reach, mean.center + reach)
         });
         let [(a, b), (c, d)] = ends;
-        // Two repeats far apart reach beyond the largest number, and JSON has none for that.
+        // Two repeats that are far apart overflow, and JSON has no infinity.
         (a.min(c).exp(), b.max(d).exp().min(f64::MAX))
     }
 
-    /// How many standard errors an interval reaches to each side.
+    /// Returns how many standard errors an interval reaches to each side.
     fn reach(&self, level: f64, freedom: f64) -> f64 {
         let students = student::quantile(level, freedom);
         let Some(&largest) = self.resampled.last() else {

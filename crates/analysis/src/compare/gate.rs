@@ -1,4 +1,4 @@
-//! May this build go out? Regressed is told from too noisy to say.
+//! Decides whether a build passes: it tells a regression from a comparison that is too noisy.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::{Compared, ComparedStep, Verdict};
 /// What counts as a regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The relative change for the worse of each of [`super::VERDICT_METRICS`] that counts: 0.05 is 5 % less throughput,
-    /// or 5 % more of a cost.
+    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5 % less throughput, or 5 %
+    /// more of a cost.
     pub default: f64,
-    /// The same by metric: instead of the default, and for metrics that the gate does not look at otherwise.
+    /// The same for single metrics: it replaces the default, and adds metrics to the gate.
     pub by_metric: BTreeMap<String, f64>,
 }
 
@@ -28,41 +28,41 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// That of a metric; `None`: the gate does not look at it.
+    /// Returns the threshold of a metric; `None`: the gate ignores it.
     pub fn of(&self, metric: &str) -> Option<f64> {
         let own = self.by_metric.get(metric).copied();
         own.or(has_verdict(metric).then_some(self.default))
     }
 
-    /// Returns whether the gate is in doubt where a metric can't be judged. A regression is one by any of
-    /// [`super::VERDICT_METRICS`], but that there is none is for throughput to say, and for what was asked for.
+    /// Returns whether a metric that can't be judged makes the gate doubtful. Any of [`super::VERDICT_METRICS`] can be a
+    /// regression, but only throughput and the metrics with a threshold of their own have to rule one out.
     fn has_to_be_known(&self, metric: &str) -> bool {
         metric == THROUGHPUT || self.by_metric.contains_key(metric)
     }
 
-    /// Metrics with a threshold that no comparison has: nobody knows what became of them.
+    /// Returns the metrics with a threshold that no comparison has.
     pub fn without_rows<'a>(&'a self, compared: &'a Compared) -> impl Iterator<Item = &'a str> {
         let names = self.by_metric.keys().map(String::as_str);
         names.filter(|name| compared.rows.iter().all(|row| row.metric != *name))
     }
 }
 
-/// What the gate says. Rows are named by their index in [`Compared::rows`].
+/// The decision of the gate. Rows are indexes in [`Compared::rows`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Changes for the worse beyond the threshold are ruled out everywhere in throughput and in what has a threshold of
-    /// its own, and none is shown in the other metrics.
+    /// Throughput and the metrics with a threshold of their own rule out a change for the worse beyond it, and no other
+    /// metric shows one.
     Pass,
     /// These are shown to be worse, by more than the threshold as measured.
     Regressed(Vec<usize>),
     /// These may be worse by more than the threshold: they are invalid, measured once, or their interval goes beyond it.
-    /// None of them: there was nothing to judge, or nothing of a metric that has a threshold.
+    /// Empty: there was nothing to judge, or a metric with a threshold was not measured.
     Doubtful(Vec<usize>),
 }
 
-/// Judges a comparison. What is shown to be worse passes where it can't be by more than the threshold; a regression
-/// counts for more than a doubt.
+/// Judges a comparison. A change for the worse passes if its interval stays within the threshold. A regression outweighs a
+/// doubt.
 pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     let judged: Vec<(usize, Judged)> = compared
         .rows
@@ -110,7 +110,7 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
     match row.verdict {
         Verdict::Faster => Judged::Passed,
         Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
-        // Both without any of it have a ratio of 1 and no interval.
+        // Two values of zero have a ratio of 1 and no interval.
         Verdict::Slower | Verdict::NoChangeShown | Verdict::TooNoisy => match worst {
             Some(worst) if is_beyond(worst) => Judged::Doubtful,
             _ => Judged::Passed,
@@ -119,11 +119,11 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
     }
 }
 
-/// Repeats per target, in all, with which it would be known in [`super::POWER`] of all cases whether a comparison is worse
-/// by more than its threshold, and more than there are; at most [`REPEATS_CAP`], which means that or more. `None`: not
-/// known, for want of an interval, or because the figures are too coarse for any number of repeats.
+/// Returns the total repeats per target that tell in [`super::POWER`] of all cases whether a comparison is worse by more
+/// than its threshold. It is more than were measured, and at most [`REPEATS_CAP`], which means that or more. `None`: unknown
+/// without an interval, or if the figures are too coarse for any number of repeats.
 ///
-/// That many would show a change as large as the threshold. Where a smaller one is shown they have to tell it from the
+/// That many repeats show a change as large as the threshold. A smaller change that is shown has to be told from the
 /// threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;

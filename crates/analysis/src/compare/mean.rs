@@ -1,4 +1,4 @@
-//! Means with their errors.
+//! Computes means with their errors.
 
 /// A mean with what is known about its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// With an error of at least `floor`.
+    /// Creates a mean with an error of at least `floor`.
     pub fn new(center: f64, variance: f64, freedom: f64, floor: f64) -> Self {
         Self {
             center,
@@ -26,7 +26,7 @@ impl Mean {
     }
 }
 
-/// A pair of repeats that ran beside each other.
+/// A pair of repeats that ran side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
     pub base: f64,
@@ -34,7 +34,7 @@ pub(super) struct Pair {
     /// When each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
-    /// The run and the invocation in which they were.
+    /// The run and the invocation that measured them.
     pub block: (usize, u32),
 }
 
@@ -42,7 +42,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Of a sample; zero with fewer than two values.
+/// Returns the variance of a sample; zero with fewer than two values.
 pub(super) fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -52,14 +52,14 @@ pub(super) fn variance(values: &[f64]) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
-/// The mean of a sample of two values or more, with an error of at least `floor`.
+/// Returns the mean of a sample of two values or more, with an error of at least `floor`.
 pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
     let count = values.len() as f64;
     let variance = variance(values) / count;
     Mean::new(mean(values), variance, count - 1.0, floor)
 }
 
-/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
+/// Returns the difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
 /// `floor`.
 pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
@@ -67,7 +67,7 @@ pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let variance = of_base + of_values;
     let share = |part: f64, sample: &[f64]| part * part / (sample.len() as f64 - 1.0);
     let freedom = variance * variance / (share(of_base, base) + share(of_values, values));
-    // Without any spread there is nothing to weigh; the smaller sample decides.
+    // Without any spread the smaller sample decides.
     let least = (base.len().min(values.len()) as f64 - 1.0).max(1.0);
     Mean::new(
         mean(values) - mean(base),

@@ -1,4 +1,4 @@
-//! What is compared: a row's throughput and its metrics, and which way is better.
+//! Reads what is compared, a row's throughput and its metrics, and says which way is better.
 
 use record::StepKind;
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
@@ -9,8 +9,8 @@ use crate::{Figures, Row};
 /// The name of the figure that says how fast a step was.
 pub const THROUGHPUT: &str = "throughput";
 
-/// The metrics that each say by themselves whether a target got faster or slower, and what they are called in sentences.
-/// Each is a family of comparisons of its own, has tables of verdicts, and is judged by the gate.
+/// The metrics that each tell by themselves whether a target got faster or slower, with their names in sentences. Each is a
+/// family of comparisons of its own, has tables of verdicts, and is judged by the gate.
 pub const VERDICT_METRICS: [(&str, &str); 3] = [
     (THROUGHPUT, THROUGHPUT),
     CPU_VERDICT_METRICS[0],
@@ -48,7 +48,7 @@ pub(super) fn has_verdict(metric: &str) -> bool {
     verdict_label(metric).is_some()
 }
 
-/// Rows inserted or indexed, or queries, per second; `None` in steps that only settle.
+/// Returns rows inserted or indexed, or queries, per second; `None` in steps that only settle.
 pub fn throughput(row: &Row) -> Option<f64> {
     let name = match row.kind {
         StepKind::Load | StepKind::Index => "ips",
@@ -64,8 +64,7 @@ pub fn more_is_better(metric: &str) -> bool {
     metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
 }
 
-/// Returns the costs of an operation that any row of some figures has: what [`crate::CompareOptions::metrics`] are where
-/// nobody asks for others.
+/// Returns the costs of an operation that any row has: the default of [`crate::CompareOptions::metrics`].
 pub fn costs(figures: &Figures) -> Vec<&'static str> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = match figures.rows.iter().any(|row| row.workload == "insert") {
@@ -75,12 +74,12 @@ pub fn costs(figures: &Figures) -> Vec<&'static str> {
     costs.iter().copied().filter(has).collect()
 }
 
-/// The kernel's tick, of which CPU time of processes and of the host is a multiple: `USER_HZ` is 100.
+/// The kernel's tick: CPU times of processes and of the host are multiples of it. `USER_HZ` is 100.
 const TICK_SECONDS: f64 = 0.01;
 
-/// By how much of a value of a metric rounding alone may put it off: the standard deviation as a share of the value, of
-/// what is counted in ticks; zero of all else. A counter is cut to whole ticks where a step begins and where it ends, each
-/// of which has the variance of an even distribution, tick² / 12.
+/// Returns the error of a metric's value by rounding to ticks: the standard deviation as a share of the value, and zero for
+/// metrics without ticks. A counter is rounded down to whole ticks where a step begins and where it ends. Each has the
+/// variance of a uniform distribution, tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
     let of_cost = |name: &str| Some(row.metric(name)? * operations()? / 1e6);
@@ -98,7 +97,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     })
 }
 
-/// The value of [`THROUGHPUT`] or of a metric; `None`: not applicable.
+/// Returns the value of [`THROUGHPUT`] or of a metric; `None`: not applicable.
 pub(super) fn value(row: &Row, metric: &str) -> Option<f64> {
     match metric {
         THROUGHPUT => throughput(row),

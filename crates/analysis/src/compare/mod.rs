@@ -1,5 +1,5 @@
-//! Targets against a base: by how much each step changed, how sure that is, and what can't be said. Pure, and seeded: the
-//! same figures always come to the same verdicts. What is computed and why is in `docs/statistics.md`.
+//! Compares targets with a base: how much each step changed, how sure that is, and what is not known. Pure, and seeded: the
+//! same figures always give the same verdicts. What is computed and why is in `docs/statistics.md`.
 
 mod bootstrap;
 mod difference;
@@ -40,14 +40,14 @@ pub struct CompareOptions {
     pub base: String,
     /// The least relative change that matters: 0.03 is 3 %.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family: of what is called faster or slower, at most this share is
-    /// expected to be no change, and where nothing changed anything is called so at most this often.
+    /// The rate of errors over all comparisons of a family. At most this share of the changes that are shown is expected to
+    /// be false; where nothing changed, any is shown at most this often.
     pub error_rate: f64,
     /// Resamples of each bootstrap.
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`words::METRICS`].
+    /// Metrics to compare in addition to [`VERDICT_METRICS`]: names of [`words::METRICS`].
     pub metrics: Vec<&'static str>,
     /// Metrics to compare as well, and to show with their verdicts.
     pub asked: Vec<&'static str>,
@@ -86,12 +86,12 @@ pub struct Compared {
     /// The rate of errors over all comparisons of a family: each of [`VERDICT_METRICS`] is one, all other metrics together
     /// are another.
     pub error_rate: f64,
-    /// Metrics beside [`VERDICT_METRICS`] whose verdicts are to be shown.
+    /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
     pub asked: Vec<&'static str>,
     /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
     /// the order of the figures.
     pub rows: Vec<ComparedStep>,
-    /// Comparisons of throughput that a verdict could be had for: the family that error rates are of.
+    /// Comparisons of throughput that can have a verdict: the family of the error rates.
     pub comparison_count: usize,
     /// Which cells are missing or failed, so that the verdicts may change; `None`: all are complete.
     pub unfinished: Option<String>,
@@ -108,7 +108,7 @@ pub struct ComparedStep {
     pub workload: String,
     /// The step.
     pub step: String,
-    /// Which of its benchmark's groups it is shown in.
+    /// The benchmark's group that shows it.
     pub group: Option<String>,
     /// [`THROUGHPUT`], or one of [`words::METRICS`].
     pub metric: String,
@@ -126,16 +126,16 @@ pub struct ComparedStep {
     pub pairing: Pairing,
     /// What can be said.
     pub verdict: Verdict,
-    /// How often chance alone would show a change at least as large, before the number of comparisons is taken into
+    /// The probability that chance alone shows a change at least as large, before the number of comparisons is taken into
     /// account.
     pub p_value: Option<f64>,
-    /// What repeats differ by: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
+    /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
     pub spread: Option<f64>,
-    /// Repeats per target, in all, with which a change of `effect` would be shown in [`POWER`] of all cases; at most
-    /// [`REPEATS_CAP`], which means that or more. `None`: not known, or no number of repeats is enough since the figures
-    /// are too coarse.
+    /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at most [`REPEATS_CAP`], which
+    /// means that or more. `None`: unknown, or the figures are too coarse for any number of repeats.
     pub repeats_needed: Option<u32>,
-    /// What was left out, why there is no ratio, interval or verdict, and what was not alike though it was compared.
+    /// Notes: repeats that were left out, why there is no ratio, interval or verdict, and differences between what was
+    /// compared.
     pub reasons: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ impl ComparedStep {
         self.power(self.interval?).effect(repeats, self.spread?)
     }
 
-    /// Returns what can be seen at the level of its family, which its interval has.
+    /// Returns the power at the level of its family, which its interval has.
     fn power(&self, interval: Interval) -> PowerAnalysis {
         PowerAnalysis {
             level: 1.0 - interval.confidence,
@@ -160,7 +160,7 @@ impl ComparedStep {
 /// One value of a target in one repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
     /// Which repeat of it, from 1.
     pub repeat: u32,
@@ -168,21 +168,21 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// Where a ratio is.
+/// The interval of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// From.
+    /// The lower bound.
     pub low: f64,
-    /// To.
+    /// The upper bound.
     pub high: f64,
-    /// How sure: 1 less the error rate, or more. It takes the number of comparisons into account, so that the interval is without 1
-    /// exactly where the verdict is faster or slower.
+    /// The confidence: 1 less the error rate, or more. It takes the number of comparisons into account, so that the interval
+    /// excludes 1 exactly where the verdict is faster or slower.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// Formats its ratio, or one of its bounds, with as many digits as it allows: two to four. Of two repeats the bounds
-    /// may be anywhere: how far beyond 0.001 and 1000 says nothing.
+    /// Formats its ratio, or one of its bounds, with as many digits as it allows: two to four. The bounds of two repeats may
+    /// be anywhere, so values beyond 0.001 and 1000 are cut.
     pub fn digits_of(&self, ratio: f64) -> String {
         const LEAST: f64 = 0.001;
         const MOST: f64 = 1000.0;
@@ -203,7 +203,7 @@ impl Interval {
         let decimals = decimals.min(of_digits(4.0)).max(of_digits(2.0));
         let mut texts = (decimals..=3).map(|decimals| fixed(ratio, decimals));
         let text = texts.next().unwrap_or_default();
-        // An interval without 1 does not look as if it had it.
+        // An interval that excludes 1 must not round to 1.
         let looks_like_1 = |text: &String| text.trim_end_matches('0') == "1.";
         if self.contains(1.0) || !looks_like_1(&text) {
             return text;
@@ -211,7 +211,7 @@ impl Interval {
         texts.find(|text| !looks_like_1(text)).unwrap_or(text)
     }
 
-    /// Whether `ratio` is in it.
+    /// Returns whether `ratio` is in it.
     pub fn contains(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
     }
@@ -221,7 +221,7 @@ impl Interval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// Each repeat of the target with that of the base that ran beside it.
+    /// Each repeat of the target with the base's repeat that ran next to it.
     Paired,
     /// All repeats of the target with all of the base: they did not take turns.
     Independent,
@@ -230,7 +230,7 @@ pub enum Pairing {
     Single,
 }
 
-/// What can be said of a comparison. Of costs, less is faster.
+/// The verdict of a comparison. For costs, less is faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -238,9 +238,9 @@ pub enum Verdict {
     Faster,
     /// A change for the worse is shown.
     Slower,
-    /// None is shown, and one that matters is ruled out.
+    /// No change is shown, and one that matters is ruled out.
     NoChangeShown,
-    /// None is shown, and one that matters may be there.
+    /// No change is shown, and one that matters is possible.
     TooNoisy,
     /// There is no second repeat to tell a change from noise.
     Single,

@@ -1,4 +1,4 @@
-//! What a machine shows where nothing changed: a target against itself.
+//! Measures the noise of a machine by a target against itself.
 
 use record::CellKey;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::power::PowerAnalysis;
 use super::{Compared, Pairing, Verdict};
 use crate::quality::median;
 
-/// Repeats for which it is told what change would be seen.
+/// The numbers of repeats for which the smallest visible change is listed.
 const REPEATS: [u32; 6] = [2, 3, 5, 7, 10, 20];
 
 /// The noise floor of a machine.
@@ -16,13 +16,13 @@ const REPEATS: [u32; 6] = [2, 3, 5, 7, 10, 20];
 pub struct NoiseFloor {
     /// Every step whose throughput was compared, in the order of the rows.
     pub steps: Vec<StepNoise>,
-    /// Changes that were shown, though there are none: to be expected at the error rate.
+    /// False changes that were shown; the error rate lets expect some.
     pub shown: usize,
-    /// The step of which a single pair of repeats was furthest from no change, by index in `steps`.
+    /// The step with the pair of repeats that was furthest from no change, by index in `steps`.
     pub worst_step: Option<usize>,
     /// The median spread of the steps; `None` without repeats.
     pub spread_median: Option<f64>,
-    /// What change would be seen in the step of median spread, by repeats.
+    /// The smallest visible change in the step of median spread, by repeats.
     pub seen: Vec<DetectableEffect>,
 }
 
@@ -36,19 +36,19 @@ pub struct StepNoise {
     pub cell: CellKey,
     /// The step.
     pub step: String,
-    /// Pairs of repeats, or repeats of the one that has fewer.
+    /// The number of pairs of repeats, or the smaller number of repeats.
     pub repeats: usize,
     /// The apparent change: the ratio as compared.
     pub ratio: f64,
-    /// What one repeat's ratio varies by: the standard deviation of its logarithm; `None` with a single one.
+    /// The standard deviation of the logarithm of one repeat's ratio; `None` with a single one.
     pub spread: Option<f64>,
     /// The ratio of the single repeat that was furthest from 1.
     pub largest: f64,
-    /// What change would be seen in this step, by repeats; empty without repeats.
+    /// The smallest visible change in this step, by repeats; empty without repeats.
     pub seen: Vec<DetectableEffect>,
 }
 
-/// What can be seen with so many repeats.
+/// The smallest visible change for a number of repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DetectableEffect {
     /// Repeats per target.
@@ -57,7 +57,7 @@ pub struct DetectableEffect {
     pub effect: f64,
 }
 
-/// The noise floor from a run in which targets were measured against themselves, under two names.
+/// Returns the noise floor from a run in which targets were measured against themselves, under two names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
     let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<DetectableEffect> {
@@ -73,7 +73,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
             continue;
         };
-        // Of samples that are no pairs, each with the base's of the same number: as good as any other.
+        // Unpaired samples are matched by their number: any match is as good.
         let ratios = row.values.iter().zip(&row.base_values);
         let ratios = ratios.map(|(value, base)| value.value / base.value);
         let largest = ratios
@@ -100,7 +100,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     floor
 }
 
-/// How far a ratio is from no change, to either side.
+/// Returns how far a ratio is from no change, to either side.
 fn away(ratio: f64) -> f64 {
     ratio.ln().abs()
 }

@@ -1,18 +1,18 @@
-//! How many repeats it takes.
+//! Computes how many repeats a change needs.
 
 use super::Pairing;
 use super::student;
 
-/// How often a change is to be shown that is there.
+/// The probability with which a real change is shown.
 pub const POWER: f64 = 0.8;
 
 /// The quantile of the normal distribution at [`POWER`].
 const POWER_QUANTILE: f64 = 0.841_621_233_6;
 
-/// More repeats than these are not counted.
+/// The largest number of repeats that is reported.
 pub const REPEATS_CAP: u32 = 100;
 
-/// What change can be seen with how many repeats, where comparisons are decided at one level.
+/// The relation of repeats and visible changes, where comparisons are decided at one level.
 #[derive(Clone, Copy)]
 pub(super) struct PowerAnalysis {
     pub level: f64,
@@ -20,8 +20,8 @@ pub(super) struct PowerAnalysis {
 }
 
 impl PowerAnalysis {
-    /// The least relative change that is seen with so many repeats where ratios differ by `spread`: it is shown in
-    /// [`POWER`] of all cases. With fewer than two repeats none, with more than [`REPEATS_CAP`] that of these.
+    /// Returns the least relative change that is shown in [`POWER`] of all cases with a number of repeats, where ratios
+    /// differ by `spread`. `None` with fewer than two repeats; with more than [`REPEATS_CAP`], the change for these.
     pub fn effect(self, repeats: u32, spread: f64) -> Option<f64> {
         if repeats < 2 {
             return None;
@@ -32,11 +32,11 @@ impl PowerAnalysis {
             Pairing::Paired | Pairing::Single => repeats - 1.0,
         };
         let errors = shown(student::quantile(self.level, freedom), freedom);
-        // As of intervals: files have no number for what is larger.
+        // JSON has no infinity.
         Some((errors / repeats.sqrt() * spread).exp_m1().min(f64::MAX))
     }
 
-    /// The repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
+    /// Returns the repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
     pub fn repeats(self, effect: f64, spread: f64) -> u32 {
         let (mut too_few, mut enough) = (1, REPEATS_CAP);
         while enough - too_few > 1 {
@@ -51,7 +51,7 @@ impl PowerAnalysis {
     }
 }
 
-/// By how many standard errors a mean must differ so that |t| exceeds `threshold` in [`POWER`] of all cases: the
+/// Returns by how many standard errors a mean must differ so that |t| exceeds `threshold` in [`POWER`] of all cases: the
 /// noncentral t distribution's approximation by the normal (Abramowitz and Stegun, 26.7.10).
 fn shown(threshold: f64, freedom: f64) -> f64 {
     threshold * (1.0 - 1.0 / (4.0 * freedom))

@@ -1,4 +1,4 @@
-//! Which values are compared with which: those of valid steps, and the repeats that ran beside each other.
+//! Selects the values that are compared with each other: those of valid steps, and of repeats that ran side by side.
 
 use std::collections::BTreeMap;
 
@@ -29,16 +29,16 @@ pub(super) struct Samples<'a> {
     many_runs: bool,
 }
 
-/// What a target has of one metric of one step.
+/// The values of a target for one metric of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     /// The values that count, by run and repeat.
     pub values: Vec<TimedSample>,
-    /// Repeats that don't, and why.
+    /// Repeats that do not count, and why.
     pub reasons: Vec<String>,
-    /// Repeats that are invalid or did not get so far.
+    /// How many repeats are invalid or ended before the step.
     pub invalid: usize,
-    /// Repeats in which the metric is not applicable.
+    /// In how many repeats the metric is not applicable.
     pub not_applicable: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Side {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedSample {
     pub sample: Sample,
-    /// The share of it that rounding may put it off by.
+    /// The error by rounding, as a share of the value.
     rounding: f64,
     /// Its place among all rows of the figures.
     index: OrderSpan,
@@ -54,7 +54,7 @@ pub(super) struct TimedSample {
     begun: Option<(u32, OrderSpan)>,
 }
 
-/// Where in an order something is: of several cells the first, the last, and the mean of all.
+/// A position in an order: of several cells the first, the last, and the mean of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OrderSpan {
     first: u64,
@@ -71,7 +71,7 @@ impl OrderSpan {
         }
     }
 
-    /// Those of all together.
+    /// Returns the span of several positions.
     fn of_all(all: impl Iterator<Item = Self> + Clone) -> Option<Self> {
         let first = all.clone().map(|it| it.first).min()?;
         let count = all.clone().count() as u64;
@@ -85,7 +85,7 @@ impl OrderSpan {
 }
 
 impl TimedSample {
-    /// The geometric mean of what several targets have in one repeat.
+    /// Returns the geometric mean of what several targets have in one repeat.
     fn of_all(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
         let count = all.len() as f64;
@@ -113,7 +113,7 @@ pub(super) struct Matched {
     pub pairs: Vec<Pair>,
     pub base: Vec<Sample>,
     pub values: Vec<Sample>,
-    /// By how much rounding may put a ratio's logarithm off: its standard deviation.
+    /// The standard deviation that rounding adds to the logarithm of a ratio.
     pub rounding: f64,
     pub reasons: Vec<String>,
 }
@@ -142,7 +142,7 @@ impl<'a> Samples<'a> {
         samples
     }
 
-    /// Measured steps that are among the results, or where there are none all of them.
+    /// Returns the measured steps that are among the results, or all if there are none.
     fn shown(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
         let figures = self.figures;
         let measured = || {
@@ -153,18 +153,18 @@ impl<'a> Samples<'a> {
         measured().filter(move |row| row.reported || !has_results)
     }
 
-    /// Where comparisons are made but for the step, in the order of the figures.
+    /// Returns the places of comparisons without their steps, in the order of the figures.
     pub fn groups(&self) -> Vec<Place<'a>> {
         distinct(self.shown().map(|row| place(row).without_step()))
     }
 
-    /// The steps in which they are made.
+    /// Returns the steps that are compared.
     pub fn steps(&self) -> Vec<&'a str> {
         distinct(self.shown().map(|row| row.step.as_str()))
     }
 
-    /// Every step of every target but the base, in the order of the figures: by variant and clients, then target, then
-    /// step. Steps that are not among the results are left out, unless there are no others.
+    /// Returns every step of every target but the base, in the order of the figures: by variant and clients, then target,
+    /// then step. Steps that are not among the results are left out, unless there are no others.
     pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
         let targets = distinct(self.shown().map(|row| row.cell.target.as_str()));
         let (groups, steps) = (self.groups(), self.steps());
@@ -182,7 +182,7 @@ impl<'a> Samples<'a> {
         comparisons
     }
 
-    /// Whether a target was to be measured with these clients.
+    /// Returns whether the plan measures a target with these clients.
     fn takes_part(&self, place: Place<'a>, target: &'a str) -> bool {
         self.unfinished(place, target).next().is_some()
             || self.rows.keys().any(|(other, name)| {
@@ -190,7 +190,7 @@ impl<'a> Samples<'a> {
             })
     }
 
-    /// The cells of a target that did not end as planned.
+    /// Returns the cells of a target that did not end as planned.
     fn unfinished(
         &self,
         place: Place<'a>,
@@ -200,7 +200,7 @@ impl<'a> Samples<'a> {
         cells.filter(move |it| it.cell.target == target && it.cell.load() == place.load)
     }
 
-    /// The rows of a target.
+    /// Returns the rows of a target.
     pub fn rows(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Row> + '_ {
         self.of(place, target).iter().map(|(_, row)| *row)
     }
@@ -214,7 +214,7 @@ impl<'a> Samples<'a> {
             .map_or(&[], |(_, rows)| rows)
     }
 
-    /// What a target has of a metric.
+    /// Returns the values of a target for a metric.
     pub fn side(&self, place: Place<'a>, target: &str, metric: &str) -> Side {
         let mut side = Side::default();
         for &(index, row) in self.of(place, target) {
@@ -261,9 +261,9 @@ impl<'a> Samples<'a> {
         side
     }
 
-    /// A repeat in words: `pg17.base, repeat 2`.
+    /// Returns the name of a repeat: `pg17.base, repeat 2`.
     fn which(&self, target: &str, run: usize, repeat: u32) -> String {
-        // Where runs are compared a target is called as its run is.
+        // Where runs are compared, a target has the name of its run.
         if self.many_runs && target != label(run) {
             format!("{target}, {}, repeat {repeat}", label(run))
         } else {
@@ -271,7 +271,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Pairs what ran side by side. Pairs are used when the two took turns: each pair was over before the next began.
+    /// Pairs the repeats that ran side by side. Pairs are used when the two took turns: each pair ended before the next
+    /// began.
     pub fn matched(&self, base_name: &str, base: &Side, target: &str, side: &Side) -> Matched {
         let all = |side: &Side| side.values.iter().map(|taken| taken.sample).collect();
         let mut matched = Matched {
@@ -289,7 +290,7 @@ impl<'a> Samples<'a> {
         let Some((pairs, alone)) = take_turns(&base.values, &side.values) else {
             return matched;
         };
-        // Half of the repeats are not thrown away for the sake of pairs.
+        // Pairs are not worth losing half of the repeats.
         if pairs.len() < 3 && (pairs.len() < 2 || !alone.is_empty()) {
             return matched;
         }
@@ -314,13 +315,13 @@ impl<'a> Samples<'a> {
 }
 
 impl Side {
-    /// Whether nobody has the metric, not even in a repeat that does not count.
+    /// Returns whether no repeat has the metric, not even one that does not count.
     pub fn has_nothing(&self) -> bool {
         self.values.is_empty() && self.invalid == 0
     }
 
-    /// The geometric means of what several targets have in each repeat that all of them have; a zero in any is one of all.
-    /// Where they have none in common, since they are of different runs, it is the first of each, the second, and so on.
+    /// Returns the geometric means of several targets in each repeat that all of them have; a zero in any makes the mean
+    /// zero. Without common repeats, as in different runs, it takes the first of each, the second, and so on.
     pub fn mean_of(sides: &[Self]) -> Self {
         let [first, others @ ..] = sides else {
             return Self::default();
@@ -358,9 +359,8 @@ impl Side {
     }
 }
 
-/// By how much the ratio of each combination of two targets differs from the mean of all combinations, in pairs: of each
-/// combination those of the repeats `samples`, which all have. The time of a pair is how much further apart its two were than
-/// those of the mean.
+/// Returns the ratio of each combination of two targets relative to the mean of all combinations, in pairs of the repeats
+/// `samples`, which all have. The time of a pair is the distance of its two repeats less the mean distance.
 pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<Vec<Vec<Pair>>> {
     let mut deviations = vec![Vec::new(); sides.len()];
     let mut rounds = Vec::new();
@@ -370,7 +370,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
             .map(|(base, side)| Some((base.of_repeat(sample)?, side.of_repeat(sample)?)));
         rounds.push(of_round.collect::<Option<Vec<(TimedSample, TimedSample)>>>()?);
     }
-    // All at once, so that times have one beginning.
+    // One call, so that all times have the same start.
     let pairs = in_time(&rounds.concat());
     let mut rounds: Vec<&[Pair]> = pairs.chunks(sides.len().max(1)).collect();
     let start = |round: &&[Pair]| {
@@ -400,7 +400,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
     Some(deviations)
 }
 
-/// Of what rounding does to the values.
+/// Returns the mean square of the rounding errors of the values.
 fn mean_square(side: &Side) -> f64 {
     let squares = side.values.iter().map(|taken| taken.rounding.powi(2));
     squares.sum::<f64>() / side.values.len().max(1) as f64
@@ -415,13 +415,13 @@ fn place(row: &Row) -> Place<'_> {
 }
 
 impl Place<'_> {
-    /// The same for all steps.
+    /// Returns the same for all steps.
     fn without_step(self) -> Self {
         Self { step: "", ..self }
     }
 }
 
-/// How a cell ended that did not end as planned.
+/// Returns how an unfinished cell ended.
 fn ended(status: Option<Status>) -> &'static str {
     match status {
         None => "was never begun",
@@ -432,10 +432,10 @@ fn ended(status: Option<Status>) -> &'static str {
     }
 }
 
-/// The pairs, and the samples without a partner: whether it is the base's, and which.
+/// The pairs, and the samples without a partner with `true` for those of the base.
 type Turns = (Vec<(TimedSample, TimedSample)>, Vec<(bool, Sample)>);
 
-/// The pairs in the order of time; `None` when the two did not take turns.
+/// Returns the pairs in the order of time; `None` when the two did not take turns.
 fn take_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     let beside = |a: &TimedSample, b: &TimedSample| {
         let invocation = |taken: &TimedSample| taken.begun.map(|(invocation, _)| invocation);
@@ -470,7 +470,7 @@ fn take_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     turns.then_some((pairs, alone))
 }
 
-/// Pairs with the times at which their cells were begun, or where the record does not say with their places.
+/// Adds to pairs the times at which their cells began, or their positions if the record has no times.
 fn in_time(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
     let start = both()

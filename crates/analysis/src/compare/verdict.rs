@@ -1,4 +1,4 @@
-//! From figures to verdicts: each comparison by itself, then all of a family together.
+//! Computes verdicts from figures: each comparison by itself, then all of a family together.
 
 use record::{CellKey, Status};
 
@@ -11,14 +11,14 @@ use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
 use crate::{Figures, Row, counted, initial_tree};
 
-/// The fewest repeats that are advised: with less, bursts of noise pass for changes (`docs/statistics.md`).
+/// The recommended minimum of repeats: with fewer, bursts of noise look like changes (`docs/statistics.md`).
 const REPEATS_ADVISED: usize = 5;
 
-/// What is to be said where [`drift::is_hidden`].
+/// The note where [`drift::is_hidden`].
 pub(super) const HIDDEN_DRIFT: &str = "of runs or invocations with one repeat each, what the machine does in each of \
     them anew, such as slowing down from its beginning, counts as a change";
 
-/// Compares every target with the base, step by step. Several runs may be in the figures: a repeat is one of a run.
+/// Compares every target with the base, step by step. The figures may be of several runs, whose repeats are distinct.
 pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let mut drafts = Vec::new();
@@ -60,23 +60,23 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     }
 }
 
-/// A row of which the verdict may depend on those of others.
+/// A row whose verdict may depend on those of others.
 pub(super) struct UndecidedRow {
     pub row: ComparedStep,
     pub estimate: Option<Estimate>,
-    /// By how much rounding may put its ratio's logarithm off.
+    /// The standard deviation that rounding adds to the logarithm of its ratio.
     pub rounding: f64,
     pub has_hidden_drift: bool,
 }
 
-/// How the comparisons of a family were decided.
+/// The level of a family, and how many of its comparisons are shown.
 pub(super) struct FamilyDecision {
     pub count: usize,
     pub shown: usize,
     level: f64,
 }
 
-/// One comparison of a target with a base by itself; `None` where neither of the two has the metric.
+/// Returns one comparison, before its family is decided; `None` if neither of the two has the metric.
 pub(super) fn draft(
     samples: &Samples<'_>,
     place: Place<'_>,
@@ -111,7 +111,7 @@ pub(super) fn draft(
 }
 
 impl UndecidedRow {
-    /// One of which nothing is known yet.
+    /// Returns a row without values.
     pub fn new(place: Place<'_>, target: &str, metric: &str) -> Self {
         let row = ComparedStep {
             cell: CellKey::new(target, place.load.0, place.load.1, 0),
@@ -129,7 +129,7 @@ impl UndecidedRow {
         }
     }
 
-    /// Its values, ratio and estimate; the verdict where that is all that can be had.
+    /// Fills in its values, ratio and estimate, and the verdict if there is no estimate.
     pub fn fill(
         &mut self,
         samples: &Samples<'_>,
@@ -161,7 +161,7 @@ impl UndecidedRow {
         let (base, values) = (values(&row.base_values), values(&row.values));
         let mut all = base.iter().chain(&values);
         if !all.clone().all(|value| *value > 0.0) {
-            // A quotient of zeros says nothing, but that both have none of it does.
+            // A quotient of zeros is undefined, but two zeros are equal.
             if all.all(|value| *value == 0.0) {
                 row.ratio = Some(1.0);
                 row.verdict = match row.pairing {
@@ -190,7 +190,7 @@ impl UndecidedRow {
                 };
                 row.ratio = Some((ln_mean(&values) - ln_mean(&base)).exp());
                 row.verdict = Verdict::Single;
-                // Where both are, the verdict says it.
+                // If both have one repeat, the verdict says so.
                 let alone = match (base.len(), values.len()) {
                     (1, 2..) => Some(base_name),
                     (2.., 1) => Some(target),
@@ -214,7 +214,7 @@ impl UndecidedRow {
         self.estimate = Some(estimate);
     }
 
-    /// The verdict at the level of its family.
+    /// Sets the verdict at the level of its family.
     fn judge(&mut self, level: f64, options: &CompareOptions) {
         let (row, Some(estimate)) = (&mut self.row, &self.estimate) else {
             return;
@@ -240,7 +240,7 @@ impl UndecidedRow {
         }
         let mut needed = row.power(interval).repeats(options.effect, estimate.spread);
         if row.verdict == Verdict::TooNoisy {
-            // Those that there are did not do, whatever their spread promises.
+            // The measured repeats were too few, even if their spread promises enough.
             let there = row.values.len().max(row.base_values.len()) as u32;
             needed = needed.max(there + 1).min(REPEATS_CAP);
         }
@@ -248,7 +248,7 @@ impl UndecidedRow {
     }
 }
 
-/// The verdicts of a family.
+/// Returns the verdicts of a family.
 pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -> FamilyDecision {
     let p_values = family.iter().filter_map(|draft| draft.row.p_value);
     let p_values: Vec<f64> = p_values.collect();
@@ -282,7 +282,7 @@ impl FamilyDecision {
     }
 }
 
-/// What should be known about all comparisons.
+/// Returns the notes on all comparisons.
 fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
     let mut notes = Vec::new();
     let has_base = rows.iter().any(|row| !row.base_values.is_empty());
@@ -296,7 +296,7 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
     notes
 }
 
-/// What should be known of how often was measured what is compared, and of its order.
+/// Returns notes on the number and the order of repeats.
 pub(super) fn notes_of_repeats<'a>(
     rows: impl Iterator<Item = &'a ComparedStep> + Clone,
 ) -> Vec<String> {
@@ -329,7 +329,7 @@ pub(super) fn notes_of_repeats<'a>(
     notes
 }
 
-/// Counts the cells without all of their steps, by how far they got; `None`: there are none.
+/// Counts the unfinished cells by their status; `None`: there are none.
 pub(super) fn unfinished(figures: &Figures) -> Option<String> {
     let parts = [
         (Some(Status::Failed), "failed"),
@@ -353,7 +353,7 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
     })
 }
 
-/// A share in percent, to three significant digits but with all of its nines: `5`, `0.152`, `99.848`.
+/// Formats a share in percent with three significant digits, but with all of its nines: `5`, `0.152`, `99.848`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let small = percent.min(100.0 - percent);

@@ -1,22 +1,21 @@
-//! Each target against the one of its name in the first run. What is compared are then the runs; the target is what they
-//! have in common.
+//! Compares each target with the target of the same name in the first run: runs become the targets.
 
 use record::{CellKey, Run, Target};
 
 use super::{Incomparable, Recorded};
 use crate::{Figures, Settings, settings};
 
-/// What a run is called where runs are compared.
+/// Returns the name of a run where runs are compared.
 pub fn label(run: usize) -> String {
     format!("run {}", run + 1)
 }
 
-/// Returns the key of a cell there: the run is its target, and what was its target is a variant.
+/// Returns the key of a cell where runs are compared: the run is its target, and its target is a variant.
 pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
     key_of(label(run), cell)
 }
 
-/// Returns the key of a cell where something else is its target, and what was its target is a variant.
+/// Returns the key of a cell with another target; its own target becomes a variant.
 pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
     let variant = match &cell.variant {
         Some(variant) => format!("{} {variant}", cell.target),
@@ -29,7 +28,7 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
     }
 }
 
-/// Makes runs of targets, and variants of what were targets. What the first run has not is left out.
+/// Makes targets of runs, and variants of targets. Cells that the first run lacks are dropped.
 ///
 /// # Errors
 /// The first run shares no target with another.
@@ -66,7 +65,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     Ok(as_targets(runs, |name| shared.contains(&name)))
 }
 
-/// A run whose targets are the runs, of which the first is the base: for the order in which they are shown.
+/// Returns a run whose targets are the runs, in their order; the first is the base.
 fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
     let targets = runs.iter().enumerate().filter_map(|(index, recorded)| {
         let mut targets = recorded.run.targets.iter();

@@ -1,4 +1,4 @@
-//! Steps of a cell against each other. What is compared are then the steps; the target is what they have in common.
+//! Compares the steps of a cell with each other: steps become the targets.
 
 use record::{CellKey, Run, Target};
 
@@ -10,11 +10,11 @@ use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
 /// Two steps that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPair {
-    /// What the two are called as targets, the base first; the base has one name in all pairs.
+    /// The names of the two as targets, the base first; the base has one name in all pairs.
     pub labels: [String; 2],
     /// The steps.
     pub steps: [String; 2],
-    /// What they are called as one step.
+    /// The name of both as one step.
     pub name: String,
 }
 
@@ -24,13 +24,13 @@ impl StepPair {
     }
 }
 
-/// Returns the key of a cell there: the step is its target, and what was its target is a variant.
+/// Returns the key of a cell where steps are compared: the step is its target, and its target is a variant.
 pub fn key_by_step(label: &str, cell: &CellKey) -> CellKey {
     key_of(label.to_owned(), cell)
 }
 
-/// Makes targets of steps, and variants of what were targets. Steps that are in no pair are left out. Returns what is then
-/// compared, and what should be known of it.
+/// Makes targets of steps, and variants of targets. Steps in no pair are dropped. Returns the run to compare, and notes on
+/// it.
 ///
 /// # Errors
 /// The steps of a pair count different things.
@@ -73,7 +73,7 @@ pub fn by_step(
     Ok((shown, notes(run, pairs)))
 }
 
-/// Returns a row as what it is in each pair that has its step; a step that is the base of several is it once.
+/// Returns a row once for each name that its step has in pairs; the base of several pairs has one name.
 fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for pair in pairs {
@@ -86,7 +86,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
                 rows.push(Row {
                     cell,
                     step: pair.name.clone(),
-                    // Who names a step wants to see it.
+                    // A step that the user names is shown.
                     reported: true,
                     ..row.clone()
                 });
@@ -96,7 +96,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     rows
 }
 
-/// Refuses steps whose ratios would be of nothing: of other sorts, or with other operations.
+/// Refuses steps whose ratios have no meaning: they are of different kinds, or have different operations.
 fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incomparable> {
     let what = |step: &String| {
         let mut rows = figures.rows.iter().filter(|row| row.step == *step);
@@ -113,7 +113,7 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
     }
 }
 
-/// Says in what the plan has the steps of pairs differ, and what lies between them.
+/// Returns notes on how the steps of pairs differ in the plan, and on what runs between them.
 fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
     let found = pairs.iter().filter_map(|pair| {
         let [base, other] = pair.steps.each_ref().map(|step| facts(run, step));
@@ -139,7 +139,7 @@ fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
     notes
 }
 
-/// Returns what the plan says of a step, by the key without the step's name.
+/// Returns the plan's values of a step, by their keys without the step's name.
 fn facts(run: &Run, step: &str) -> Facts {
     let own = [format!(".step.{step}."), format!(".step.\"{step}\".")];
     let values = run.plan.resolved.iter().filter_map(|value| {

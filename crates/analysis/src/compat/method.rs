@@ -1,5 +1,4 @@
-//! What assay itself is made to do beside measuring, and what it measures by: told where runs did not have the same, since
-//! it has a cost of its own.
+//! Compares how assay measured in two runs: the clock, and options that have a cost of their own.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +6,23 @@ use record::{FactDifference, Run, Target};
 
 use super::{Facts, Recorded};
 
-/// The fact of the host that is assay's own choice: what it reads the time from.
+/// The fact of the host that names assay's clock.
 pub const CLOCK: &str = "assay_clock";
 
-/// Settings of a cell that come from assay, which uses an engine so, have this source.
+/// The source of settings that assay itself makes.
 const SOURCE: &str = "assay";
 
-/// What a config may have beside the settings of its engine, and the value that is as good as none.
+/// Options of a config that are not settings of the engine, with the value that means none.
 const OF_CONFIGS: [(&str, &str); 3] = [("statistics", "false"), ("memory", ""), ("cpus", "")];
 
-/// Returns what of it a target has by its config, in the plan's notation: what the library counts, and limits.
+/// Returns these options of a target in the plan's notation: what the library counts, and limits.
 pub fn declared(run: &Run, target: &Target) -> Facts {
     let value = |config: &str, key: &str| {
         let key = format!("config.{}.{config}.{key}", target.engine);
         let mut values = run.plan.resolved.iter();
         values.find(|value| value.key == key)
     };
-    // What a config extends comes after it; none extends itself.
+    // Parents come after the config itself.
     let mut line = vec![target.config.clone()];
     while let Some(parent) = line.last().and_then(|last| value(last, "extends")) {
         let parent = parent.value.trim_matches('"').to_owned();
@@ -39,10 +38,10 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
     declared.collect()
 }
 
-/// Returns in what the way of measuring was another one.
+/// Returns how the way of measuring differs.
 pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
     let engines = |recorded: &Recorded| -> BTreeSet<String> {
-        // Of an engine that never came up nothing is known.
+        // An engine that never started has no known settings.
         let known = recorded
             .cells
             .iter()
@@ -68,12 +67,12 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         settings.chain(clock).collect()
     };
     let mut differences = super::differences(&facts(first), &facts(other));
-    // A record that does not tell its clock says nothing.
+    // Records without a clock are not compared.
     differences.retain(|it| it.first.is_some() && it.now.is_some());
     differences
 }
 
-/// Each value that a setting has in some cells, once. The version that wrote some of them may not have known it.
+/// Returns the distinct values of a setting in the cells. Older versions may lack it.
 fn values(recorded: &Recorded, engine: &str, name: &str) -> String {
     let cells = recorded.cells.iter().map(|(_, cell)| cell);
     let of_engine = cells.filter(|cell| cell.engine == engine && !cell.settings.is_empty());

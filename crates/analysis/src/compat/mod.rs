@@ -1,5 +1,5 @@
-//! Whether runs can be compared: each must be another one, they must have done the same work, and targets of one name must
-//! be the same.
+//! Decides whether runs can be compared: they must be different runs of the same work, and targets of one name must be the
+//! same.
 
 mod by_run;
 mod by_step;
@@ -26,7 +26,7 @@ pub struct Incomparable {
     pub help: &'static str,
 }
 
-/// A run with those of its cells that were begun.
+/// A run with its started cells.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// The run.
@@ -36,7 +36,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads runs, and where there are several their cells.
+    /// Reads runs, and the cells if there are several runs.
     ///
     /// # Errors
     /// A file is missing or damaged.
@@ -60,15 +60,15 @@ impl Recorded {
 /// Facts by name.
 pub type Facts = BTreeMap<String, String>;
 
-/// The fact of a config in what order its settings are.
+/// The fact that holds the order of a config's settings.
 const ORDER: &str = "order of settings";
 
-/// Differences that are told; more are counted.
+/// Differences that a message lists; the others are counted.
 const TOLD_MAX: usize = 4;
-/// What is longer is no value to be read: a hash, or a text.
+/// Longer values are not printed: they are hashes or texts.
 const VALUE_LENGTH_MAX: usize = 60;
 
-/// Returns in which facts two things differ.
+/// Returns the facts that differ.
 pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let differ = names
@@ -83,7 +83,7 @@ pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
         .collect()
 }
 
-/// Returns differences in words: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. What is not there is called `absent`.
+/// Lists differences: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. `absent` stands for a missing value.
 pub fn told(differences: &[FactDifference], absent: &str) -> String {
     let one = |FactDifference { name, first, now }: &FactDifference| {
         let is_long = |value: &Option<String>| {
@@ -99,7 +99,7 @@ pub fn told(differences: &[FactDifference], absent: &str) -> String {
     few(&differences.iter().map(one).collect::<Vec<_>>())
 }
 
-/// The first of them, and how many more there are.
+/// Lists the first texts and counts the others.
 fn few(texts: &[String]) -> String {
     let shown = texts[..texts.len().min(TOLD_MAX)].join(", ");
     match texts.len().saturating_sub(TOLD_MAX) {
@@ -108,10 +108,10 @@ fn few(texts: &[String]) -> String {
     }
 }
 
-/// Refuses runs whose values are no repeats of each other, and says what should be known of those that are.
+/// Refuses runs whose values are not repeats of each other, and returns notes on those that are.
 ///
 /// # Errors
-/// Why they are none.
+/// The runs are not repeats of each other.
 pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     refuse_copies(runs)?;
     refuse_other_work(runs)?;
@@ -119,11 +119,10 @@ pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     Ok(notes(runs))
 }
 
-/// Refuses runs that can't be compared with each other, target by target, and says what should be known of those that can,
-/// what has changed in targets last.
+/// Refuses runs that can't be compared target by target, and returns notes on those that can: changes of targets come last.
 ///
 /// # Errors
-/// Why they can't.
+/// The runs can't be compared.
 pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     refuse_copies(runs)?;
     refuse_other_work(runs)?;
@@ -132,16 +131,16 @@ pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     Ok(notes)
 }
 
-/// Refuses a run that has a cell of another run: the same directory, a link to it, or a copy. A measurement that counts twice
-/// makes intervals narrower than they are.
+/// Refuses a run that shares a cell with another run: the same directory, a link to it, or a copy. Measurements that count
+/// twice make intervals too narrow.
 ///
 /// # Errors
-/// Which runs are one.
+/// Two runs are the same.
 pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
     let mut seen = HashMap::new();
     for (index, run) in runs.iter().enumerate() {
         for (reference, cell) in &run.cells {
-            // A record that does not say it of its cells says it of the run.
+            // Older records have the time of the run alone.
             let began = [cell.started_unix_ns, run.run.started_unix_ns];
             let Some(began) = began.into_iter().find(|&began| began > 0) else {
                 continue;
@@ -163,9 +162,9 @@ pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
     Ok(())
 }
 
-/// Refuses runs whose workloads differ: their ratios would be of nothing.
+/// Refuses runs with different workloads: their ratios have no meaning.
 fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
-    // What only one of them knows, and nobody asked for, is its version's default.
+    // A value that only one run has, and that its plan did not set, is a default of its version.
     let facts = |run: &Run, other: &Run| -> Facts {
         let is_known = |key: &str| other.plan.resolved.iter().any(|value| value.key == key);
         let values = run.plan.resolved.iter().filter(|value| {
@@ -193,7 +192,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
     Ok(())
 }
 
-/// Refuses targets of one name that are not the same: their values would not be repeats.
+/// Refuses targets of one name that differ: their values are not repeats.
 fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
     for (index, Recorded { run, .. }) in runs.iter().enumerate() {
         for (before, Recorded { run: first, .. }) in runs[..index].iter().enumerate() {
@@ -213,7 +212,7 @@ fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
     Ok(())
 }
 
-/// Returns the targets of one name that differ between two runs, each with what is not the same.
+/// Returns the targets of one name that differ between two runs, with their differences.
 fn target_differences<'a>(
     first: &'a Run,
     run: &'a Run,
@@ -239,7 +238,7 @@ fn target_differences<'a>(
     .filter(|(_, differences)| !differences.is_empty())
 }
 
-/// Returns what a target's config comes to: its settings, their order, limits, and the texts of its files by their places.
+/// Returns the facts of a target's config: its settings, their order, limits, and the texts of its files by their positions.
 fn config_facts(run: &Run, target: &Target) -> Facts {
     let mut facts = Facts::new();
     for (name, value) in &target.set {
@@ -260,7 +259,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
     facts
 }
 
-/// Returns in what a build is not what it was. It may have moved, and the null engine has the version of assay.
+/// Returns how two builds differ. The path does not count, nor the version of the null engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
     let named = if is.files.len() < was.files.len() {
         was
@@ -277,7 +276,7 @@ pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
     differences(&facts(was), &facts(is))
 }
 
-/// Facts of a machine that are never the same twice.
+/// Facts of a machine that always differ.
 const VOLATILE: [&str; 5] = [
     "cpu_steal_since_boot_percent",
     "memory_available_bytes",
@@ -286,7 +285,7 @@ const VOLATILE: [&str; 5] = [
     "data_fs_free_bytes",
 ];
 
-/// Returns what of the machine is not what it was, but for what is never the same.
+/// Returns how two machines differ, without the facts that always do.
 pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
     let facts = |host: &Host| -> Facts {
         let lasting = host
@@ -298,7 +297,7 @@ pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
     differences(&facts(first), &facts(now))
 }
 
-/// In what targets of the first run are not the same in the others, a note for each difference.
+/// Returns a note for each way in which targets of the first run differ in the others.
 fn changes(runs: &[Recorded]) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
@@ -316,7 +315,7 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     notes
 }
 
-/// Returns what should be known of runs that are compared all the same.
+/// Returns notes on runs that are compared in spite of differences.
 fn notes(runs: &[Recorded]) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, recorded) in runs.iter().enumerate().skip(1) {

@@ -16,7 +16,7 @@ pub(super) struct Part {
     metric: &'static str,
 }
 
-/// All parts: no time is in two of them.
+/// All parts, which do not overlap.
 const PARTS: [Part; 9] = [
     part(Cpu, "own_cpu_us_per_op"),
     part(ProcessorWait, "op_cpu_wait_us"),
@@ -38,7 +38,7 @@ pub(super) struct ChangedPart {
     pub part: &'static Part,
     pub us: Pair,
     pub difference: Difference,
-    /// Waiting for a processor that comes with more, or less, CPU: part of the share of CPU, and not of that of the wait.
+    /// The wait for a processor that comes with more, or less, CPU: it counts for CPU, not for the wait.
     pub induced_us: f64,
     /// The share that it makes up of the change of an operation's time.
     pub share: f64,
@@ -101,7 +101,8 @@ impl Accounting {
         if !is_limited {
             lend_wait_to_cpu(&mut parts, whole.mean);
         }
-        // The rest is known where all parts are: without one of them the largest of the others may not be the cause.
+        // The unexplained time is known only if all parts are: without one of them, the largest of the others may not be the
+        // cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
             return Err(Gap::NotMeasured);
         }
@@ -125,9 +126,9 @@ impl Accounting {
     }
 }
 
-/// Moves the wait for a processor that more CPU brings with it from the share of the wait to that of CPU. Beside other
-/// programs a thread waits for each microsecond that it wants to run: as long per microsecond as on the side where that
-/// is less. What it waits longer than that has another cause.
+/// Moves the wait for a processor that more CPU brings with it from the share of the wait to that of CPU. Next to other
+/// programs a thread waits for each microsecond that it wants to run: as long per microsecond as on the side with the
+/// shorter wait. A longer wait has another cause.
 fn lend_wait_to_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     let place = |kind| parts.iter().position(|part| part.part.kind == kind);
     let (Some(cpu), Some(wait)) = (place(Cpu), place(ProcessorWait)) else {

@@ -96,7 +96,7 @@ impl<'a> Side<'a> {
         mean(self.rows.iter().filter_map(of_row))
     }
 
-    /// Returns the time that one operation takes of a client, in microseconds: all clients' time over what they did.
+    /// Returns the time of one operation in microseconds: the time of all clients over their operations.
     pub(super) fn time_us(&self) -> f64 {
         f64::from(self.rows[0].cell.clients.max(1)) * 1e6 / self.throughput
     }
@@ -162,7 +162,7 @@ pub(super) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Returns `None` where there is nothing to compare, or no row behind it.
+    /// Returns the case of a comparison; `None` if there is nothing to compare, or it has no row.
     pub(super) fn new(context: Context<'a>, compared: &'a ComparedStep) -> Option<Self> {
         if matches!(compared.verdict, Verdict::Invalid | Verdict::NotComparable) {
             return None;

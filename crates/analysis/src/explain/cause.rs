@@ -147,7 +147,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
 
-/// Names no cause where both targets missed the rate of writes: they did different work beside the operations.
+/// Names no cause where both targets missed the rate of writes: they did different work next to the operations.
 fn both_missed_writes(case: &Case<'_>) -> Option<Cause> {
     let [base, target] = case.missed_writes();
     (base && target).then_some(Cause::BothMissedWrites)

@@ -1,6 +1,6 @@
-//! The sizes from which on something is reported. Each is stated in `docs/findings.md`.
+//! The thresholds of the rules. Each is stated in `docs/findings.md`.
 
-/// Figures within this share of each other count as unchanged: background work moves them by as much.
+/// Figures within this share of each other count as unchanged: background work changes them by as much.
 pub(super) const SAME: f64 = 0.10;
 
 /// The least share of the change of an operation's time that a cause accounts for.
@@ -48,8 +48,8 @@ pub(super) const CPU_OF_TIME: f64 = 0.2;
 /// Frequencies of processors that differ by this factor are not the same: a governor at rest keeps one within 2 % or 3 %.
 pub(super) const FREQUENCY: f64 = 1.05;
 
-/// Latencies of fsyncs before the cells that differ by this factor are not of one disk at rest: its median differs by
-/// less from hour to hour.
+/// Fsync latencies before the cells that differ by this factor are not of one disk at rest: its median differs by less from
+/// hour to hour.
 pub(super) const FSYNC_LATENCY: f64 = 2.0;
 
 /// Pages swapped in or out in a step: 4 MB.
@@ -67,18 +67,18 @@ pub(super) const DEBT: f64 = 2.0;
 /// Client threads that use this share of their time on their own CPU are the limit.
 pub(super) const CLIENT_BUSY: f64 = 0.8;
 
-/// Clients that end further apart than this, in percent of the fastest, were not served alike. InnoDB and MyRocks stay
+/// Clients that end further apart than this, in percent of the fastest, were treated unequally. InnoDB and MyRocks stay
 /// within a few percent on the field's machines, the best of 15 configurations of PostgreSQL at 18, the others at 54 to 317.
 pub(super) const UNFAIR_PCT: f64 = 25.0;
 
-/// And further apart than this, in seconds: a short step has one slow commit.
+/// The same in seconds, since one slow commit is a large share of a short step.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
-/// What both targets have less of than this rounds to nothing in tables, and no figure of a finding tells it.
+/// Figures of which both targets have less than this round to zero in tables and are not shown.
 pub(super) const NOTHING: f64 = 0.0005;
 
 /// Names in one sentence; others are counted.
 pub(super) const NAMED: usize = 4;
 
-/// Targets of which each has a finding of its own; more of them share one.
+/// The most targets that each have a finding of their own; more share one.
 pub(super) const TARGETS_EACH: usize = 3;

@@ -1,8 +1,8 @@
-//! Counters of an engine over one step, or over the step and what followed it, by what they count.
+//! Reads an engine's counters over one step, or over the step and what followed it, by their roles.
 
 use record::{Counter, Role, Step};
 
-/// What each cumulative counter did in a step, and what each gauge was at its ends.
+/// The counters of an engine at both ends of a step.
 pub(crate) struct Counters<'a> {
     before: &'a [Counter],
     after: &'a [Counter],
@@ -13,7 +13,7 @@ impl<'a> Counters<'a> {
         Self::between(&step.counters_before, &step.counters_after)
     }
 
-    /// Returns those until what followed the step was over too; `None` where that was not read.
+    /// Returns the counters up to the end of what followed the step; `None` if they were not read there.
     pub(crate) fn to_end(step: &'a Step) -> Option<Self> {
         (!step.counters_end.is_empty())
             .then_some(Self::between(&step.counters_before, &step.counters_end))
@@ -23,8 +23,7 @@ impl<'a> Counters<'a> {
         Self { before, after }
     }
 
-    /// Returns the growth of all counters of a role; `None` without any, or if one was not there at both ends or began
-    /// anew.
+    /// Returns the growth of all counters of a role; `None` without any, or if one restarted or was missing at an end.
     pub(crate) fn growth(&self, role: Role) -> Option<f64> {
         let mut of_role = self.labeled(role).peekable();
         of_role.peek()?;
@@ -39,7 +38,7 @@ impl<'a> Counters<'a> {
         (after.cumulative && grown >= 0.0).then_some(grown)
     }
 
-    /// Returns by how much the growth of a role may be off since the engine rounds.
+    /// Returns the error of a role's growth by the engine's rounding.
     pub(crate) fn rounding(&self, role: Role) -> f64 {
         let of = |counters: &[Counter]| -> f64 {
             of_role(counters, role)
@@ -49,22 +48,22 @@ impl<'a> Counters<'a> {
         of(self.before) + of(self.after)
     }
 
-    /// Returns what the gauges of a role were when the step had ended, together.
+    /// Returns the sum of a role's gauges at the end of the step.
     pub(crate) fn gauge(&self, role: Role) -> Option<f64> {
         sum(self.after, role)
     }
 
-    /// Returns what they were when the step began.
+    /// Returns the sum of a role's gauges at the start of the step.
     pub(crate) fn gauge_before(&self, role: Role) -> Option<f64> {
         sum(self.before, role)
     }
 
-    /// Returns the counters of a role when the step had ended.
+    /// Returns the counters of a role at the end of the step.
     pub(crate) fn labeled(&self, role: Role) -> impl Iterator<Item = &'a Counter> {
         of_role(self.after, role)
     }
 
-    /// Returns the counters of a role when the step began.
+    /// Returns the counters of a role at the start of the step.
     pub(crate) fn labeled_before(&self, role: Role) -> impl Iterator<Item = &'a Counter> {
         of_role(self.before, role)
     }
@@ -88,7 +87,7 @@ pub(crate) mod tests {
     use serde::de::IntoDeserializer as _;
     use serde::de::value::{Error, StrDeserializer};
 
-    /// A counter whose role is what its name says: `dead_rows.pi1`.
+    /// Returns a counter whose role follows from its name: `dead_rows.pi1`.
     pub(crate) fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
         let word: StrDeserializer<'_, Error> = name.split('.').next().unwrap().into_deserializer();
         Counter {

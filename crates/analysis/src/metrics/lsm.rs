@@ -1,4 +1,4 @@
-//! What a log-structured merge tree does beside answering. Each formula is explained in `docs/metrics.md`.
+//! Computes the figures of a log-structured merge tree. Each formula is explained in `docs/metrics.md`.
 
 mod tree;
 
@@ -11,7 +11,7 @@ use super::{GIB, MIB, growth_per_second, over, seconds};
 use crate::{CounterSeries, Lsm, operation};
 use tree::{tree, tree_at_end};
 
-/// The reasons of write stalls and the levels of the tree; `None` where the engine has no such tree.
+/// Returns the reasons of write stalls and the levels of the tree; `None` where the engine has no such tree.
 pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Option<Lsm> {
     let tree = tree(step)?;
     Some(Lsm {
@@ -30,11 +30,11 @@ const STALL_REASONS: [&str; 3] = [
     "pending-compaction-bytes",
 ];
 
-/// What no reason counted in.
+/// The time without a reason.
 const UNKNOWN: &str = "unknown";
 
-/// Gives the time for which writes were held up to the reasons. Of the step's time each second has the share that the samples
-/// around it tell, and what counted in it divides that.
+/// Divides the time in which writes were held up among the reasons. Each second has the share of the step's time that the
+/// samples around it show, and the reasons that counted in it divide that.
 fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap<String, f64> {
     let of_role = |role| {
         let series = engine.iter();
@@ -75,22 +75,22 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
     seconds
 }
 
-/// The share of a figure beyond which its rounding should be told.
+/// The share of a figure from which on its rounding is reported.
 pub const COARSE_SHARE: f64 = 0.05;
 
-/// The figures of which more than that may be rounding. Nothing is said of those that are zero.
+/// Returns the figures more than [`COARSE_SHARE`] of which may be rounding. Zeros are left out.
 fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
-    // Of what is divided by what was given the shares of both add up.
+    // In a ratio to the given bytes the errors of both add up.
     let over_given = |tree: &Counters<'_>, of_bytes: Option<f64>| {
         let of_given = match step.row_bytes_mean {
-            // Rows were counted.
+            // The rows were counted exactly.
             Some(_) => ingested_bytes(step, tree).map(|_| 0.0),
             None => tree.rounding_share(Role::IngestedBytes),
         };
         Some(of_bytes? + of_given?)
     };
     let written = tree.written_rounding_share();
-    // What flushes wrote is taken from what both did.
+    // The flushes are subtracted from the sum of both.
     let compacted = written.zip(tree.written()).zip(tree.compacted());
     let compacted = compacted
         .filter(|(_, compacted)| *compacted > 0.0)
@@ -120,7 +120,7 @@ fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The figures of this module: names as in [`words::METRICS`].
+/// Returns the figures of this module: names as in [`words::METRICS`].
 pub(super) fn figures(
     step: &Step,
     host: &HostSeries,
@@ -135,8 +135,8 @@ pub(super) fn figures(
     figures
 }
 
-/// What flushes and compactions did until what followed the step was over too: the debt that it left is paid then, as
-/// far as they came.
+/// Returns the work of flushes and compactions up to the end of what followed the step, when the debt of the step is paid as
+/// far as it is known.
 fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     let Some(tree) = tree_at_end(step) else {
         return Vec::new();
@@ -162,7 +162,7 @@ fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     ]
 }
 
-/// What the load itself did, in the words of db_bench.
+/// Returns the figures of the load, by the names of db_bench.
 fn of_operations(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     vec![
         (
@@ -173,8 +173,8 @@ fn of_operations(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     ]
 }
 
-/// Bytes of keys and values that the step's main operation wrote, or was given to read. Sizes are those of whole
-/// entries, which a query in SQL doesn't read.
+/// Returns bytes of keys and values that the step's main operation wrote or read, by the sizes of whole entries. SQL queries
+/// do not read whole entries.
 fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
     let kind = step
         .main_operation()
@@ -183,7 +183,7 @@ fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
     over(rows * step.row_bytes_mean?, seconds(step)?)
 }
 
-/// Time that the threads of the step's main operation were at work, over operations.
+/// Returns the working time of the threads of the step's main operation, over operations.
 fn thread_us_per_op(step: &Step) -> Option<f64> {
     let kind = step.main_operation()?;
     let role = operation::role_of(kind);
@@ -207,7 +207,7 @@ fn of_tree(
     let gb = |bytes: Option<f64>| bytes.map(|bytes| bytes / GIB);
     let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
     let per_second = |figure: Option<f64>| over(figure?, seconds(step)?);
-    // Over samples and the step's end: what happened between two samples nobody saw.
+    // Over samples and the step's end; what happens between two samples is not seen.
     let largest = |role: Role, end: Option<f64>| {
         let is_it = |(name, series): &(&String, &CounterSeries)| {
             let is_first = role != Role::LevelFileCount || name.ends_with(".0");
@@ -255,7 +255,7 @@ fn of_tree(
         ("compaction_write_gb", gb(tree.compacted())),
         ("compaction_read_gb", gb(read)),
         ("wal_gb", gb(logged)),
-        // Where writes were not logged there is nothing that amplifies.
+        // Without a log there is no amplification by it.
         ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
         ("r_amp", blocks_per_key(step, tree)),
         ("cache_hit%", cache_hit_percent(step, tree)),
@@ -282,9 +282,9 @@ fn of_tree(
     ]
 }
 
-/// Bytes that the user gave the engine: rows that were written, at the size that the record says; else what the engine
-/// itself counted, which it rounds, and to which it adds a few bytes for each row. An index is made of rows that were
-/// there, and settling is given nothing: what these write is no multiple of anything.
+/// Returns bytes that the user gave the engine: the written rows at their recorded size, or else the engine's own count,
+/// which is rounded and has a few more bytes for each row. Index steps and settling are given nothing, so their writes have
+/// no ratio.
 fn ingested_bytes(step: &Step, tree: &Counters<'_>) -> Option<f64> {
     if matches!(step.kind, StepKind::Index | StepKind::Settle) {
         return None;
@@ -299,7 +299,7 @@ fn over_data(step: &Step, bytes: Option<f64>) -> Option<f64> {
     over(bytes?, step.data_bytes? as f64)
 }
 
-/// Blocks of data that were found in the cache, and those that were not.
+/// Returns data blocks that were found in the cache, and those that were not.
 fn block_lookups(counters: &Counters<'_>) -> Option<(f64, f64)> {
     let hits = counters.growth(Role::DataBlockHitCount)?;
     Some((hits, counters.growth(Role::DataBlockMissCount)?))
@@ -316,7 +316,7 @@ fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     over(hits + misses, keys as f64)
 }
 
-/// In steps that read: elsewhere compaction alone looks blocks up.
+/// Returns the hit rate in steps that read: in others only compaction looks blocks up.
 fn cache_hit_percent(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     if step.kind != StepKind::Query {
         return None;
@@ -325,7 +325,7 @@ fn cache_hit_percent(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     over(100.0 * hits, hits + misses)
 }
 
-/// CPU seconds of the server, as `u_cpu` and `s_cpu` have them.
+/// Returns the server's CPU seconds, as in `u_cpu` and `s_cpu`.
 fn of_processes(step: &Step, host: &HostSeries) -> Vec<(&'static str, Option<f64>)> {
     let cpu = |column: &str| Some(growth_per_second(host, column)? / 1e9 * seconds(step)?);
     vec![

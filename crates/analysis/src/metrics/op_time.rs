@@ -1,8 +1,8 @@
-//! Accounts for the time of an operation: CPU, waiting for a processor, waiting for the device and for others, and what
-//! no part accounts for. Each part is measured by itself; only the rest is a difference.
+//! Accounts for the time of an operation: CPU, waiting for a processor, for the device and for others, and the unexplained
+//! time. Each part is measured by itself; only the unexplained time is a difference.
 //!
-//! All figures are of the connections that do the step's main operation: what runs beside them at a rate of its own
-//! would cost more per operation whenever operations are slower.
+//! All figures are of the connections that do the step's main operation. Work at a fixed rate next to them would cost more
+//! per operation whenever operations are slower.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use record::{Connection, HostSeries, Step, StepKind};
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
 use crate::operation::role_of;
 
-/// With fewer samples a share of the time is off by more than 16 points (one standard error at one half).
+/// With fewer samples a share of the time has an error of more than 16 points (one standard error at one half).
 const SAMPLES_MIN: u64 = 10;
 
-/// Returns the parts of an operation's time, and what else its connections used, each with its metric's name.
+/// Returns the parts of an operation's time, and other use of its connections, each with its metric's name.
 pub(super) fn op_time(
     step: &Step,
     host: &HostSeries,
@@ -56,7 +56,7 @@ pub(super) fn op_time(
         (true, None) => None,
     };
     let part = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.of(states));
-    // Where nothing has a rate, who sleeps backs off from a lock.
+    // Without a rate, a sleeping thread backs off from a lock.
     let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
     let parts = [
         ("op_client_cpu_us", client_cpu),
@@ -70,7 +70,7 @@ pub(super) fn op_time(
         ("op_handover_us", part(&[Handover])),
     ];
     let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
-    // Counted in the times of both threads.
+    // The overlap is in the times of both threads.
     let overlap = part(&[Overlap]);
     let rest = (|| Some(busy? - (measured? - overlap?)))();
 
@@ -113,7 +113,7 @@ fn has_rate(step: &Step) -> bool {
     ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
 }
 
-/// Connections that do the step's main operation, or create its indexes.
+/// Returns the connections that do the step's main operation, or create its indexes.
 fn main_connections(step: &Step) -> Vec<&Connection> {
     let role = step.main_operation().map(role_of);
     let connections = step.connections.iter();
@@ -123,8 +123,8 @@ fn main_connections(step: &Step) -> Vec<&Connection> {
     connections.filter(is_main).collect()
 }
 
-/// CPU time of the engine that is not of the threads of any connection: purge, checkpoints, compaction, and with an
-/// embedded engine assay's own sampling. `None` where one of the two is not known.
+/// Returns the CPU time of the engine outside the threads of connections: purge, checkpoints, compaction, and assay's own
+/// sampling with an embedded engine. `None` if either time is unknown.
 fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
     let connections = step.connections.iter();
     let (all, served): (u64, Option<u64>) = match embedded {
@@ -139,12 +139,12 @@ fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
             connections.map(|it| Some(it.server_thread?.cpu_ns)).sum(),
         ),
     };
-    // The server's is counted in ticks.
+    // The server's time is in ticks, so that the difference may be below zero.
     Some((all as f64 - served? as f64).max(0.0))
 }
 
-/// Time that the hypervisor took from the processors for each that they worked: what a thread loses while it runs,
-/// which neither its CPU time nor its waiting shows.
+/// Returns the time that the hypervisor took per time that the processors worked: a running thread loses it, and neither CPU
+/// time nor waiting includes it.
 fn stolen_per_busy(host: &HostSeries) -> Option<f64> {
     over(
         growth_per_second(host, "cpu_steal_ns")?,
@@ -154,14 +154,15 @@ fn stolen_per_busy(host: &HostSeries) -> Option<f64> {
 
 /// Shares of the connections' time by state, from samples.
 struct Shares {
-    /// The share of all samples in which a connection had nothing to do yet.
+    /// The share of all samples in which a connection waited for its schedule.
     idle: f64,
-    /// Of the other samples, those in each state.
+    /// The shares of the other samples by state.
     states: BTreeMap<ConnectionState, f64>,
 }
 
 impl Shares {
-    /// `None` with too few samples. With a rate (`is_open`) a connection sleeps until an operation is due.
+    /// Computes the shares; `None` with too few samples. With a rate (`is_open`) a connection sleeps until an operation is
+    /// due.
     fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
         let mut counts: BTreeMap<ConnectionState, u64> = BTreeMap::new();
         for (state, count) in main.iter().flat_map(|it| &it.states) {
@@ -179,7 +180,7 @@ impl Shares {
         })
     }
 
-    /// Returns the share of these states together.
+    /// Returns the sum of the shares of some states.
     fn of(&self, states: &[ConnectionState]) -> f64 {
         states.iter().filter_map(|it| self.states.get(it)).sum()
     }
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The hypervisor took 1 ns for each 10 that processors worked.
+    /// The hypervisor took 1 ns for each 10 ns that processors worked.
     fn host() -> HostSeries {
         let column = |name: &str, grown: i64| HostColumnSeries {
             name: name.to_owned(),
@@ -260,7 +261,7 @@ mod tests {
         }
     }
 
-    /// The figures, to a thousandth.
+    /// Returns the figures, to a thousandth.
     #[track_caller]
     fn check(step: &Step, embedded: bool, expected: &[(&str, Option<f64>)]) {
         let figures: BTreeMap<_, _> = op_time(step, &host(), embedded).into_iter().collect();

@@ -9,17 +9,17 @@ const NO_COUNTERS: BTreeMap<String, CounterSeries> = BTreeMap::new();
 
 type Metrics = BTreeMap<&'static str, Option<f64>>;
 
-/// The metrics of a step with a server.
+/// Returns the metrics of a step with a server.
 fn of_seconds(step: &Step, host: &HostSeries, ops: &BTreeMap<String, OpSeries>) -> Metrics {
     metrics(step, host, ops, &NO_COUNTERS, false)
 }
 
-/// Those of one whose operations were not counted second by second.
+/// Returns those of one whose operations were not counted second by second.
 fn of_host(step: &Step, host: &HostSeries) -> Metrics {
     of_seconds(step, host, &BTreeMap::new())
 }
 
-/// Samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
+/// Returns samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
 fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
     let length = columns.first().map_or(0, |column| column.2.len());
     HostSeries {
@@ -102,7 +102,7 @@ fn step(kind: StepKind, ops: &[(&str, u64, u64)]) -> Step {
     }
 }
 
-/// The seconds of a kind of operation of which only the longest response time is known.
+/// Returns the seconds of a kind of operation of which only the longest response time is known.
 fn longest(kind: &str, us: f64) -> BTreeMap<String, OpSeries> {
     let series = OpSeries {
         response_us_max: vec![us],
@@ -317,7 +317,7 @@ fn no_operations_are_no_cost_per_operation() {
     check(&metrics, "qps 0, cpupq none, rpq none, maxop none");
 }
 
-/// The same host with what assay and a server used: 2 s, and 1 s in user mode with half a second in the kernel.
+/// Returns the same host with what assay and a server used: 2 s, and 1 s in user mode with half a second in the kernel.
 fn shared_host() -> HostSeries {
     let mut host = busy_host();
     for (name, tenths) in [
@@ -467,7 +467,7 @@ fn percentiles_of_rates_are_of_all_clients() {
     check(&of(StepKind::Query), "p50 5, p99 0");
 }
 
-/// A step with counters: name, value before it, value after it.
+/// Returns a step with counters: name, value before it, value after it.
 fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) -> Step {
     for &(name, before, after) in counters {
         let grows = name.ends_with("_count");

@@ -1,5 +1,4 @@
-//! What an engine does beside answering: making commits durable, writing more than it was given, and work that it puts
-//! off. From its own counters.
+//! Computes the costs of upkeep from the engine's counters: durable commits, write amplification, and deferred work.
 
 use record::{HostSeries, Role, Step, StepKind};
 
@@ -7,8 +6,8 @@ use super::counters::Counters;
 use super::{MIB, growth_per_second, over, seconds};
 use crate::operation::{DELETE, EVENT, INSERT, PUT, writing};
 
-/// Commits of the load: each insert, each put and each delete that succeeded is one, and an event as many as its test has.
-/// In an index step nearly all that is made durable is not theirs.
+/// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many for an event as its test
+/// has. In an index step most durable work has other causes.
 fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
@@ -18,17 +17,17 @@ fn commits(step: &Step) -> Option<f64> {
     Some(writes + ok(EVENT) as f64 * step.commits_per_event.unwrap_or(0.0))
 }
 
-/// The figures of this module: names as in [`words::METRICS`].
+/// Returns the figures of this module: names as in [`words::METRICS`].
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
     let counters = Counters::of(step);
     let growth = |role| counters.growth(role);
-    // A log that was neither written nor synced was off: there was nothing to make durable.
+    // A log that was neither written nor synced was off.
     let is_on = |syncs: &f64| *syncs > 0.0 || growth(Role::LogBytes) != Some(0.0);
     let log = growth(Role::LogFsyncCount).filter(is_on);
     let commits = commits(step);
     let per_commit = |count: Option<f64>| over(count?, commits?);
     let fsyncs = |role| per_commit(growth(role));
-    // Of the disks themselves, whoever made them flush.
+    // Flushes of the disks, by whatever process.
     let flushes = growth_per_second(host, "disk_flush_count").zip(seconds(step));
     let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
     let mb = |role| counters.gauge(role).map(|bytes| bytes / MIB);
@@ -47,10 +46,9 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     ]
 }
 
-/// Bytes that were written to the devices of the data over bytes of values in the rows inserted, or of keys
-/// and values put. What the kernel says of
-/// the server's processes is no measure: it charges a page cache's whole folio, which may be megabytes, for each of its
-/// bytes that is written.
+/// Returns bytes written to the data's devices over bytes of values in the inserted rows, or of keys and values put. The
+/// kernel's count for the server's processes is no measure: for each written byte it counts a whole folio of the page cache,
+/// which may be megabytes.
 fn write_amplification(step: &Step, host: &HostSeries) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;

@@ -1,4 +1,4 @@
-//! What host and engine did in the seconds of a stall, or after a shift, that they did not do around it.
+//! Finds what host and engine did in the seconds of a stall, or after a shift, but not around it.
 
 use std::ops::Range;
 use std::slice::from_ref;
@@ -9,40 +9,40 @@ use super::rates::Rates;
 use super::{ConcurrentChange, Shift, mean, median, scale};
 use crate::Series;
 
-/// Seconds before and after that are looked at.
+/// Seconds before and after that are compared.
 const AROUND: usize = 60;
 
-/// The fewest samples around that say what is usual.
+/// The fewest samples around that define what is usual.
 const SAMPLES_MIN: usize = 5;
 
-/// The most that are told of.
+/// The most changes that are listed.
 const MOVED_MAX: usize = 5;
 
-/// How many times the usual deviation is unusual.
+/// How many times the usual deviation counts as unusual.
 const UNUSUAL_MIN: f64 = 3.0;
 
-/// Deviations beyond this are not told apart.
+/// Larger deviations count as this one.
 const UNUSUAL_MAX: f64 = 100.0;
 
-/// How near to the change of the rate another change is in proportion to it, as a share of that; and where next to
-/// nothing is left of both.
+/// How close the ratio of a counter is to that of the rate if it grows with the rate: as a share, and absolutely where
+/// almost nothing is left of both.
 const PROPORTION: f64 = 0.2;
 const NEARLY_NONE: f64 = 0.02;
 
-/// One in so many seconds around may be as far off on the same side.
+/// One in this many seconds around may be as far off on the same side.
 const COMMON: usize = 10;
 
 /// The least change, as a share of what is usual.
 const CHANGE_MIN: f64 = 0.2;
 
-/// The least deviation that is taken for usual: as a share of what is usual, and of the largest value around.
+/// The least deviation that counts as usual: as a share of the usual value, and of the largest value around.
 const USUAL_SHARE: f64 = 0.02;
 const LARGEST_SHARE: f64 = 0.01;
 
-/// How many clients were still at work.
+/// The name for the number of clients that still work.
 const AT_WORK: &str = "clients_at_work";
 
-/// One thing, second by second.
+/// A column of the host or a counter, second by second.
 struct Line<'a> {
     name: &'a str,
     of_engine: bool,
@@ -60,7 +60,7 @@ pub(super) struct ConcurrentActivity<'a> {
 /// The seconds that others are compared with.
 struct Usual<'r> {
     seconds: &'r [Range<usize>],
-    /// What the rate was in those that are looked at, over what it was in these.
+    /// The rate in the examined seconds over the rate in these.
     rate_ratio: f64,
 }
 
@@ -77,7 +77,7 @@ impl<'a> ConcurrentActivity<'a> {
             is_growth: host.column(name).is_some_and(|column| column.cumulative),
             values,
         });
-        // That time passes says nothing.
+        // Uptime always grows.
         let engine = series.engine.iter();
         let engine = engine.filter(|(_, counter)| counter.role != Some(Role::UptimeSeconds));
         let of_engine = engine.map(|(name, counter)| Line {
@@ -97,7 +97,7 @@ impl<'a> ConcurrentActivity<'a> {
         }
     }
 
-    /// What was unusual in the seconds of a stall.
+    /// Returns the unusual values in the seconds of a stall.
     pub(super) fn stall(&self, from: usize, seconds: usize) -> Vec<ConcurrentChange> {
         let end = from + seconds;
         let around = [from.saturating_sub(AROUND)..from, end..end + AROUND];
@@ -120,7 +120,7 @@ impl<'a> ConcurrentActivity<'a> {
         ranked(moved.collect(), false)
     }
 
-    /// What was unusual after a shift.
+    /// Returns the unusual values after a shift.
     pub(super) fn shift(&self, shift: &Shift) -> Vec<ConcurrentChange> {
         let at = shift.second;
         let before = at.saturating_sub(AROUND)..at;
@@ -134,7 +134,7 @@ impl<'a> ConcurrentActivity<'a> {
             self.moved(line, during, &usual)
         });
         let mut moved = ranked(moved.collect(), shift.after > shift.before);
-        // Who works no more explains it better than anything else.
+        // Clients that ended explain a shift better than anything else.
         if let Some(clients) = self.clients(at) {
             moved.insert(0, clients);
             moved.truncate(MOVED_MAX);
@@ -160,7 +160,7 @@ impl<'a> ConcurrentActivity<'a> {
         })
     }
 
-    /// The samples of some seconds that were not stalled.
+    /// Returns the samples of some seconds that were not stalled.
     fn usual<'v>(
         &'v self,
         values: &'v [Option<f64>],
@@ -180,7 +180,7 @@ impl<'a> ConcurrentActivity<'a> {
         }
         usual.sort_unstable_by(f64::total_cmp);
         let few = usual.len() / COMMON;
-        // What comes and goes is often far from its median.
+        // A value that comes and goes is often far from its median.
         if (usual[few]..=usual[usual.len() - 1 - few]).contains(&during) {
             return None;
         }
@@ -199,7 +199,7 @@ impl<'a> ConcurrentActivity<'a> {
         let is_rate = |ratio: f64| {
             (ratio - than.rate_ratio).abs() <= (PROPORTION * than.rate_ratio).max(NEARLY_NONE)
         };
-        // What is done for each operation is done as often as these are.
+        // Work per operation follows the rate.
         if line.is_growth && ratio.is_some_and(is_rate) {
             return None;
         }
@@ -220,7 +220,7 @@ fn ratio(value: f64, to: f64) -> Option<f64> {
     (to > 0.0).then(|| value / to)
 }
 
-/// Whether it was ever another value than the one it began with.
+/// Returns whether the value ever changed.
 fn has_moved(values: &[Option<f64>]) -> bool {
     let mut known = values.iter().flatten();
     known
@@ -236,8 +236,8 @@ fn sampled(values: &[Option<f64>], seconds: Range<usize>) -> impl Iterator<Item 
         .copied()
 }
 
-/// The most unusual first; but before those that moved with the rate, which mostly follow from it, those that moved
-/// against it.
+/// Sorts changes by how unusual they are. Those that moved against the rate come before those that moved with it, which
+/// mostly follow from it.
 fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentChange> {
     let is_with = |one: &ConcurrentChange| (one.during > one.otherwise) == rate_rose;
     let times = |one: &ConcurrentChange| {
@@ -255,7 +255,7 @@ fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentCh
     moved
 }
 
-/// What a thing is counted in, by the last part of its name before its table or level.
+/// Returns the unit in the last part of a name, before its table or level.
 fn unit(name: &str, is_growth: bool) -> String {
     let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
     let last = whole

@@ -1,4 +1,4 @@
-//! Whether a rate of writes was had, second by second.
+//! Checks second by second whether a target rate was reached.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use super::rates::longest_response;
 use crate::operation::{has_rate_in_rows, role_of};
 use crate::{OpSeries, SLA_SHARE, Sla};
 
-/// In which seconds the rate of writes was had that was asked for. A second has it with [`SLA_SHARE`] of the rate, less
-/// one operation for each connection: that may end in the second before or after.
+/// The seconds in which a target rate was reached. A second reaches it with [`SLA_SHARE`] of the rate, less one operation
+/// for each connection, which may end in the second before or after.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SlaHistory {
     /// Whole seconds within the time that the step was given.
     pub seconds: usize,
-    /// Those in which the rate was had.
+    /// Seconds that reached the rate.
     pub met_seconds: usize,
     /// The same in percent.
     pub met_pct: f64,
     /// The lowest rate of a second, in rows or keys per second.
     pub worst_second: f64,
-    /// The first second in which it was not had, from 0; `None`: there is none.
+    /// The first second that missed it, from 0; `None`: there is none.
     pub first_missed_second: Option<usize>,
-    /// Consecutive seconds in which it was not had, at most.
+    /// The most consecutive seconds that missed it.
     pub longest_miss_seconds: usize,
     /// The first of these, from 0.
     pub longest_miss_from: Option<usize>,
-    /// The longest response time: how far writes were behind their schedule, and their reply.
+    /// The longest response time: the delay of writes to their schedule, and their reply.
     pub worst_response: Option<WorstResponse>,
 }
 
-/// The history of a rate that was asked for; `None` in steps of less than a second, and where operations are too rare
-/// for a second to say anything.
+/// Returns the history of a target rate; `None` in steps of less than a second, and where operations are too rare for
+/// seconds to mean anything.
 pub(crate) fn history(
     step: &Step,
     sla: &Sla,
@@ -55,7 +55,7 @@ pub(crate) fn history(
         .iter()
         .filter(|connection| connection.role == role)
         .count();
-    // Without any success nobody knows how large an operation is: every second is missed in any case.
+    // Without any success the size of an operation is unknown, and every second missed the rate.
     let each = match (is_of_rows, ok) {
         (true, 0) => 0.0,
         (true, ok) => rows as f64 / ok as f64,

@@ -1,6 +1,6 @@
-//! How evenly a step went: its worst seconds, its stalls, the seconds at which its level changed, and what host and
-//! engine did then. Everything is of the step's main operation, over all clients, second by second; the rules and what
-//! they leave out are in `docs/metrics.md`.
+//! Computes how evenly a step ran: its worst seconds, its stalls, the seconds at which its level changed, and what host and
+//! engine did then. All figures are of the step's main operation, over all clients, second by second. The rules and their
+//! limits are in `docs/metrics.md`.
 
 mod concurrent;
 mod history;
@@ -24,7 +24,7 @@ pub use shifts::SHIFT_SECONDS_MIN;
 pub(crate) use history::history;
 pub(crate) use settle_work::settled;
 
-/// Whole seconds below which a spread or a level says nothing.
+/// The fewest whole seconds for a spread or a level.
 pub(crate) const SECONDS_MIN: usize = 10;
 
 /// The share of the usual rate below which a second is part of a stall.
@@ -33,7 +33,7 @@ pub const STALL_SHARE: f64 = 0.1;
 /// The most stalls, and the most shifts, that are listed: the worst.
 pub const LISTED_MAX: usize = 10;
 
-/// How evenly one step went. Rates are what the step's throughput is of: rows in load steps, queries in query steps.
+/// How evenly one step ran. Rates count what throughput counts: rows in load steps, queries in query steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
     /// The kind of operation: `insert`.
@@ -46,24 +46,24 @@ pub struct Quality {
     pub worst_second: f64,
     /// The median rate of a second, per second.
     pub median: f64,
-    /// What seconds are held against, per second: the median, or where half of the seconds or more stood still, the median
-    /// of the others.
+    /// The usual rate, per second: the median, or the median of the other seconds if half of the seconds or more stood
+    /// still.
     pub usual: f64,
     /// Coefficient of variation: standard deviation over mean of the rates; `None` with fewer than 10 seconds, or
     /// without any progress.
     pub cv: Option<f64>,
-    /// How thick the line of a chart is: (95th - 5th percentile of the rates) / usual; `None` likewise.
+    /// The thickness of a chart's line: (95th - 5th percentile of the rates) / usual; `None` as for `cv`.
     pub thickness: Option<f64>,
-    /// The rate that all but 1 % of the seconds had, over the usual; `None` likewise.
+    /// The rate that all but 1 % of the seconds reached, over the usual; `None` as for `cv`.
     pub p1_of_median: Option<f64>,
     /// Seconds with less than half the usual rate, in proportion to the clients that were still at work.
     pub below_half_median_seconds: usize,
-    /// Seconds of the longest stall, 0 without one; `None` where operations are too rare for stalls to be told.
+    /// Seconds of the longest stall, 0 without one; `None` if operations are too rare to show stalls.
     pub longest_stall_seconds: Option<usize>,
-    /// Seconds of all stalls; `None` likewise.
+    /// Seconds of all stalls; `None` if operations are too rare.
     pub stalled_seconds: Option<usize>,
-    /// For how much of the step the engine says that it held writes up, in percent: the metric `stall%`; `None` where
-    /// it does not say.
+    /// The share of the step in which the engine reports stalled writes, in percent: the metric `stall%`; `None` if it
+    /// reports none.
     pub stalled_pct: Option<f64>,
     /// The longest response time; `None` without any progress.
     pub worst_response: Option<WorstResponse>,
@@ -71,8 +71,8 @@ pub struct Quality {
     pub stall_count: usize,
     /// The longest stalls, in the order of time.
     pub stalls: Vec<Stall>,
-    /// Shifts that were found; at most [`LISTED_MAX`] are in `shifts`. Many are not levels, but a rate that swings. Zero
-    /// with fewer than [`SHIFT_SECONDS_MIN`] seconds, of which nothing is said.
+    /// Shifts that were found; at most [`LISTED_MAX`] are in `shifts`. Many shifts mean that the rate swings and has no
+    /// levels. Zero with fewer than [`SHIFT_SECONDS_MIN`] seconds.
     pub shift_count: usize,
     /// The largest shifts, in the order of time.
     pub shifts: Vec<Shift>,
@@ -98,7 +98,7 @@ pub struct Stall {
     pub lowest: f64,
     /// The longest response time that ended in these seconds or in the one after, in microseconds; `None` without one.
     pub response_us_max: Option<f64>,
-    /// What host and engine did in these seconds that they did not around them, most unusual first.
+    /// What host and engine did in these seconds but not around them, most unusual first.
     pub beside: Vec<ConcurrentChange>,
 }
 
@@ -115,26 +115,26 @@ pub struct Shift {
     pub beside: Vec<ConcurrentChange>,
 }
 
-/// Something that was counted and was not as usual.
+/// A counted value that was unusual.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConcurrentChange {
     /// The column of the host, or the engine's counter, as recorded; `clients_at_work`.
     pub name: String,
     /// The engine counted it, not the host.
     pub of_engine: bool,
-    /// What it is counted in: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
+    /// Its unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
     pub unit: String,
-    /// In these seconds: their mean. After a shift: the median.
+    /// The mean of these seconds; after a shift, the median.
     pub during: f64,
     /// The median of the seconds around it that were not stalled; of a shift, of those before.
     pub otherwise: f64,
-    /// `during / otherwise`; `None` where the latter is nothing.
+    /// `during / otherwise`; `None` where the latter is zero.
     pub ratio: Option<f64>,
-    /// How many times its usual deviation it is away, at most 100.
+    /// Its distance in usual deviations, at most 100.
     pub unusual: f64,
 }
 
-/// How evenly a step went; `None` where nothing is counted second by second, and in steps of less than a second.
+/// Returns how evenly a step ran; `None` where nothing is counted second by second, and in steps of less than a second.
 pub(crate) fn quality(
     step: &Step,
     series: &Series,
@@ -168,7 +168,7 @@ pub(crate) fn quality(
     Some(quality)
 }
 
-/// The [`LISTED_MAX`] worst, in the order in which they were.
+/// Returns the [`LISTED_MAX`] worst items, in their order.
 fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
     let mut by_level: Vec<(usize, T)> = found.into_iter().enumerate().collect();
     by_level.sort_by(|(_, a), (_, b)| {
@@ -180,14 +180,14 @@ fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
     by_level.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The arithmetic mean; `None` of nothing.
+/// Returns the arithmetic mean; `None` without values.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let sum_up = |(count, sum), value| (count + 1, sum + value);
     let (count, sum) = values.into_iter().fold((0_u32, 0.0), sum_up);
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The median, between the two middle values where their number is even; `None` of nothing.
+/// Returns the median, or the mean of the two middle values; `None` without values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     let middle = values.len() / 2;
@@ -203,10 +203,10 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     })
 }
 
-/// What a normal distribution's standard deviation is of its median absolute deviation.
+/// The standard deviation of a normal distribution over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// The robust scale of values around `center`: their median absolute deviation, as a standard deviation.
+/// Returns the robust scale of values around `center`: their median absolute deviation, as a standard deviation.
 pub(crate) fn scale(values: impl IntoIterator<Item = f64>, center: f64) -> Option<f64> {
     let away = values.into_iter().map(|value| (value - center).abs());
     Some(NORMAL * median(away)?)

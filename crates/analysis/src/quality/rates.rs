@@ -1,4 +1,4 @@
-//! The whole seconds of a step, of its main operation.
+//! Counts the main operation in the whole seconds of a step.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,42 @@ use crate::{OpSeries, fairness};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Operations per usual second below which a second without one says nothing: they are that rare.
+/// Operations per usual second from which on a second without one is a stall.
 const OPERATIONS_MIN: f64 = 5.0;
 
-/// The same for each client, where most seconds have none: who ended one may have been at it in all seconds before, and
-/// clients that begin together end together.
+/// The same per client, where most seconds have no operation: each client may work on one operation for many seconds, and
+/// clients that start together end together.
 const OPERATIONS_EACH_MIN: f64 = 2.0;
 
-/// What was done in each whole second, and by how many.
+/// The work of each whole second, and the clients that did it.
 pub(super) struct Rates<'a> {
     /// The kind of operation.
     pub kind: &'a str,
-    /// What was done in each second: rows, operations or queries.
+    /// The work of each second: rows, operations or queries.
     pub values: Vec<f64>,
     /// Operations that succeeded in each second.
     pub ok: &'a [u64],
     /// The longest response time that ended in each second, in microseconds; those after the last whole one too.
     pub response_us_max: &'a [f64],
-    /// Clients whose work was not over in each second.
+    /// Clients that still worked in each second.
     pub at_work: Vec<f64>,
     /// Clients.
     pub clients: f64,
     /// The share of each second in which the process of the clients stood still.
     held_up: Vec<f64>,
-    /// The seconds that say what is usual where half or more stood still; `None`: all do.
+    /// The seconds that define what is usual if half or more stood still; `None`: all do.
     in_progress: Option<Vec<usize>>,
 }
 
 impl<'a> Rates<'a> {
-    /// `None` where nothing is counted second by second, and in steps of less than a second.
+    /// Reads the seconds of a step; `None` where nothing is counted second by second, and in steps of less than a second.
     pub(super) fn of(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
         let kind = step.main_operation()?;
         let series = ops.get(kind)?;
         let role = role_of(kind);
         let ends = fairness::ends(step, |connection| connection.role == role);
-        // After its time nothing is sent, and only what is under way still ends; what ends with its work may go on with
-        // other work.
+        // After the step's time nothing is sent. A step without a time may continue with other work after its main
+        // operation.
         let limit_ns = step
             .time_given_ns
             .or_else(|| ends.values().copied().max())
@@ -64,7 +64,7 @@ impl<'a> Rates<'a> {
                 .iter()
                 .map(|&n| n as f64 * each)
                 .collect(),
-            // Rows are not indexed second by second, and settling does nothing that is counted.
+            // Indexing and settling count nothing second by second.
             StepKind::Index | StepKind::Settle => return None,
         };
         let at_work = |second: usize| {
@@ -88,13 +88,12 @@ impl<'a> Rates<'a> {
         })
     }
 
-    /// The rate that seconds are held against: their median, or where half of them or more stood still, that of
-    /// the others.
+    /// Returns the usual rate: the median of the seconds, or of the others if half or more stood still.
     pub(super) fn usual(&self) -> f64 {
         self.median_usual(|second| self.values[second])
     }
 
-    /// Whether a second without an operation says nothing.
+    /// Returns whether operations are so rare that a second without one is no stall.
     pub(super) fn are_rare(&self) -> bool {
         self.median_usual(|second| self.ok[second] as f64) < OPERATIONS_MIN
     }
@@ -107,8 +106,8 @@ impl<'a> Rates<'a> {
         .unwrap_or(0.0)
     }
 
-    /// The share of the clients that was still at work in a second, all of them where nobody says; less by the time in
-    /// which their process stood still, which is not the engine's.
+    /// Returns the share of the clients that still worked in a second, or 1 if that is unknown, less the time in which the
+    /// load's process stood still, which is not the engine's fault.
     pub(super) fn share_at_work(&self, second: usize) -> f64 {
         let share = match self.at_work.get(second) {
             Some(&working) if self.clients > 0.0 => working / self.clients,
@@ -117,13 +116,13 @@ impl<'a> Rates<'a> {
         share * (1.0 - self.held_up.get(second).copied().unwrap_or(0.0))
     }
 
-    /// The longest response time of all, those after the last whole second included.
+    /// Returns the longest response time of all, those after the last whole second included.
     pub(super) fn worst_response(&self) -> Option<WorstResponse> {
         longest_response(self.response_us_max)
     }
 }
 
-/// The share of a second in which the process of the load stood still.
+/// Returns the share of a second in which the process of the load stood still.
 fn held_up_share(held_up: &[LoadPause], second: u64) -> f64 {
     let (begin, end) = (second * SECOND_NS, (second + 1) * SECOND_NS);
     let within = |held: &LoadPause| held.to_ns.min(end).saturating_sub(held.from_ns.max(begin));
@@ -131,8 +130,8 @@ fn held_up_share(held_up: &[LoadPause], second: u64) -> f64 {
     held_ns as f64 / SECOND_NS as f64
 }
 
-/// Where operations are rare in half of the seconds or more, the others: a tenth of the mean rate at least. `None` where
-/// they are rare in fewer, and where they are in the others too.
+/// Returns the seconds with at least a tenth of the mean rate, if operations are rare in half of the seconds or more. `None`
+/// if they are rare in fewer, or in the remaining seconds too.
 fn in_progress(values: &[f64], ok: &[u64], clients: f64) -> Option<Vec<usize>> {
     let rare = ok.iter().filter(|&&ok| (ok as f64) < OPERATIONS_MIN);
     if 2 * rare.count() < ok.len() {
@@ -146,7 +145,7 @@ fn in_progress(values: &[f64], ok: &[u64], clients: f64) -> Option<Vec<usize>> {
     (operations >= enough).then_some(seconds)
 }
 
-/// The longest response time and its second, the first of equals; `None` where none ended.
+/// Returns the longest response time and its second, the first of equals; `None` if no operation ended.
 pub(crate) fn longest_response(us_max: &[f64]) -> Option<WorstResponse> {
     let mut worst: Option<WorstResponse> = None;
     for (second, &us) in us_max.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What it took to bring an engine to rest after what a step left behind.
+//! Computes the work of settling an engine after a step.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use serde::Serialize;
 use crate::metrics::{Counters, GIB};
 use crate::order::distinct;
 
-/// The work that was put off until an engine was brought to rest: in a step of its own, or at the end of a measured one.
+/// The deferred work that settling an engine completed: in a step of its own, or at the end of a measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SettleWork {
-    /// How long all of it took, in seconds.
+    /// Its duration, in seconds.
     pub seconds: f64,
-    /// What the engine says that it wrote meanwhile, in bytes; `None` where it does not say.
+    /// The bytes that the engine reports as written meanwhile; `None` if it reports none.
     pub written_bytes: Option<f64>,
-    /// What was done, in order.
+    /// The actions, in order.
     pub actions: Vec<SettleAction>,
-    /// What was pending, as the engine tells: names as recorded.
+    /// The pending work that the engine reports, by the recorded names.
     pub pending: Vec<Pending>,
 }
 
-/// One thing that was done.
+/// One action of settling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SettleAction {
-    /// What: `CHECKPOINT`.
+    /// The action: `CHECKPOINT`.
     pub what: String,
-    /// How long it took.
+    /// Its duration, in seconds.
     pub seconds: f64,
 }
 
-/// Something that was to be done.
+/// Pending work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Pending {
     /// Its name, with the unit: `dirty_page_count`.
     pub name: String,
-    /// How much there was before; `None`: the engine did not tell.
+    /// Its amount before; `None`: the engine did not report it.
     pub before: Option<f64>,
-    /// How much was left.
+    /// Its amount after.
     pub after: Option<f64>,
 }
 
-/// What settling a step took; `None` where that was not done. `metrics` are those of the step.
+/// Returns the work of settling a step; `None` if it was not settled. `metrics` are those of the step.
 pub(crate) fn settled(
     step: &Step,
     metrics: &BTreeMap<&'static str, Option<f64>>,
@@ -74,11 +74,11 @@ pub(crate) fn settled(
     })
 }
 
-/// Bytes that the engine says it wrote while it settled: of a tree what flushes and compactions wrote, else what it wrote
-/// to all files, or what checkpoints and the log did.
+/// Returns bytes that the engine wrote while it settled, by its own counters: those of flushes and compactions of a tree, or
+/// else of all files, or of checkpoints and the log.
 fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Option<f64> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
-    // At the end of a measured step, the counters of settling go on from those of the step.
+    // The counters of settling at the end of a measured step continue those of the step.
     let counters = match step.kind {
         StepKind::Settle => Counters::of(step),
         _ => Counters::between(&step.counters_after, &step.counters_end),

@@ -1,11 +1,10 @@
-//! Seconds at which the rate of a step changed its level, and stayed there.
+//! Finds seconds at which the rate of a step changed its level, and stayed there.
 //!
-//! A shift is where the means of two neighbouring stretches differ by more than noise explains. Stretches of all lengths
-//! are tried, at fixed places that overlap by half ("seeded intervals"), so that a short dip in a long step is found as
-//! well as one change in its middle; the work grows with n log n, and the same series always has the same shifts. Noise
-//! is what neighbouring seconds differ by, or neighbouring means of 10 seconds where that says more: a rate that swings
-//! all the time is noisy. What drifts slowly has no second at which it changed: the medians shortly before and after it
-//! have to differ too.
+//! A shift is where the means of two neighboring stretches differ by more than noise explains. Stretches of all lengths are
+//! tried at fixed places that overlap by half ("seeded intervals"). This finds a short dip in a long step as well as one
+//! change in its middle; the work grows with n log n, and equal series have equal shifts. Noise is the difference of
+//! neighboring seconds, or of neighboring means of 10 seconds if that is larger: a rate that swings all the time is noisy. A
+//! slow drift has no second at which it changed: the medians shortly before and after it must differ too.
 
 use super::{NORMAL, SECONDS_MIN, Shift, median, scale};
 
@@ -15,25 +14,25 @@ const LEVEL_MIN: usize = SECONDS_MIN;
 /// The least change, relative to the larger of two levels.
 const SHIFT_SHARE: f64 = 0.1;
 
-/// Seconds on both sides of a shift within which it has to be seen.
+/// The seconds on both sides of a shift that must show it.
 const NEAR: usize = 30;
 
-/// How far beyond noise a shift has to be, as a share of what the largest of so many draws is expected to be.
+/// How far a shift exceeds noise, as a multiple of the expected largest of so many draws.
 const CERTAINTY: f64 = 1.4;
 
-/// Seconds below which nothing is said of shifts: the means of 10 seconds are too few to know what noise is.
+/// The fewest seconds for shifts: in fewer, the means of 10 seconds are too few to measure noise.
 pub const SHIFT_SECONDS_MIN: usize = 4 * LEVEL_MIN;
 
-/// A stretch of the series, and where its two parts differ most.
+/// A stretch of the series, and the place at which its two parts differ most.
 struct Candidate {
     begin: usize,
     end: usize,
     at: usize,
-    /// How far the means of the parts differ, in standard deviations of one second, times the root of what they weigh.
+    /// The difference of the parts' means in standard deviations of one second, times the root of their weight.
     strength: f64,
 }
 
-/// Every shift in the order of time, without what is beside it. Seconds of stalls are left out: they are no level.
+/// Returns every shift in the order of time, without concurrent changes. Seconds of stalls are left out: they are no level.
 pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
     let kept: Vec<usize> = (0..rates.len())
         .filter(|&second| !is_stalled.get(second).copied().unwrap_or(false))
@@ -54,7 +53,7 @@ pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
         .collect()
 }
 
-/// The places of shifts that are beyond noise, in order.
+/// Returns the places of shifts that are beyond noise, in order.
 fn candidates(values: &[f64]) -> Vec<usize> {
     let count = values.len();
     if count < SHIFT_SECONDS_MIN {
@@ -94,7 +93,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
     places
 }
 
-/// Stretches of lengths that shrink by the root of two, each half over the next.
+/// Returns stretches of lengths that shrink by the root of two, each overlapping half of the next.
 fn intervals(count: usize) -> Vec<(usize, usize)> {
     let mut intervals = Vec::new();
     let mut length = count as f64;
@@ -113,7 +112,7 @@ fn intervals(count: usize) -> Vec<(usize, usize)> {
     intervals
 }
 
-/// Where the two parts of a stretch differ most.
+/// Returns the place at which the two parts of a stretch differ most.
 fn strongest(sums: &[f64], begin: usize, end: usize) -> Option<Candidate> {
     let mean = |from: usize, to: usize| (sums[to] - sums[from]) / (to - from) as f64;
     let mut best: Option<Candidate> = None;
@@ -133,7 +132,7 @@ fn strongest(sums: &[f64], begin: usize, end: usize) -> Option<Candidate> {
     best
 }
 
-/// The medians of the seconds right before and after a place.
+/// Returns the medians of the seconds right before and after a place.
 fn near(values: &[f64], begin: usize, at: usize, end: usize) -> (f64, f64) {
     let before = at.saturating_sub(NEAR).max(begin)..at;
     let after = at..(at + NEAR).min(end);
@@ -152,7 +151,7 @@ fn is_large(before: f64, after: f64) -> bool {
     (after - before).abs() >= SHIFT_SHARE * before.abs().max(after.abs()) && before != after
 }
 
-/// What remains of a stretch when its two levels are taken off, as the deviation of one second.
+/// Returns the deviation of one second in a stretch from its two levels.
 fn noise_within(values: &[f64], one: &Candidate) -> f64 {
     let sides = [one.begin..one.at, one.at..one.end];
     let rest = sides.into_iter().flat_map(|side| {
@@ -163,7 +162,7 @@ fn noise_within(values: &[f64], one: &Candidate) -> f64 {
     scale(rest, 0.0).unwrap_or(0.0)
 }
 
-/// Each value as the median of the five around it: spikes of one or two seconds go, edges stay where they are.
+/// Returns each value as the median of the five around it: spikes of one or two seconds vanish, edges stay in place.
 fn without_spikes(values: &[f64]) -> Vec<f64> {
     (0..values.len())
         .map(|at| {
@@ -177,8 +176,9 @@ fn without_spikes(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The deviation of one second that the means of stretches go by: from second to second, or from ten seconds to the next
-/// ten, whichever is more. A few shifts don't change it, since it is a median; a rate that swings does.
+/// Returns the deviation of one second that candidates are compared with: the larger of the deviations from second to
+/// second, and from ten seconds to the next ten. It is a median, so that a few shifts don't change it, but a rate that
+/// swings does.
 fn noise(values: &[f64], smooth: &[f64]) -> f64 {
     let batches: Vec<f64> = smooth
         .chunks_exact(LEVEL_MIN)
@@ -187,29 +187,29 @@ fn noise(values: &[f64], smooth: &[f64]) -> f64 {
     let of_batches = typical_step(&batches) * (LEVEL_MIN as f64).sqrt();
     let of_seconds = match typical_step(values) {
         typical if typical > 0.0 => typical,
-        // More than half of the neighbours are equal: whole numbers that are small.
+        // More than half of the neighbors are equal: small whole numbers.
         _ => mean_step(values),
     };
     of_seconds.max(of_batches)
 }
 
-/// How far neighbours are apart.
+/// Returns the differences of neighbors.
 fn steps(values: &[f64]) -> impl Iterator<Item = f64> {
     values.windows(2).map(|pair| (pair[1] - pair[0]).abs())
 }
 
-/// The deviation of one value, by the median of what neighbours differ.
+/// Returns the deviation of one value, by the median difference of neighbors.
 fn typical_step(values: &[f64]) -> f64 {
     NORMAL * median(steps(values)).unwrap_or(0.0) / std::f64::consts::SQRT_2
 }
 
-/// The same by the mean of it.
+/// Returns the same by the mean difference.
 fn mean_step(values: &[f64]) -> f64 {
     let count = steps(values).count().max(1) as f64;
     steps(values).sum::<f64>() / count * std::f64::consts::PI.sqrt() / 2.0
 }
 
-/// The places that part levels which differ enough: of others the least is taken out, until none is left.
+/// Returns the places between levels that differ enough: the smallest change is removed until all are large enough.
 fn levels(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     loop {
         let bounds = bounds(&places, values.len());
@@ -229,7 +229,7 @@ fn levels(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     }
 }
 
-/// The levels that places part.
+/// Returns the ranges between places.
 fn bounds(places: &[usize], count: usize) -> Vec<std::ops::Range<usize>> {
     let begins = std::iter::once(0).chain(places.iter().copied());
     let ends = places.iter().copied().chain([count]);

@@ -1,9 +1,9 @@
-//! How far the seconds of a step are apart.
+//! Computes how far the seconds of a step are apart.
 
 use super::rates::Rates;
 use super::{Quality, SECONDS_MIN, median};
 
-/// Returns what all seconds of a step say; nothing of stalls and shifts.
+/// Returns the figures of all seconds of a step, without stalls and shifts.
 pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     let values = &rates.values;
     let median = median(values.iter().copied()).unwrap_or(0.0);
@@ -37,8 +37,8 @@ pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     }
 }
 
-/// The value, of those that are sorted from low to high, that at least `share` of them met or exceeded: as the metrics
-/// `p50` and `p99`.
+/// Returns the value that at least `share` of the values, sorted from low to high, met or exceeded: as the metrics `p50` and
+/// `p99`.
 fn exceeded_by(sorted: &[f64], share: f64) -> f64 {
     let position = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len().max(1));
     let index = sorted.len().checked_sub(position);

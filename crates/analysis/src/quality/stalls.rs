@@ -1,9 +1,9 @@
-//! Seconds in which next to nothing was done.
+//! Finds seconds with almost no progress.
 
 use super::rates::Rates;
 use super::{STALL_SHARE, Stall};
 
-/// Every stall in the order of time, without what is beside it; `None` where operations are too rare to tell.
+/// Returns every stall in the order of time, without concurrent changes; `None` if operations are too rare to tell.
 pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
     if rates.are_rare() {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
     Some(stalls)
 }
 
-/// Which of `seconds` seconds are part of a stall.
+/// Marks which of `seconds` seconds are part of a stall.
 pub(super) fn marked(seconds: usize, stalls: &[Stall]) -> Vec<bool> {
     let mut marks = vec![false; seconds];
     for stall in stalls {

@@ -32,7 +32,7 @@ fn series(ok: &[u64]) -> Series {
     }
 }
 
-/// A query step of so many whole seconds.
+/// Returns a query step of so many whole seconds.
 fn step(seconds: usize) -> Step {
     Step {
         kind: StepKind::Query,
@@ -46,7 +46,7 @@ fn of(ok: &[u64]) -> Quality {
     quality(&step(ok.len()), &series(ok), &host, None).unwrap()
 }
 
-/// A draw of the standard normal distribution.
+/// Returns a draw of the standard normal distribution.
 fn normal(random: &mut Random) -> f64 {
     let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.fraction()).cos()

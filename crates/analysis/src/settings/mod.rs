@@ -1,5 +1,5 @@
-//! What differs between targets: the settings that their engines report, against each other and against what the plan
-//! declares. What differs between any two servers, such as where they have their files, is left out.
+//! Compares the settings that engines report, target by target, and with those that the plan declares. Settings that differ
+//! between any two servers, such as the paths of their files, are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,21 @@ use serde::Serialize;
 
 use crate::compat::{Recorded, build_differences, label};
 
-/// What is to be said of the settings of a run's targets.
+/// The settings of a run's targets: their differences, and those that are not as declared.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Settings {
-    /// Each target against the base of its engine: that of the run, or of an engine that is another the first
-    /// target that came up.
+    /// Each target compared with the base of its engine: the run's base, or for another engine its first target that
+    /// started.
     pub differences: Vec<Comparison>,
-    /// Each target against its own config, and its cells against each other; only those of which there is something
-    /// to say.
+    /// Targets whose settings differ from their config, or between their cells.
     pub targets: Vec<TargetSettings>,
-    /// What each target has of each setting, in the order of the plan: where factors are looked for.
+    /// The settings of each target in the order of the plan, for finding factors.
     #[serde(skip)]
     pub profiles: Vec<Profile>,
 }
 
 impl Settings {
-    /// Adds what is to be said of another run.
+    /// Adds the settings of another run.
     pub(crate) fn extend(&mut self, other: Self) {
         self.differences.extend(other.differences);
         self.targets.extend(other.targets);
@@ -38,7 +37,7 @@ impl Settings {
     }
 }
 
-/// What a target has of each setting.
+/// The settings of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The target.
@@ -49,11 +48,11 @@ pub struct Profile {
     pub build: String,
     /// Its engine reported settings.
     pub is_reported: bool,
-    /// By the name under which they are compared; those that differ by nature are left out.
+    /// Settings by the name under which they are compared, without those that always differ.
     pub settings: BTreeMap<String, ProfileSetting>,
-    /// The names, compared as such, of what its config declares.
+    /// The compared names of the settings that its config declares.
     pub declared: Vec<String>,
-    /// The factors that the plan names, with its values of them.
+    /// The factors that the plan names, with the target's values.
     pub factors: Vec<(String, String)>,
 }
 
@@ -62,18 +61,18 @@ pub struct Profile {
 pub struct ProfileSetting {
     /// Its name.
     pub name: String,
-    /// Its value: the effective one, or where the engine does not report it the declared one.
+    /// Its value: the effective one, or the declared one if the engine does not report it.
     pub value: String,
-    /// The value in a form in which equal ones are equal.
+    /// The canonical value, which is the same for all spellings.
     pub canonical: String,
 }
 
-/// Two targets against each other.
+/// A comparison of the settings of two targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
-    /// The target that both are, where runs are compared: `a` and `b` are then runs.
+    /// The target of both, where runs are compared; `a` and `b` are then runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The one that the other is compared with.
@@ -84,15 +83,15 @@ pub struct Comparison {
     pub a_build: String,
     /// The build of `b`.
     pub b_build: String,
-    /// The version of `a`, as it reports it; where it never came up, that of its build.
+    /// The version of `a`, as it reports it; if it never started, that of its build.
     pub a_version: String,
     /// The version of `b`.
     pub b_version: String,
-    /// What the engines have of one of them is not known: what is listed is what the plan declares.
+    /// One of them reported no settings: only declared settings are compared.
     pub declared_only: bool,
-    /// Those of the two of which no engine ever came up; empty where a plan's declarations alone are compared.
+    /// Those of the two whose engine never started; empty if only a plan's declarations are compared.
     pub unmeasured: Vec<String>,
-    /// They are of one build, and nothing is known in which they differ.
+    /// They have one build, and no known difference.
     pub identical: bool,
     /// What differs, by name.
     pub settings: Vec<Difference>,
@@ -100,12 +99,12 @@ pub struct Comparison {
     pub only_a: Vec<OneSidedSetting>,
     /// Settings that only `b` has.
     pub only_b: Vec<OneSidedSetting>,
-    /// What the two declare and don't have.
+    /// Declared options that the two don't have.
     pub ignored: Vec<IgnoredOption>,
 }
 
 impl Comparison {
-    /// Returns the same the other way round: `a` against `b`.
+    /// Returns the same comparison with `a` and `b` exchanged.
     pub(crate) fn swapped(&self) -> Self {
         let it = self.clone();
         Self {
@@ -123,13 +122,13 @@ impl Comparison {
     }
 }
 
-/// Why a setting differs, as far as the plan tells.
+/// Whether the plan declares a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceKind {
     /// The plan declares it differently.
     Declared,
-    /// It does not: another version's default, or what the server derived.
+    /// The plan does not declare it: another version's default, or derived by the server.
     Undeclared,
     /// The plan declares it differently, and the engine does not report it: these are the declared values.
     Unverified,
@@ -146,7 +145,7 @@ pub struct Difference {
     pub b: Option<String>,
     /// Why.
     pub mark: DifferenceKind,
-    /// What it does, where that is of use.
+    /// Its role, if known.
     #[serde(skip)]
     pub role: Option<SettingRole>,
 }
@@ -171,13 +170,13 @@ pub struct OneSidedSetting {
     pub value: String,
     /// [`DifferenceKind::Declared`], or [`DifferenceKind::Undeclared`].
     pub mark: DifferenceKind,
-    /// What it does, where that is of use.
+    /// Its role, if known.
     #[serde(skip)]
     pub role: Option<SettingRole>,
 }
 
 impl OneSidedSetting {
-    /// Returns it as a difference between `a`, which has it, and `b`.
+    /// Returns the difference between `a`, which has it, and `b`.
     pub(crate) fn of_a(&self) -> Difference {
         Difference {
             name: self.name.clone(),
@@ -196,25 +195,25 @@ pub struct IgnoredOption {
     pub target: String,
     /// The option as it was written.
     pub name: String,
-    /// What is declared.
+    /// The declared value.
     pub declared: String,
-    /// What the engine reports.
+    /// The value that the engine reports.
     pub effective: Option<String>,
-    /// What became of it.
+    /// Its status.
     #[serde(rename = "mark")]
     pub status: OptionStatus,
 }
 
-/// What is to be said of one target.
+/// The unexpected settings of one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetSettings {
-    /// Which of the runs that were given, from 0.
+    /// The index of the run, from 0.
     pub run: usize,
     /// The target.
     pub target: String,
-    /// What it declares and does not have.
+    /// Declared options that it does not have.
     pub ignored: Vec<IgnoredOption>,
-    /// What its cells don't have in common.
+    /// Settings that differ between its cells.
     pub varying: Vec<VaryingSetting>,
 }
 
@@ -239,7 +238,7 @@ impl RunSettings {
     /// Reads the cells of a run.
     ///
     /// # Errors
-    /// A record that can't be read.
+    /// A record can't be read.
     pub fn read(directory: &RunDir) -> Result<Self, RecordError> {
         let run = directory.read_run()?;
         let mut cells = Vec::new();
@@ -252,18 +251,17 @@ impl RunSettings {
         Ok(Self::new(run, cells))
     }
 
-    /// Those of a run that was read.
+    /// Returns the settings of a run that was read.
     pub fn new(run: Run, cells: Vec<Cell>) -> Self {
         Self { run, cells }
     }
 
-    /// The names of the targets.
+    /// Returns the names of the targets.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.run.targets.iter().map(|target| target.name.as_str())
     }
 
-    /// All that is to be said, of the run with the number `run`. Targets of the plan of which the run has no cell are
-    /// left out.
+    /// Returns the settings of the run with the number `run`. Targets without a cell are left out.
     pub fn all(&self, run: usize) -> Settings {
         let targets = self.run.targets.iter();
         let targets = targets.filter(|target| has_cells(&self.run, &target.name));
@@ -275,8 +273,7 @@ impl RunSettings {
         }
     }
 
-    /// Any two targets against each other, `b` against `a`, and what is to be said of each; nothing if there is none
-    /// of one of these names.
+    /// Compares target `b` with `a`, and returns the unexpected settings of each; empty if a name is unknown.
     pub fn between(&self, a: &str, b: &str) -> Settings {
         let side = |name: &str| {
             let mut targets = self.run.targets.iter();
@@ -296,7 +293,7 @@ impl RunSettings {
     }
 }
 
-/// Returns the target `name` of each run against that of the first. What is compared is called as the runs are.
+/// Compares the target `name` of each run with that of the first run. The compared targets have the names of the runs.
 pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
     let mut first_build = None;
     let mut sides = Vec::new();
@@ -322,13 +319,12 @@ pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
     comparisons.map(of_target).collect()
 }
 
-/// Returns whether a run was to measure a target. A record that names no cells says nothing of which there were to be.
+/// Returns whether the plan measures a target. Old records name no cells, and count as if it did.
 fn has_cells(run: &Run, target: &str) -> bool {
     run.cells.is_empty() || run.cells.iter().any(|cell| cell.key.target == target)
 }
 
-/// The settings of an engine by the keys that they are compared as. Of two names of one setting the first is as good as
-/// the second.
+/// The settings of an engine by their compared keys. Two names of one setting are equivalent; the first is kept.
 type Effective<'a> = BTreeMap<&'a str, &'a Setting>;
 
 fn effective(cell: &Cell) -> Effective<'_> {
@@ -339,7 +335,7 @@ fn effective(cell: &Cell) -> Effective<'_> {
 /// One target.
 struct Side<'a> {
     of: PlanTarget,
-    /// The engine of one of its cells told of itself, if only its version.
+    /// The engine of one of its cells reported at least its version.
     came_up: bool,
     /// The cells that report settings, in the order of the plan.
     cells: Vec<(&'a Cell, Effective<'a>)>,
@@ -377,7 +373,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The settings of the cell that speaks for all.
+    /// Returns the settings of the cell that represents the target.
     fn effective(&self) -> Option<&Effective<'a>> {
         self.cells.first().map(|(_, effective)| effective)
     }
@@ -463,12 +459,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns whether two targets differ in a setting beyond what differs by nature.
+/// Returns whether two targets differ in a setting, other than in one that always differs.
 fn differ(a: &Setting, b: &Setting) -> bool {
     a.canonical() != b.canonical() && !(a.volatile && b.volatile)
 }
 
-/// What is to be said of each target; those of which nothing is are left out.
+/// Returns the targets with unexpected settings.
 fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
     sides
         .iter()
@@ -482,8 +478,8 @@ fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
         .collect()
 }
 
-/// The settings of two targets in cells of one variant and number of clients; where they have none such in common, in
-/// the first cell of each.
+/// Returns the settings of two targets in cells of one variant and number of clients, or in the first cell of each if they
+/// share none.
 fn effective_of_both<'s, 'a>(
     a: &'s Side<'a>,
     b: &'s Side<'a>,
@@ -499,7 +495,7 @@ fn effective_of_both<'s, 'a>(
     pairs.or_else(|| a.effective().zip(b.effective()))
 }
 
-/// What of two targets differs.
+/// Compares the settings of two targets.
 fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let mut comparison = Comparison {
         run,
@@ -518,7 +514,7 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         ..Comparison::default()
     };
     if a.of.engine != b.of.engine {
-        // Their settings mean different things; what the plan says of each is told.
+        // Settings of two engines have different meanings, so that only those that the plan declares are listed.
         let all = |side: &Side<'_>| side.of.declared.iter().map(one_sided).collect();
         (comparison.only_a, comparison.only_b) = (all(a), all(b));
         return comparison;
@@ -561,7 +557,7 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
             }
             (Some(of_a), None) if !of_a.volatile => comparison.only_a.push(alone(of_a)),
             (None, Some(of_b)) if !of_b.volatile => comparison.only_b.push(alone(of_b)),
-            // What is declared differently and can't be seen.
+            // Declared differently, and not reported.
             (None, None) if is_declared => comparison.settings.extend(unverified(in_a, in_b)),
             _ => {}
         }
@@ -586,7 +582,7 @@ fn one_sided(option: &DeclaredOption) -> OneSidedSetting {
 /// Returns an option that two configs declare differently, by its name in the first that has it.
 fn unverified(a: Option<&DeclaredOption>, b: Option<&DeclaredOption>) -> Option<Difference> {
     let option = a.or(b)?;
-    // Of two spellings of one name the one that both are compared as is shown.
+    // Two spellings of one name are shown as the compared name.
     let is_plain = a.zip(b).is_none_or(|(a, b)| a.name == b.name);
     let value = |of: Option<&DeclaredOption>| of.map(|option| option.value.clone());
     Some(Difference {
@@ -624,20 +620,20 @@ impl PlanTarget {
         }
     }
 
-    /// In which options it differs from `base`.
+    /// Returns the options in which it differs from `base`.
     pub fn against(&self, base: &Self) -> Comparison {
         as_declared(compare(0, &base.side(), &self.side()))
     }
 }
 
-/// In which options the targets of a plan differ: each against the base of its engine, as in [`Settings`].
+/// Returns the options in which the targets of a plan differ: each against the base of its engine, as in [`Settings`].
 pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
     let sides: Vec<Side<'_>> = targets.iter().map(PlanTarget::side).collect();
     let comparisons = with_base(0, &sides, base).into_iter();
     comparisons.map(as_declared).collect()
 }
 
-/// Makes of a comparison one of plans, of which nobody expects that anything was measured.
+/// Turns a comparison into one of plans, which expects no measurements.
 fn as_declared(mut comparison: Comparison) -> Comparison {
     comparison.declared_only = true;
     comparison.unmeasured.clear();
@@ -647,8 +643,8 @@ fn as_declared(mut comparison: Comparison) -> Comparison {
     comparison
 }
 
-/// Returns each target against the base, or of an engine that is another against its first target, one that came up if
-/// there is any.
+/// Compares each target with the base. Targets of another engine are compared with its first target that started, or else
+/// with its first.
 fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
     let base = sides.iter().position(|side| side.of.name == base);
     let mut comparisons = Vec::new();

@@ -28,7 +28,7 @@ fn run(repeats: u32) -> Run {
     }
 }
 
-/// A step of two clients that insert 10 times 50 rows each second, the second client at half of that.
+/// Returns a step of two clients that insert 10 times 50 rows each second, the second client at half of that.
 fn step() -> Step {
     let ok = u64::from(SECONDS) * 15;
     let insert = Ops {

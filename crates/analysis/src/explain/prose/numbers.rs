@@ -115,7 +115,7 @@ pub fn range(interval: Interval) -> String {
     format!("{low}x to {high}x")
 }
 
-/// `a, b and c`; of many the first are named and the rest counted.
+/// Joins names: `a, b and c`; the first of many are named and the others counted.
 pub(super) fn list(items: &[impl AsRef<str>]) -> String {
     let named = match items.len() {
         count if count > NAMED + 1 => NAMED,

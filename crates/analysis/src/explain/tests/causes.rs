@@ -107,7 +107,7 @@ fn synchronous_commit_says_fsync() {
     // Without such a setting the accounting names what clients wait for.
     let figures = with_setting(figures, "jit", "off", "on");
     assert_eq!(kinds(&found(&figures)), [FindingKind::Locks]);
-    // Turned round it is what makes it faster.
+    // The other way round it is faster.
     let mut figures = with_setting(figures, "synchronous_commit", "off", "on");
     figures.rows.reverse();
     let found_cause = cause(&figures);
@@ -138,7 +138,7 @@ fn synchronous_of_sqlite_says_fsync() {
     assert_eq!(changed.setting.unwrap().name, "synchronous");
 }
 
-/// Beside neighbours each microsecond of CPU brings some of waiting: the more CPU, the more of it.
+/// With neighbors on the host, each microsecond of CPU brings some waiting with it.
 #[test]
 fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
     let of = |cpu: f64, wait: f64| [("op_server_cpu_us", cpu), ("op_cpu_wait_us", wait)];
@@ -287,8 +287,8 @@ fn reads_of_the_same_bytes_that_take_longer_are_said_to() {
 
 #[test]
 fn figures_of_the_host_are_never_a_cause() {
-    // All processors are busy: CPU per query of the host is the time of a query by identity. So are context switches and
-    // bytes, which neighbours make.
+    // All processors are busy, so that the host's CPU per query is the time of a query. The same holds for context switches
+    // and bytes, which neighbors cause.
     let of = |rate: f64| {
         [
             ("op_client_cpu_us", 20.0),
@@ -483,7 +483,7 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
     assert_eq!(found(&figures), []);
 }
 
-/// Each row with the seconds in which it stood still, of 100.
+/// Gives each row the seconds in which it stood still, of 100.
 fn stalled(figures: &mut Figures, seconds: impl Fn(&Row) -> usize) {
     for row in &mut figures.rows {
         let stalled = seconds(row);

@@ -97,7 +97,7 @@ fn neighbors_steal_swap_and_memory_are_caveats_with_both_figures() {
     assert_eq!(caveats(&figures), expected);
 }
 
-/// The case of CPU, with writes beside the queries whose rate was met or not by the base and by the target.
+/// Returns the case of CPU with writes whose rate was met or missed by the base and by the target.
 fn with_write_rates(met: [bool; 2]) -> Figures {
     let mut figures = figures();
     for row in &mut figures.rows {

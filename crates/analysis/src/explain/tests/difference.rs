@@ -24,7 +24,7 @@ fn costs(dear: &'static [(&'static str, f64)]) -> [Cost<'static>; 2] {
     ]
 }
 
-/// What differs in the only change, and whether a setting makes it.
+/// Returns what differs in the only change, and whether a setting makes it.
 #[track_caller]
 fn difference(mut figures: Figures, comparison: Comparison) -> (TargetDifference, bool) {
     figures.settings.differences = vec![comparison];

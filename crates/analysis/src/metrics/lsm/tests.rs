@@ -32,7 +32,7 @@ fn counters<'a>(told: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
     .collect()
 }
 
-/// A load of ten seconds in which some thousand keys of 400 bytes were put.
+/// Returns a load of ten seconds in which some thousand keys of 400 bytes were put.
 fn load(puts: u64, told: Told<'_>) -> Step {
     let put = Ops {
         offered: puts,
@@ -71,8 +71,8 @@ fn check(step: &Step, expected: &str) {
     }
 }
 
-/// A load that was flushed and not compacted writes what it was given once. The scripts of db_bench say twice: what
-/// they add to the flushes has these in it already.
+/// A load that was flushed and not compacted writes its data once. The scripts of db_bench say twice: what they add to the
+/// flushes already includes these.
 #[test]
 fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     let keys = 1 << 23;
@@ -155,8 +155,8 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
     check(&reads, "w_amp none, wal_amp none, c_wgb 1");
 }
 
-/// A few rows are inserted while gigabytes of indexes are built, and the library's count of what was given grows by its
-/// own rounding while a step settles.
+/// A few rows are inserted while gigabytes of indexes are built, and the library's count of ingested bytes grows by its
+/// rounding while a step settles.
 #[test]
 fn an_index_step_and_settling_have_no_write_amplification() {
     let told: Told<'_> = &[
@@ -185,7 +185,7 @@ fn an_index_step_and_settling_have_no_write_amplification() {
     }
 }
 
-/// A step of 4 GB whose debt of 2 GB more is paid when it has ended.
+/// A step of 4 GB whose debt of 2 GB more is paid after its end.
 #[test]
 fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
     let mut step = load(
@@ -571,8 +571,8 @@ fn reads_are_counted_by_operation_and_their_blocks_by_key() {
     );
 }
 
-/// The counters that a library gave before and after ten seconds in which keys of 420 bytes were overwritten at random, as
-/// fast as it let that be done.
+/// Returns the counters of a library before and after ten seconds of overwriting keys of 420 bytes at random, as fast as
+/// possible.
 fn overwritten(text: &str, elapsed_ns: u64, puts: u64) -> Step {
     let mut step = load(puts, &[]);
     step.elapsed_ns = elapsed_ns;

@@ -1,4 +1,4 @@
-//! A log-structured merge tree over one step, by the counters that say what they are.
+//! Reads the counters of a log-structured merge tree over one step by their roles.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use record::{Counter, Role, Step};
 use crate::Level;
 use crate::metrics::counters::Counters;
 
-/// Returns the counters of a step whose data is in such a tree.
+/// Returns the counters of a step, if its data is in such a tree.
 pub(super) fn tree(step: &Step) -> Option<Counters<'_>> {
     if_reported(Counters::of(step))
 }
 
-/// Returns those until what followed the step was over too; `None` where that was not read.
+/// Returns the counters up to the end of what followed the step; `None` if they were not read there.
 pub(super) fn tree_at_end(step: &Step) -> Option<Counters<'_>> {
     if_reported(Counters::to_end(step)?)
 }
@@ -24,30 +24,29 @@ fn if_reported(counters: Counters<'_>) -> Option<Counters<'_>> {
 }
 
 impl Counters<'_> {
-    /// Returns which share of the growth of a role may be rounding; `None` where it did not grow.
+    /// Returns the share of a role's growth that may be rounding; `None` if it did not grow.
     pub(super) fn rounding_share(&self, role: Role) -> Option<f64> {
         let grown = self.growth(role).filter(|&grown| grown > 0.0)?;
         Some(self.rounding(role) / grown)
     }
 
-    /// Bytes that compactions wrote, without those of flushes.
+    /// Returns bytes that compactions wrote, without those of flushes.
     pub(super) fn compacted(&self) -> Option<f64> {
         self.growth(Role::CompactionWrittenBytes).or_else(|| {
-            // Both are rounded: of a load that was only flushed nothing is left, and not less.
+            // Both are rounded, so that the difference may be below zero after a load without compaction.
             let both = self.growth(Role::CompactionAndFlushWrittenBytes)?;
             Some((both - self.growth(Role::FlushWrittenBytes)?).max(0.0))
         })
     }
 
-    /// Bytes that flushes and compactions wrote. Where each is counted by itself that is more exact than what is told of
-    /// both.
+    /// Returns bytes that flushes and compactions wrote. Separate counters are more exact than the counter of both.
     pub(super) fn written(&self) -> Option<f64> {
         let each = [Role::FlushWrittenBytes, Role::CompactionWrittenBytes];
         let sum: Option<f64> = each.iter().map(|role| self.growth(*role)).sum();
         sum.or_else(|| self.growth(Role::CompactionAndFlushWrittenBytes))
     }
 
-    /// The share of [`Self::written`] that may be rounding.
+    /// Returns the share of [`Self::written`] that may be rounding.
     pub(super) fn written_rounding_share(&self) -> Option<f64> {
         match self.growth(Role::CompactionWrittenBytes) {
             Some(_) => None,
@@ -55,8 +54,8 @@ impl Counters<'_> {
         }
     }
 
-    /// How often writes were delayed or stopped, by reason, with the totals. A reason that isn't counted, or began anew,
-    /// is absent.
+    /// Returns how often writes were delayed or stopped, by reason, with the totals. Reasons that aren't counted or
+    /// restarted are missing.
     pub(super) fn stalls(&self) -> BTreeMap<String, f64> {
         let stalls = self.labeled(Role::WriteStallCount);
         let count =
@@ -64,13 +63,13 @@ impl Counters<'_> {
         stalls.filter_map(count).collect()
     }
 
-    /// All delays and stops.
+    /// Returns all delays and stops.
     pub(super) fn stall_count(&self) -> Option<f64> {
         let stalls = self.stalls();
         Some(stalls.get("total-delays")? + stalls.get("total-stops")?)
     }
 
-    /// The levels that were told of when the step had ended, the first of them first.
+    /// Returns the levels that the engine reports at the end of the step, from the first on.
     pub(super) fn levels(&self) -> Vec<Level> {
         type Place = fn(&mut Level) -> &mut Option<f64>;
         const FIGURES: [(Role, Place); 7] = [
@@ -105,13 +104,13 @@ impl Counters<'_> {
         levels.into_iter().map(of).collect()
     }
 
-    /// Files when the step had ended; `None` where nothing is told of them.
+    /// Returns the files at the end of the step; `None` if the engine does not report them.
     pub(super) fn files(&self) -> Option<Files> {
         let levels = self.labeled(Role::LevelFileCount);
         files_of(levels, self.gauge(Role::FileCount))
     }
 
-    /// Files when the step began.
+    /// Returns the files at the start of the step.
     pub(super) fn files_before(&self) -> Option<Files> {
         let levels = self.labeled_before(Role::LevelFileCount);
         files_of(levels, self.gauge_before(Role::FileCount))
@@ -127,7 +126,7 @@ pub(super) struct Files {
     pub(super) all: f64,
 }
 
-/// Files by level. A library leaves out levels that it never used; its `sum` says that this is all.
+/// Counts files by level. A library leaves out levels that it never used; `sum` shows that none is missing.
 fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> Option<Files> {
     let mut levels = by_level(levels).peekable();
     if levels.peek().is_none() && sum.is_none() {
@@ -148,7 +147,7 @@ fn by_level<'a>(counters: impl Iterator<Item = &'a Counter>) -> impl Iterator<It
     counters.filter_map(|counter| Some((number(counter)?, counter.value)))
 }
 
-/// The level that a counter is of.
+/// Returns the level in a counter's name.
 fn number(counter: &Counter) -> Option<u32> {
     counter.label()?.parse().ok()
 }

@@ -34,7 +34,7 @@ fn profiles() -> Vec<Profile> {
     MATRIX.into_iter().enumerate().map(profile).collect()
 }
 
-/// The effects of `a`, at level 1, and of `b`, at levels 1 and 2.
+/// Returns the effects of `a`, at level 1, and of `b`, at levels 1 and 2.
 fn found(figures: &Figures) -> Effects {
     let factors = Factors::find(&profiles(), &["old.base".to_owned()]).factors;
     let options = CompareOptions {

@@ -175,7 +175,7 @@ struct Slot {
 }
 
 impl Truth {
-    /// What is measured once.
+    /// Returns what is measured once.
     pub fn measure(&self, random: &mut Random) -> Figures {
         let targets = self.ratios.len() + 1;
         let mut level = 0.0;
@@ -230,7 +230,7 @@ impl Truth {
         figures
     }
 
-    /// The cells in the order in which they are measured.
+    /// Returns the cells in the order in which they are measured.
     fn slots(&self, random: &mut Random) -> Vec<Slot> {
         let targets = self.ratios.len() + 1;
         let mut round: Vec<usize> = (0..targets).collect();

@@ -39,7 +39,7 @@ fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
     hits.count() as f64 / f64::from(times)
 }
 
-/// How often anything is called different.
+/// Returns how often anything is called different.
 fn called_different(truth: Truth, times: u32) -> f64 {
     share(truth, times, |compared| shown(compared) > 0)
 }

@@ -25,7 +25,7 @@ fn figures(rows: Vec<Row>) -> Figures {
     }
 }
 
-/// Whether a comparison has a note in which `text` is.
+/// Returns whether a comparison has a note in which `text` is.
 fn notes(compared: &Compared, text: &str) -> bool {
     compared.notes.iter().any(|note| note.contains(text))
 }
@@ -113,7 +113,7 @@ fn repeats_that_did_not_take_turns_are_independent_samples() {
     assert!(notes(&compared, "take turns"));
 }
 
-/// The cells of [`in_turns`] with the invocation and the time at which they were begun.
+/// Returns the cells of [`in_turns`] with the invocation and the time at which they were begun.
 fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<StartedCell> {
     let cells = rows.iter().enumerate().map(|(index, row)| {
         let (invocation, started_unix_ns) = at(index);
