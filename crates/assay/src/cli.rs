@@ -58,7 +58,7 @@ pub enum Command {
     #[command(after_help = "\
 Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan `#:schema plan.schema.json`.")]
     PlanSchema,
-    /// The process of one cell, which `run` starts
+    /// Runs one cell; `run` starts it as a separate process
     #[command(hide = true)]
     Cell(CellArgs),
     /// Loads a library and describes it in JSON
@@ -71,8 +71,8 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
 pub struct PlanArgs {
     /// The plan file (TOML) [default: the built-in plan]
     pub plan: Option<PathBuf>,
-    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Options of an engine are written as the engine
-    /// reads them: `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
+    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the engine's own syntax, for example
+    /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }
@@ -82,31 +82,31 @@ pub struct PlanArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Measures only the matching cells. The filter is a glob for the target's name (`pg17.*`) or, with slashes, for
-    /// TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`). May be repeated
+    /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`) or, if it contains a
+    /// slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`). May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
-    /// Resumes a run: measures its missing and failed cells with the recorded plan. Passwords aren't recorded: if the
-    /// plan has one, pass the plan again
+    /// Resumes a run: measures its missing and failed cells with the recorded plan. If the plan contains a password, pass
+    /// the plan as well, since passwords aren't recorded
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
-    /// With `--resume`, adds repeats until each matching cell has N of them; existing repeats stay
+    /// With `--resume`, adds repeats until each matching cell has N of them. Existing repeats are kept
     #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Compares one target with itself, which shows this machine's noise. Takes the first target or that of `--only`,
-    /// and at least 5 repeats
+    /// Compares one target with itself, which shows this machine's noise. Uses the first target, or the one that `--only`
+    /// selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
     pub aa: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
 
-/// Where run directories are made, unless the command line says otherwise.
+/// The default directory for run directories.
 pub const RESULTS: &str = "results";
-/// Where databases are made in that, unless the plan or the command line says otherwise.
+/// The default directory for databases, within the results directory.
 pub const DATA: &str = "data";
 
-/// Where a run works, and whether it says so.
+/// The directories that a run uses, and how it shows its progress.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlaceArgs {
     /// The directory for run directories
@@ -121,7 +121,7 @@ pub struct PlaceArgs {
     /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example on `127.0.0.1:9187`
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Lets `--listen` use an address that other machines can reach. There is no password
+    /// Lets `--listen` use an address that other machines can reach. There is no password protection
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
 }
@@ -158,10 +158,10 @@ pub struct VersusArgs {
     /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// The time for the run: measures as many repeats as `assay check` expects to fit
+    /// The time for the run in minutes: measures as many repeats as are expected to fit
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: u32,
-    /// Measures 3 repeats of 1-second steps, which can show only large changes
+    /// Measures 3 repeats of 1-second steps, enough to show only large changes
     #[arg(long, conflicts_with = "minutes")]
     pub quick: bool,
     /// Compares one target with itself, which shows this machine's noise
@@ -281,24 +281,24 @@ pub struct CompareArgs {
     /// X.pre. May be repeated
     #[arg(long, value_name = "BASE=STEP", conflicts_with_all = ["by_run", "by"])]
     pub by_step: Vec<StepPattern>,
-    /// Shows the effect of a factor with all else equal. A factor is a setting, `build`, or what the plan calls one; `all` stands for each factor,
-    /// and `?` lists them. May be repeated
+    /// Shows the effect of a factor, all else being equal. A factor is a setting, `build`, or a name that the plan defines
+    /// under `factors`. `all` selects every factor, and `?` lists them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,
     /// Also shows the verdicts of this metric, such as `p99` or `fsyncs_per_commit`. May be repeated
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_named)]
     pub metrics: Vec<&'static str>,
-    /// Sets the exit code for use in CI: see below
+    /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
     /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput, own CPU and instructions
     /// per operation [default: that of `--effect`], or `cpupq=10` for one metric. May be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
-    /// The smallest change that matters, in percent: `no change shown` means that any change is smaller
+    /// The smallest change that matters, in percent: `no change shown` means that any change is smaller than this
     #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
     pub effect: f64,
-    /// The accepted share of false claims among all claims of faster or slower, in percent
+    /// The accepted share of false verdicts among all verdicts of faster or slower, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
     /// The output format
@@ -314,8 +314,8 @@ const EFFECT: f64 = 3.0;
 const ERROR_RATE: f64 = 5.0;
 
 impl CompareArgs {
-    /// Returns what compares runs in the way that needs no option, but for the steps.
-    pub fn usual(runs: Vec<PathBuf>, steps: Vec<String>) -> Self {
+    /// Returns the arguments of a comparison with all options at their defaults, except for the steps.
+    pub fn with_defaults(runs: Vec<PathBuf>, steps: Vec<String>) -> Self {
         Self {
             runs,
             bases: Vec::new(),
@@ -336,7 +336,7 @@ impl CompareArgs {
 /// One `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The engine or the build whose targets it is for; `None`: all.
+    /// The engine or the build whose targets are compared with it; `None`: all targets.
     pub group: Option<String>,
     /// The target.
     pub target: String,
@@ -360,15 +360,15 @@ impl std::str::FromStr for Base {
 /// One `--by-step`: names of steps, or suffixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepPattern {
-    /// The base.
+    /// The base step or suffix.
     pub base: String,
-    /// What is compared with it; empty: the steps without the base's suffix.
+    /// The step or suffix that is compared with it; empty: the steps without the base's suffix.
     pub other: String,
 }
 
 impl StepPattern {
-    /// Whether it is of all steps with these suffixes.
-    pub fn is_of_suffixes(&self) -> bool {
+    /// Returns true if it selects all steps with these suffixes.
+    pub fn has_suffixes(&self) -> bool {
         self.base.starts_with('.')
     }
 }
@@ -400,9 +400,9 @@ impl std::str::FromStr for StepPattern {
 /// One `--threshold`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// The metric; `None`: all that have verdicts of their own.
+    /// The metric; `None`: all metrics that are judged by default.
     pub metric: Option<String>,
-    /// Percent.
+    /// The largest accepted change for the worse, in percent.
     pub percent: f64,
 }
 
@@ -417,7 +417,9 @@ impl std::str::FromStr for Threshold {
         let metric = metric.map(metric_named).transpose()?;
         let percent = percent_of(percent)?;
         if percent < 0.0 {
-            return Err("a threshold can't be below 0".into());
+            return Err(format!(
+                "a threshold must be 0 or above; write for example `5`, not `{percent}`"
+            ));
         }
         Ok(Self {
             metric: metric.map(str::to_owned),
@@ -426,7 +428,7 @@ impl std::str::FromStr for Threshold {
     }
 }
 
-/// Returns a metric by the name that it has in [`METRICS`].
+/// Returns the name of a metric of [`METRICS`], or of throughput.
 fn metric_named(text: &str) -> Result<&'static str, String> {
     let names = || METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
     let alike = |name: &&str| strsim::normalized_damerau_levenshtein(text, name);
@@ -454,7 +456,7 @@ fn percent_above_zero(text: &str) -> Result<f64, String> {
     let is_within = percent > 0.0 && percent < 100.0;
     is_within
         .then_some(percent)
-        .ok_or("it must be above 0 and below 100".into())
+        .ok_or("the percentage must be above 0 and below 100".into())
 }
 
 fn error_percent(text: &str) -> Result<f64, String> {
@@ -462,7 +464,7 @@ fn error_percent(text: &str) -> Result<f64, String> {
     let is_within = (0.01..=50.0).contains(&percent);
     is_within
         .then_some(percent)
-        .ok_or("it must be from 0.01 to 50".into())
+        .ok_or("the percentage must be from 0.01 to 50".into())
 }
 
 /// Arguments of `report`.
@@ -488,17 +490,18 @@ pub struct ExportArgs {
     /// The output format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with `--partition` all but `seconds`]
+    /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with `--partition`, all but `seconds`]
     #[arg(long = "table", value_name = "TABLE", value_enum)]
     pub tables: Vec<ExportTable>,
     /// Exports only this step; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
-    /// The file or directory to write [default: stdout]. `hdr` writes one file per cell and needs a directory
+    /// The file or directory to write [default: stdout]. The format `hdr` needs a directory, since it writes one file per
+    /// cell
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Writes each run's tables to DIR/table=T/engine=E/date=D/RUN_ID.parquet, so that other tools can query many runs at
-    /// once. Replaces files of the same run
+    /// once. Overwrites the files of the same runs
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps"])]
     pub partition: Option<PathBuf>,
 }
@@ -517,7 +520,7 @@ pub enum ExportTable {
 }
 
 impl ExportTable {
-    /// Returns what it is called in names of files and directories.
+    /// Returns its name in the names of files and directories.
     pub fn name(self) -> &'static str {
         match self {
             Self::Steps => "steps",
@@ -528,7 +531,7 @@ impl ExportTable {
     }
 }
 
-/// What `export` writes.
+/// An output format of `export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// Tables with units in the column names
@@ -550,7 +553,7 @@ Specs:
   rocksdb@9.9.3  speedb@2.8.0       only the library. Needs Maven
   debian:sid/mysql-server-core      packages of a Debian suite with their dependencies. Needs apt
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
-  dir:/opt/postgresql-15.3=pg15     a directory of your own, by a name; it stays where it is
+  dir:/opt/postgresql-15.3=pg15     a directory of your own, under a name; its files stay where they are
 
 Builds are stored in $ASSAY_BUILDS if set. Otherwise root uses /var/lib/assay/builds, which the servers' user can read, and \
 other users $XDG_DATA_HOME/assay/builds or ~/.local/share/assay/builds.
@@ -559,7 +562,7 @@ pub struct FetchArgs {
     /// The builds to download
     #[arg(required = true, value_name = "SPEC")]
     pub specs: Vec<String>,
-    /// The build's name in plans [default: product and version]
+    /// The build's name in plans [default: the product and the version]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -567,7 +570,7 @@ pub struct FetchArgs {
 /// Arguments of `builds`.
 #[derive(Clone, Debug, Args)]
 pub struct BuildsArgs {
-    /// Checks that no file of a build has changed since it was downloaded
+    /// Checks that no file of a build has changed since the download
     #[arg(long, conflicts_with = "remove")]
     pub verify: bool,
     /// Removes a build

@@ -1,4 +1,4 @@
-//! Plans that assay writes, to be run as they are and to be edited.
+//! Writes plans, ready to run and to edit.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,17 @@ use plan::{Engine, key_part, quoted};
 
 use crate::cli::WorkloadName;
 
-/// A workload as plans begin with it.
+/// The workload section of a new plan.
 pub struct Template {
-    /// What it is called, at the beginning of a sentence too.
+    /// The workload's name, capitalized for the beginning of a sentence.
     pub title: &'static str,
-    /// Its part of a plan, with blanks in braces.
+    /// The section's text, with blanks in braces.
     text: &'static str,
-    /// What stands in each blank: usually, and in a quick run.
+    /// The value of each blank: usually, and in a quick run.
     blanks: &'static [(&'static str, [&'static str; 2])],
-    /// Whether an engine runs it.
+    /// Returns true if an engine runs the workload.
     pub runs_on: fn(Engine) -> bool,
-    /// On which engines that is, in words.
+    /// The engines that run it, in words.
     pub engines: &'static str,
 }
 
@@ -53,10 +53,10 @@ const TEMPLATES: [Template; 3] = [
     },
 ];
 
-/// The name of the config that an engine begins with.
+/// The name of each engine's first config.
 pub const BASE: &str = "base";
 
-/// Returns the options of an engine's first config, and one that is worth a comparison.
+/// Returns the options of an engine's first config, and another config that is worth comparing with it.
 fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
     match engine {
         Engine::Postgres => (
@@ -82,11 +82,11 @@ fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
 /// A build in a plan.
 #[derive(Clone, Debug)]
 pub struct DraftBuild {
-    /// Its name there.
+    /// Its name in the plan.
     pub name: String,
     /// Its engine.
     pub engine: Engine,
-    /// What the plan says that it is: `postgres@17.2`.
+    /// The version or directory that the plan gives: `postgres@17.2`.
     pub source: String,
 }
 
@@ -100,8 +100,8 @@ pub struct DraftConfig {
 }
 
 impl DraftConfig {
-    /// Returns the config beside the first one in a first plan.
-    pub fn beside(engine: Engine) -> Option<Self> {
+    /// Returns the second config in an engine's first plan.
+    pub fn second_of(engine: Engine) -> Option<Self> {
         let [name, option, value] = options_of(engine).1?;
         Some(Self {
             name: name.to_owned(),
@@ -110,32 +110,32 @@ impl DraftConfig {
     }
 }
 
-/// A plan that is to be written.
+/// The contents of a plan to write.
 pub struct Draft<'a> {
-    /// What stands at its beginning, as comments.
+    /// The comment at its beginning.
     pub head: String,
     pub template: &'static Template,
-    /// Its steps are short, and show large changes alone.
+    /// Its steps are short, and show only large changes.
     pub is_quick: bool,
     pub builds: &'a [DraftBuild],
     /// The numbers of clients.
     pub clients: &'a [u32],
-    /// The configs beside the first one of each engine.
+    /// The configs that extend the first one of each engine.
     pub configs: &'a [DraftConfig],
-    /// Each build's first config is measured too.
+    /// The first config is measured as well.
     pub has_base: bool,
-    /// Its one target is measured against itself.
+    /// The only target is compared with itself.
     pub is_against_itself: bool,
 }
 
 impl Template {
-    /// Returns the template of a workload, or of the one that suits an engine.
+    /// Returns the template of a workload, or of the engine's default workload.
     pub fn of(workload: Option<WorkloadName>, engine: Engine) -> &'static Self {
-        let suited = match engine {
+        let default = match engine {
             Engine::RocksDb => WorkloadName::Kv,
             _ => WorkloadName::Insert,
         };
-        &TEMPLATES[workload.unwrap_or(suited) as usize]
+        &TEMPLATES[workload.unwrap_or(default) as usize]
     }
 }
 
@@ -147,7 +147,7 @@ impl Draft<'_> {
         base.into_iter().chain(others).collect()
     }
 
-    /// Returns the plan with so many repeats.
+    /// Returns the plan's text.
     pub fn text(&self, repeats: u32) -> String {
         let mut text = String::new();
         for line in self.head.lines() {
@@ -161,8 +161,8 @@ impl Draft<'_> {
         };
         let _ = writeln!(
             text,
-            "\nclients = {:?}  # a list measures with each number\n\
-             repeats = {repeats}  # of each target, by turns\n\
+            "\nclients = {:?}  # each number in the list is measured\n\
+             repeats = {repeats}  # of each target, in turn\n\
              {role} = {}\n",
             self.clients,
             quoted(&first)
@@ -171,9 +171,11 @@ impl Draft<'_> {
             text.replace(&format!("{{{blank}}}"), values[usize::from(self.is_quick)])
         };
         let Template {
-            text: part, blanks, ..
+            text: section,
+            blanks,
+            ..
         } = self.template;
-        text += &blanks.iter().fold((*part).to_owned(), fill);
+        text += &blanks.iter().fold((*section).to_owned(), fill);
         for DraftBuild {
             name,
             engine,
@@ -224,7 +226,7 @@ mod tests {
                 engine: *engine,
                 source: source.to_owned(),
             }];
-            let configs = Vec::from_iter(DraftConfig::beside(*engine));
+            let configs = Vec::from_iter(DraftConfig::second_of(*engine));
             for template in TEMPLATES.iter().filter(|it| (it.runs_on)(*engine)) {
                 for (is_quick, has_base) in [(false, true), (true, configs.is_empty())] {
                     let draft = Draft {

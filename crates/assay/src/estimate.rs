@@ -1,4 +1,4 @@
-//! What a run will take: time, disk, connections.
+//! Estimates the time, the disk space and the connections that a run needs.
 
 use std::time::Duration;
 
@@ -8,36 +8,35 @@ use plan::{
     Tables, Variant, Workload, WriteEnd,
 };
 
-/// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
-/// PostgreSQL were seen to need.
+/// The size of a row with its three indexes and the free space in B-trees, rounded, as seen in SQLite and PostgreSQL.
 const ROW_BYTES: u64 = 260;
-/// Bytes of a row of sysbench's tables with its two indexes, and as much again for what updates leave behind.
+/// The size of a row of sysbench's tables with its two indexes, doubled for the old versions that updates leave behind.
 const SYSBENCH_ROW_BYTES: u64 = 2 * 230;
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
-/// Rows per second that a server loads, and that it inserts and deletes with indexes: only for the estimate of time.
+/// Rows per second that a server loads; only for the estimate of time.
 const LOAD_ROWS_PER_S: u64 = 60_000;
-/// See there.
+/// Rows per second that a server inserts and deletes with indexes; only for the estimate of time.
 const WRITE_ROWS_PER_S: u64 = 8_000;
-/// Entries per second that an embedded engine writes.
+/// Entries per second that an embedded engine writes; only for the estimate of time.
 const PUTS_PER_S: u64 = 200_000;
-/// What a cell takes besides its steps: start, stop, checks.
+/// The time of a cell besides its steps: start, stop, checks.
 const CELL_OVERHEAD: Duration = Duration::from_secs(5);
 
-/// What a run will take.
+/// The estimated needs of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// All cells, one after the other.
+    /// The time of all cells, which run one after the other.
     pub time: Duration,
-    /// The largest cell; cells don't share the disk.
+    /// The space of the largest cell; each cell removes its data.
     pub disk_bytes: u64,
-    /// Connections at a time, at most.
+    /// The maximum number of connections at a time.
     pub connections: u32,
-    /// Those of them that work at a time in a measured step, at most.
+    /// The maximum number of connections that work at a time in a measured step.
     pub working: u32,
 }
 
-/// Connections that a cell opens at a time at most, with room for those that observe.
+/// Returns the maximum number of connections that a cell opens at a time, with a reserve for observers.
 pub fn connections(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Kv(_) => clients + 1,
@@ -45,10 +44,10 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
     }
 }
 
-/// What a cell needs of a server that assay did not start.
+/// Returns what a cell needs from a server that assay did not start.
 pub fn needs(variant: &Variant, clients: u32) -> Needs {
     Needs {
-        // Two observe.
+        // Two more connections observe.
         connections: of_load(variant, clients) + 2,
         makes_tables: match &variant.workload {
             Workload::Sysbench(sysbench) => sysbench.loads(),
@@ -57,7 +56,7 @@ pub fn needs(variant: &Variant, clients: u32) -> Needs {
     }
 }
 
-/// Connections of a cell's load.
+/// Returns the number of connections of a cell's load.
 fn of_load(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Insert(insert) => {
@@ -66,13 +65,14 @@ fn of_load(variant: &Variant, clients: u32) -> u32 {
                 + u32::from(insert.long_transaction.is_some());
             clients * each
         }
-        // One more writes.
+        // One more connection writes.
         Workload::Kv(_) => clients + 1,
         Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections),
     }
 }
 
-/// Connections that work at a time in a measured step: not those that load, observe, or only hold a transaction open.
+/// Returns the number of connections that work at a time in a measured step. It excludes those that load, observe, or only
+/// hold a transaction open.
 fn working(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Insert(insert) => clients * (2 + u32::from(insert.delete_per_insert)),
@@ -81,23 +81,29 @@ fn working(variant: &Variant, clients: u32) -> u32 {
     }
 }
 
-/// What a run of `plan` will take.
+/// Returns the estimate of a run of `plan`.
 pub fn of_plan(plan: &Plan) -> Estimate {
     sum(plan.cells().iter().map(|cell| of_cell(plan, cell)))
 }
 
-/// How fast an engine is taken to be in that, to be read after `if`: variants are of one workload.
+/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one workload.
 pub fn assumed(plan: &Plan) -> String {
+    let with_commas = |rate: u64| report::rate_text(rate as f64);
+    let (puts, loads, writes) = (
+        with_commas(PUTS_PER_S),
+        with_commas(LOAD_ROWS_PER_S),
+        with_commas(WRITE_ROWS_PER_S),
+    );
     match plan.variants.first().map(|variant| &variant.workload) {
-        Some(Workload::Kv(_)) => format!("{PUTS_PER_S} keys/s are loaded"),
-        Some(Workload::Sysbench(_)) => format!("{LOAD_ROWS_PER_S} rows/s are loaded"),
-        Some(Workload::Insert(_)) | None => format!(
-            "{LOAD_ROWS_PER_S} rows/s are loaded and {WRITE_ROWS_PER_S} rows/s written with indexes"
-        ),
+        Some(Workload::Kv(_)) => format!("the engine loads {puts} keys/s"),
+        Some(Workload::Sysbench(_)) => format!("the engine loads {loads} rows/s"),
+        Some(Workload::Insert(_)) | None => {
+            format!("the engine loads {loads} rows/s, and writes {writes} rows/s with indexes")
+        }
     }
 }
 
-/// What several cells will take together.
+/// Returns the estimate of several cells together.
 pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
     let nothing = Estimate {
         time: Duration::ZERO,
@@ -113,7 +119,7 @@ pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
     })
 }
 
-/// What one cell will take.
+/// Returns the estimate of one cell.
 pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let variant = &plan.variants[cell.variant];
     let build = &plan.builds[plan.targets[cell.target].build];
@@ -123,7 +129,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
         BuildSource::Bundled | BuildSource::Url(_) => 0,
     };
     let stored_bytes = match (build.engine, &build.source) {
-        // Nothing is kept, or elsewhere.
+        // The null engine stores nothing, and a server behind a URL stores its data elsewhere.
         (Engine::Null, _) | (_, BuildSource::Url(_)) => 0,
         _ => match &variant.workload {
             Workload::Insert(insert) => cell_rows(insert, cell.clients) * ROW_BYTES,
@@ -157,10 +163,10 @@ fn tables(insert: &Insert, clients: u32) -> u64 {
     }
 }
 
-/// The most rows that are in all tables at a time, or whose space is not yet used again.
+/// Returns the maximum number of rows in all tables, including deleted rows whose space is not reused yet.
 fn cell_rows(insert: &Insert, clients: u32) -> u64 {
     let tables = tables(insert, clients);
-    // Deleted rows leave their space for later ones sooner or later: half of it, for an estimate.
+    // The space of deleted rows is reused sooner or later: the estimate takes half of it.
     let kept = |rows: u64| rows / (1 + u64::from(insert.delete_per_insert));
     let rows = |kind: &InsertStepKind| match *kind {
         InsertStepKind::Load { rows, .. } | InsertStepKind::Index { rows, .. } => rows * tables,
@@ -173,7 +179,7 @@ fn cell_rows(insert: &Insert, clients: u32) -> u64 {
     insert.steps.iter().map(|step| rows(&step.kind)).sum()
 }
 
-/// Rows that a step writes into all tables.
+/// Returns the number of rows that a step writes into all tables.
 fn written(until: WriteEnd, tables: u64) -> u64 {
     match until {
         WriteEnd::Rows(rows) => rows * tables,
@@ -181,7 +187,7 @@ fn written(until: WriteEnd, tables: u64) -> u64 {
     }
 }
 
-/// What a step takes that ends with its work.
+/// Returns the time of a step that ends when its work is done.
 fn work_time(workload: &Workload, step: usize, clients: u32) -> Duration {
     let (rows, per_second) = match workload {
         Workload::Insert(insert) => {
@@ -204,7 +210,7 @@ fn work_time(workload: &Workload, step: usize, clients: u32) -> Duration {
     Duration::from_secs_f64(rows as f64 / per_second as f64)
 }
 
-/// What the keys and values take, and as much again while they are compacted.
+/// Returns the size of keys and values, doubled for the copies that exist during a compaction.
 fn kv_bytes(kv: &Kv) -> u64 {
     kv.keys
         .saturating_mul(u64::from(kv.key_size) + u64::from(kv.value_size))
@@ -220,18 +226,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_told_what_its_own_workload_is_taken_to_do() {
+    fn the_estimate_names_the_assumptions_of_the_plans_own_workload() {
         let of = |workload: &str, build: &str| {
             let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
             let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
             assumed(&plan)
         };
         let sqlite = "sqlite = \"bundled\"";
-        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "200000 keys/s are loaded");
-        assert_eq!(of("sysbench", sqlite), "60000 rows/s are loaded");
+        assert_eq!(
+            of("kv", "rocksdb = \"/l.so\""),
+            "the engine loads 200,000 keys/s"
+        );
+        assert_eq!(of("sysbench", sqlite), "the engine loads 60,000 rows/s");
         assert_eq!(
             of("insert", sqlite),
-            "60000 rows/s are loaded and 8000 rows/s written with indexes"
+            "the engine loads 60,000 rows/s, and writes 8,000 rows/s with indexes"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The machine on which a run is made.
+//! Describes the machine that a run uses.
 
 use std::time::Duration;
 
@@ -9,55 +9,61 @@ use record::{Host, Warning};
 /// How long the flush latency is measured.
 const FSYNC_TIME: Duration = Duration::from_secs(1);
 
-/// Looks at the machine, measures the flush latency in the directory of `needs`, which must exist, and says what spoils a
-/// measurement.
-pub fn look(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> {
-    let fsync = probe::measure_fsync(needs.data_dir, FSYNC_TIME)
-        .context("the flush latency can't be measured")?;
-    let found = probe::host(needs.data_dir);
+/// Describes the machine, measures the flush latency in the directory of `needs`, which must exist, and warns about what
+/// may distort a measurement.
+pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> {
+    let directory = needs.data_dir;
+    let fsync = probe::measure_fsync(directory, FSYNC_TIME).with_context(|| {
+        format!(
+            "cannot measure the flush latency in `{}`",
+            directory.display()
+        )
+    })?;
+    let facts = probe::host(directory);
     let context = HostContext {
         fsync: Some(fsync),
         ..needs
     };
-    let warnings = probe::warnings(&found, context);
+    let warnings = probe::warnings(&facts, context);
     let id = host_id().map(|id| ("host_id".to_owned(), id));
     let host = Host {
-        facts: id.into_iter().chain(found.facts).collect(),
-        cpu_count: found.cpu_count,
-        memory_total_bytes: found.memory_total_bytes,
+        facts: id.into_iter().chain(facts.facts).collect(),
+        cpu_count: facts.cpu_count,
+        memory_total_bytes: facts.memory_total_bytes,
         fsync: Some(fsync),
     };
     Ok((host, warnings))
 }
 
-/// The variable that names this machine in records.
+/// The environment variable that names this machine in records.
 const HOST: &str = "ASSAY_HOST";
 
-/// Returns what tells this machine from others and does not tell its name: what `ASSAY_HOST` says, or 16 digits made of
-/// `/etc/machine-id`, which is not for strangers itself.
+/// Returns an id of this machine: the value of `ASSAY_HOST`, or a hash of `/etc/machine-id`, which is confidential itself.
 fn host_id() -> Option<String> {
-    let given = std::env::var(HOST).ok();
-    let made = || {
+    let from_environment = std::env::var(HOST).ok();
+    let hashed = || {
         let text = fs_err::read_to_string("/etc/machine-id").ok()?;
         let id = text.trim();
         (!id.is_empty()).then(|| format!("{:016x}", fnv1a(id.as_bytes())))
     };
-    given.filter(|name| !name.is_empty()).or_else(made)
+    from_environment
+        .filter(|name| !name.is_empty())
+        .or_else(hashed)
 }
 
-/// FNV-1a: of 128 random bits half as many, from which these can't be had back.
+/// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id can't be recovered.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// Returns a random id, for what is to be told from all others.
+/// Returns a random, unique id.
 pub fn random_id() -> anyhow::Result<String> {
     let text = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
     Ok(text.trim().to_owned())
 }
 
-/// What the kernel calls the time since the machine was started.
+/// Returns the kernel's id of the time since the machine was started.
 pub fn boot_id() -> Option<String> {
     let text = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())

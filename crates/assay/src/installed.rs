@@ -1,4 +1,4 @@
-//! Installed builds: those of the store that a plan names, and directories of the user's or of the distribution.
+//! The installed builds that a plan names: those of the store, the user's own directories, and the distribution's.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use crate::plan_file::refusal;
 
 /// An installed build that a plan names.
 pub struct Installed {
-    /// What the engine is told to locate.
+    /// The path or the name that the engine locates.
     pub place: String,
-    /// The build of the store that it is; `None` for a directory of the user's or the distribution's build.
+    /// The build in the store; `None` for the user's own directory or the distribution's build.
     stored: Option<builds::Build>,
 }
 
 impl Installed {
-    /// Finds out what a plan means by a build: one of the store by name, spec or version; else what the engine itself
-    /// makes of it, a directory or the distribution's build.
+    /// Finds a build of a plan: in the store by name, spec or version. Otherwise the engine takes the text as a directory
+    /// or as the distribution's build.
     pub fn of(build: &Build) -> anyhow::Result<Self> {
-        let text = text_of(build).context("it is not an installed build")?;
+        let text = source_text(build).context("the plan's build is not an installed one")?;
         let stored = stored(build.engine, text)?;
         let place = match &stored {
             Some(build) => {
@@ -35,10 +35,10 @@ impl Installed {
         Ok(Self { place, stored })
     }
 
-    /// The files that make the build, with their hashes: those that the engine names, or what the store has noted.
-    pub fn hashes(&self, named: &[PathBuf]) -> anyhow::Result<Vec<FileHash>> {
+    /// Returns the build's files with their hashes: the files that the store's manifest lists, or else `engine_files`.
+    pub fn hashes(&self, engine_files: &[PathBuf]) -> anyhow::Result<Vec<FileHash>> {
         let Some(stored) = &self.stored else {
-            return named.iter().map(|file| file_hash(file)).collect();
+            return engine_files.iter().map(|file| file_hash(file)).collect();
         };
         let mut hashes = Vec::new();
         for program in &stored.manifest.programs {
@@ -55,15 +55,15 @@ impl Installed {
     }
 }
 
-/// What `assay fetch` would have to get for a build.
+/// Returns the spec that `assay fetch` must download for a build, if it is missing.
 pub fn missing_spec(build: &Build) -> anyhow::Result<Option<&str>> {
-    match text_of(build).filter(|text| is_spec(text)) {
+    match source_text(build).filter(|text| is_spec(text)) {
         Some(text) => Ok(stored(build.engine, text)?.is_none().then_some(text)),
         None => Ok(None),
     }
 }
 
-/// Says which builds are to be fetched, at the places of those that name them.
+/// Returns the error that lists the builds to fetch, with the places that name them.
 pub fn not_fetched_at(missing: &[(&str, Place)]) -> Option<Diagnostic> {
     let (&(_, first), others) = missing.split_first()?;
     let mut specs: Vec<&str> = Vec::new();
@@ -82,22 +82,24 @@ pub fn not_fetched_at(missing: &[(&str, Place)]) -> Option<Diagnostic> {
 
 fn not_fetched(specs: &[&str]) -> UsageError {
     let (message, them) = match specs {
-        [spec] => (format!("the build `{spec}` was not fetched"), "it"),
+        [spec] => (format!("the build `{spec}` is not downloaded"), "it"),
         _ => {
             let (count, names) = (specs.len(), specs.join("`, `"));
             (
-                format!("{count} builds were not fetched: `{names}`"),
+                format!("{count} builds are not downloaded: `{names}`"),
                 "them",
             )
         }
     };
     let specs = specs.join(" ");
-    let help =
-        format!("`assay fetch {specs}` gets {them}; `assay builds` lists those that are here");
+    let help = format!(
+        "`assay fetch {specs}` downloads {them}; `assay builds` lists the builds on this machine"
+    );
     UsageError::new(message, Some(help))
 }
 
-fn text_of(build: &Build) -> Option<&str> {
+/// Returns what the plan says of an installed build.
+fn source_text(build: &Build) -> Option<&str> {
     match &build.source {
         BuildSource::Installed(text) => Some(text),
         BuildSource::Bundled | BuildSource::Url(_) => None,
@@ -105,7 +107,7 @@ fn text_of(build: &Build) -> Option<&str> {
 }
 
 fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
-    // Without a place for builds there are none.
+    // A user without a directory for builds has no builds.
     match Store::of_user() {
         Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
             store.find(engine.name(), text)
@@ -114,7 +116,7 @@ fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
     }
 }
 
-/// Whether it is written as `assay fetch` takes it, as no directory of a build is.
+/// Returns true if `text` is a spec of `assay fetch` and not a path that exists.
 fn is_spec(text: &str) -> bool {
     !Path::new(text).exists() && Spec::parse(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The builds of a plan: finds them and says what they are, and whether they take their configs.
+//! Finds the builds of a plan, identifies them, and checks that they accept their configs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,12 +8,12 @@ use engine::{Needs, SetupError};
 use plan::{BuildSource, Engine, Plan};
 
 use crate::installed::{missing_spec, not_fetched_at};
-use crate::outcome::{Several, failure_of, is_usage};
+use crate::outcome::{Errors, failure_of, is_usage};
 use crate::plan_file::{PlanFile, refusal};
 use crate::trials::{Configs, Trials};
 use crate::{engines, estimate};
 
-/// Whether some of these cells has a server that assay starts on this host.
+/// Returns true if one of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
     cells.any(|cell| {
         let build = &plan.builds[plan.targets[cell.target].build];
@@ -23,34 +23,34 @@ pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>
 
 /// The builds of a plan.
 pub struct Located {
-    /// What they are.
+    /// The builds as they are recorded.
     pub builds: Vec<record::Build>,
-    /// Options of configs that versions don't have and that are left out, with the targets of which each is.
+    /// Options that are left out because a version lacks them, each with its targets.
     pub left_out: BTreeMap<String, Vec<String>>,
 }
 
-/// Finds the builds of a plan that these cells use, and has each try its configs. A server that assay doesn't start is
-/// asked for its version. `data_root` is where databases will be made, where that is known.
+/// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server that assay doesn't start
+/// for its version. `data_root` is the directory for databases, if it is known.
 ///
 /// # Errors
-/// All that is wrong, at once.
+/// Returns everything that is wrong at once.
 pub fn locate(
     file: &PlanFile,
     cells: impl Iterator<Item = plan::Cell>,
     data_root: Option<&Path>,
 ) -> anyhow::Result<Located> {
     let plan = &file.plan;
-    // By build, its targets by their config, and what its cells need of a server.
+    // By build: a target for each config, and what the build's cells need from a server.
     let mut used: BTreeMap<usize, (BTreeMap<usize, &str>, Needs)> = BTreeMap::new();
     for cell in cells {
         let target = &plan.targets[cell.target];
         let needs = estimate::needs(&plan.variants[cell.variant], cell.clients);
-        let (targets, most) = used
+        let (targets, build_needs) = used
             .entry(target.build)
             .or_insert_with(|| (BTreeMap::new(), needs));
         targets.entry(target.config).or_insert(&target.name);
-        most.connections = most.connections.max(needs.connections);
-        most.makes_tables |= needs.makes_tables;
+        build_needs.connections = build_needs.connections.max(needs.connections);
+        build_needs.makes_tables |= needs.makes_tables;
     }
     let mut missing = Vec::new();
     let mut errors = Vec::new();
@@ -73,7 +73,7 @@ pub fn locate(
             trials: &mut trials,
             obstacles: Vec::new(),
         };
-        let found = match missing_spec(build) {
+        let facts = match missing_spec(build) {
             Ok(None) => engines::of(build.engine).find(build, &mut configs),
             Ok(Some(spec)) => {
                 missing.push((spec, place));
@@ -85,13 +85,13 @@ pub fn locate(
             let message = format!("the server of build `{}`: {}", build.name, obstacle.what);
             refusal("server::unfit", place, message, Some(&obstacle.help))
         }));
-        match found.with_context(|| format!("build `{}`", build.name)) {
-            Ok(found) => builds.push(record::Build {
+        match facts.with_context(|| format!("build `{}`", build.name)) {
+            Ok(facts) => builds.push(record::Build {
                 name: build.name.clone(),
                 engine: build.engine.name().into(),
-                version: found.version,
-                source: found.source,
-                files: found.files,
+                version: facts.version,
+                source: facts.source,
+                files: facts.files,
             }),
             Err(error) if is_usage(&error) => {
                 let is_of_data = error.chain().any(|cause| {
@@ -113,7 +113,7 @@ pub fn locate(
     if let Err(refused) = file.refuse(&diagnostics) {
         errors.push(refused.into());
     }
-    Several::of(errors)?;
+    Errors::combine(errors)?;
     Ok(Located {
         builds,
         left_out: trials.left_out,

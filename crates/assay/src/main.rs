@@ -1,6 +1,28 @@
-//! `assay`: measures database storage engines and says what changed.
+//! `assay` measures database storage engines and explains what changed.
 //!
-//! The command line, and the conductor that runs cells. Only this crate prints and exits.
+//! This crate is the binary: the command line, and the conductor that runs the cells of a plan. It is the only crate that
+//! prints and exits.
+//!
+//! ```text
+//! assay run plan.toml
+//!   │
+//!   ├─ plan_file   reads the plan and the config files that it names
+//!   ├─ preflight   rejects what cannot run: a missing file, a feature that an engine lacks
+//!   ├─ locate      finds the builds; each build tries its configs
+//!   ├─ host        describes the machine and warns about it
+//!   ├─ run/        creates the run directory, then for each cell in the plan's order:
+//!   │    │
+//!   │    └─ run/isolated    starts `assay cell` in a process of its own
+//!   │         ├─ engines/      starts the target on an empty data directory
+//!   │         ├─ run/cell_run  records the target's settings, runs the steps
+//!   │         │    └─ run/step    loads, samples and writes one step
+//!   │         └─ engines/      stops the target, removes its database
+//!   │
+//!   └─ commands/   reads the run directory: the verdicts, the HTML report
+//! ```
+//!
+//! `live/` serves the progress of a run to browsers and Prometheus. The other commands are in `commands/`; they need only
+//! run directories.
 
 #![expect(
     clippy::print_stderr,
@@ -32,7 +54,7 @@ use clap::Parser;
 
 use cli::Command;
 use outcome::Exit;
-use runs::steadily;
+use runs::read_until_stable;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -45,7 +67,7 @@ fn main() -> ExitCode {
     let exit = match cli::Cli::try_parse() {
         Ok(cli) => execute(cli.command).unwrap_or_else(|error| outcome::report_error(&error)),
         Err(error) => {
-            // Help and version are asked for and go to stdout; anything else is a usage error.
+            // Help and version go to stdout; everything else is a usage error.
             let _ = error.print();
             if error.use_stderr() {
                 Exit::Usage
@@ -63,14 +85,16 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Init(args) => commands::versus::init(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => commands::check::check(&args),
-        Command::Show(args) => steadily(&[&args.run], || commands::show::show(&args)),
-        Command::Compare(args) => steadily(&args.runs, || commands::compare::compare(&args)),
-        Command::Report(args) => steadily(&args.runs, || commands::report::report(&args)),
-        // Second by second, some of it is written when reading fails.
+        Command::Show(args) => read_until_stable(&[&args.run], || commands::show::show(&args)),
+        Command::Compare(args) => {
+            read_until_stable(&args.runs, || commands::compare::compare(&args))
+        }
+        Command::Report(args) => read_until_stable(&args.runs, || commands::report::report(&args)),
+        // Not retried: a table of seconds is written while it is read, so part of it may be out already.
         Command::Export(args) if args.tables.contains(&cli::ExportTable::Seconds) => {
             commands::export::export(&args)
         }
-        Command::Export(args) => steadily(&args.runs, || commands::export::export(&args)),
+        Command::Export(args) => read_until_stable(&args.runs, || commands::export::export(&args)),
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => commands::host::host(&args),
@@ -88,8 +112,8 @@ mod turns {
 
     static STARTING: Mutex<()> = Mutex::new(());
 
-    /// Lets tests that start processes, and tests of locks and of programs that were just written, take turns: a process
-    /// that is being started has all open that this one has, for a moment.
+    /// Lets tests that start processes take turns with tests of locks and of programs that were just written. A process
+    /// that is being started briefly holds every file that this process has open.
     pub fn starting() -> MutexGuard<'static, ()> {
         STARTING.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! How assay ends: exit codes, and errors as people read them.
+//! Exit codes, and errors as people read them.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ pub enum Exit {
     Failed = 1,
     /// The command line or the plan is wrong; nothing was run.
     Usage = 2,
-    /// A regression is shown; only where that was asked for.
+    /// `compare --gate` found a regression.
     Regressed = 3,
     /// A result is invalid or too noisy to judge.
     Invalid = 4,
@@ -30,10 +30,37 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Sorts what a command line could have meant by `text`: the most alike names first.
-pub fn most_alike_first<T>(items: &mut [T], text: &str, name: impl Fn(&T) -> &str) {
-    let alike = |item: &T| strsim::normalized_damerau_levenshtein(text, name(item));
-    items.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+/// Sorts items by how similar their names are to `text`, the most similar first.
+pub fn most_similar_first<T>(items: &mut [T], text: &str, name: impl Fn(&T) -> &str) {
+    let similarity = |item: &T| strsim::normalized_damerau_levenshtein(text, name(item));
+    items.sort_by(|a, b| similarity(b).total_cmp(&similarity(a)));
+}
+
+/// The least similarity of a name that is proposed for an unknown one.
+const SIMILARITY_MIN: f64 = 0.5;
+/// The number of names that the help for an unknown name lists.
+const NAMES_MAX: usize = 12;
+
+/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and the names, the most similar
+/// first.
+pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
+    most_similar_first(names, unknown, |name| name.as_ref());
+    let nearest = names.first()?.as_ref();
+    let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
+    let proposal = match is_similar {
+        true => format!("did you mean `{nearest}`? "),
+        false => String::new(),
+    };
+    let listed = names.iter().take(NAMES_MAX).map(AsRef::as_ref);
+    let listed: Vec<&str> = listed.collect();
+    let more = match names.len() - listed.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "{proposal}{what} here: `{}`{more}",
+        listed.join("`, `")
+    ))
 }
 
 /// A mistake in the command line or the plan: nothing was run.
@@ -47,7 +74,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    /// What is wrong, and what to do about it.
+    /// Returns an error from what is wrong and what to do about it.
     pub fn new(message: impl Into<String>, help: Option<String>) -> Self {
         Self {
             message: message.into(),
@@ -62,19 +89,19 @@ impl From<Incomparable> for UsageError {
     }
 }
 
-/// Diagnostics of a plan that are printed already.
+/// Errors of a plan that were printed already.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan has errors")]
 pub struct PlanRefused;
 
-/// Several errors, each of which is told.
+/// Several errors, each of which is printed.
 #[derive(Debug, thiserror::Error)]
 #[error("{} errors", .0.len())]
-pub struct Several(Vec<anyhow::Error>);
+pub struct Errors(Vec<anyhow::Error>);
 
-impl Several {
-    /// The error that `errors` are together; `Ok` where there is none.
-    pub fn of(mut errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+impl Errors {
+    /// Returns all `errors` as one; `Ok` if there are none.
+    pub fn combine(mut errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
         if errors.len() > 1 {
             return Err(Self(errors).into());
         }
@@ -82,7 +109,7 @@ impl Several {
     }
 }
 
-/// What to do about an error, where one of its causes knows.
+/// Returns what to do about an error, if one of its causes has help.
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {
@@ -97,8 +124,8 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-/// Returns an error as it is recorded and shown: its causes, outermost first, each once, what to do about it, and the last
-/// lines of a server's log that it carries.
+/// Returns an error as it is recorded and shown: its causes, outermost first and without repetition, what to do about it,
+/// and the last lines of a server's log.
 pub fn failure_of(error: &anyhow::Error) -> Failure {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -116,12 +143,12 @@ pub fn failure_of(error: &anyhow::Error) -> Failure {
     }
 }
 
-/// Prints an error as people read it and says which exit code it means.
+/// Prints an error and returns its exit code.
 pub fn report_error(error: &anyhow::Error) -> Exit {
     if error.is::<PlanRefused>() {
         return Exit::Usage;
     }
-    if let Some(Several(errors)) = error.downcast_ref() {
+    if let Some(Errors(errors)) = error.downcast_ref() {
         let exits: Vec<Exit> = errors.iter().map(report_error).collect();
         return exits.into_iter().min().unwrap_or(Exit::Failed);
     }
@@ -133,7 +160,7 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Returns true where the command line or the plan is wrong, or names a build or a directory that can't be used: nothing was run.
+/// Returns true if the command line or the plan is wrong, or names an unusable build or directory. Then nothing was run.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use engine::SetupError::{Build, Directory, Version};
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());

@@ -1,4 +1,4 @@
-//! All that assay prints: results to stdout, the rest to stderr.
+//! Prints: results to stdout, everything else to stderr.
 
 use std::io::{IsTerminal, Write};
 
@@ -6,8 +6,7 @@ use anyhow::Context;
 use record::Failure;
 use report::{TableStyle, terminal_text};
 
-/// Writes a line to stderr, as `eprintln!` does. Where nobody reads it any more, as when a terminal was closed, that is no
-/// reason to end: a run goes on, or comes to its end in good order.
+/// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its terminal was closed.
 macro_rules! complain {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -16,22 +15,22 @@ macro_rules! complain {
 }
 pub(crate) use complain;
 
-/// Prints to stdout; a reader that has gone is no error.
+/// Prints to stdout. A closed pipe is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("stdout can't be written"),
+        result => result.context("cannot write to stdout"),
     }
 }
 
-/// JSON for scripts that people can read as well.
+/// Returns indented JSON.
 pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)
 }
 
-/// Returns how tables look on this stdout.
+/// Returns the style of tables for this stdout.
 pub fn style() -> TableStyle {
     let stdout = std::io::stdout();
     let width = stdout.is_terminal().then(|| {
@@ -39,14 +38,14 @@ pub fn style() -> TableStyle {
         Some(usize::from(size.ws_col)).filter(|&width| width > 0)
     });
     TableStyle {
-        colour: has_colour(&stdout),
+        color: has_color(&stdout),
         width: width.flatten(),
         unicode: stdout.is_terminal() && is_utf8(),
         all_settings: false,
     }
 }
 
-/// Returns whether the characters of this terminal are those of Unicode: the first of these variables that is set says so.
+/// Returns true if the terminal uses UTF-8, by the first locale variable that is set.
 fn is_utf8() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
     let charset = set.into_iter().flatten().find(|value| !value.is_empty());
@@ -56,20 +55,21 @@ fn is_utf8() -> bool {
     })
 }
 
-/// Returns whether what is written to `stream` may be coloured.
-pub fn has_colour(stream: &impl IsTerminal) -> bool {
+/// Returns true if text for `stream` may be colored.
+pub fn has_color(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Prints causes, the way out and the end of a log to stderr.
+/// Prints an error to stderr: its causes, the last lines of a log, and the help.
 pub fn print_failure(failure: &Failure) {
-    let first = failure.causes.first().map_or("it failed", String::as_str);
+    let first = failure.causes.first();
+    let first = first.map_or("it failed for an unknown reason", String::as_str);
     complain!("error: {}", terminal_text(first));
     for cause in failure.causes.iter().skip(1) {
         complain!("  caused by: {}", terminal_text(cause));
     }
     if !failure.log_tail.is_empty() {
-        complain!("  the last lines of its log:");
+        complain!("  the last lines of the log:");
         for line in &failure.log_tail {
             complain!("    {}", terminal_text(line));
         }

@@ -10,46 +10,46 @@ use record::DeclaredOption;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
-use crate::output::{complain, has_colour};
+use crate::output::{complain, has_color};
 
-/// A plan with where it came from.
+/// A plan, its text and its origin.
 pub struct PlanFile {
-    /// The plan.
+    /// The parsed plan.
     pub plan: Plan,
-    /// Its path; `None` for the built-in one.
+    /// Its path; `None` for the built-in plan.
     pub path: Option<PathBuf>,
     /// Its text, verbatim.
     pub text: String,
     /// The `--set` arguments in their order.
     pub sets: Vec<String>,
-    /// The files that its configs name, once they are kept: none is read again then.
+    /// The files that its configs name, once they are kept: from then on no file is read again.
     files: Option<Vec<record::PlanFile>>,
 }
 
-/// Reads and understands a plan; warnings and errors go to stderr.
+/// Reads and parses a plan; prints its warnings and errors.
 pub fn read(args: &PlanArgs) -> anyhow::Result<PlanFile> {
     let text = match &args.plan {
         None => plan::DEFAULT_PLAN.to_owned(),
         Some(path) => read_text(path)?,
     };
-    understand(args.plan.clone(), text, args.sets.clone(), None, |_| true)
+    parse(args.plan.clone(), text, args.sets.clone(), None, |_| true)
 }
 
-/// The text of a plan.
+/// Reads the text of a plan.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
-    let text = bounded_text(path).map_err(|what| {
+    let text = bounded_text(path).map_err(|problem| {
         UsageError::new(
-            format!("the plan can't be read: {what}"),
-            Some("give the path of a TOML file".into()),
+            format!("cannot read the plan: {problem}"),
+            Some("give the path of a TOML file; `assay init ENGINE` writes a first plan".into()),
         )
     })?;
     Ok(text)
 }
 
-/// More than any plan or configuration has.
+/// The largest size of a plan or a config file.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
-/// Returns the text of a file, or why it has none that can be used.
+/// Returns the text of a file, or what is wrong with the file.
 fn bounded_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
@@ -57,49 +57,53 @@ fn bounded_text(path: &Path) -> Result<String, String> {
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        let most = TEXT_BYTES_MAX >> 20;
-        return Err(format!("`{}` has more than {most} MiB", path.display()));
+        let limit = TEXT_BYTES_MAX >> 20;
+        return Err(format!(
+            "`{}` is larger than {limit} MiB, the limit for plans and config files",
+            path.display()
+        ));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
+        let invalid_at = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
-        let before = &bytes[..at];
+        let before = &bytes[..invalid_at];
         let line_start = before.iter().rposition(|&byte| byte == b'\n');
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let byte = at - line_start.map_or(0, |newline| newline + 1) + 1;
+        let byte = invalid_at - line_start.map_or(0, |newline| newline + 1) + 1;
         format!(
             "`{}` is not UTF-8: line {line}, byte {byte} is 0x{:02X}",
             path.display(),
-            bytes[at]
+            bytes[invalid_at]
         )
     })
 }
 
-/// Understands the plan of a record, with the files as they were then. `text` and `sets` are those of the record, or
-/// with the passwords that it does not hold.
+/// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded ones, or the same with
+/// their passwords, which the record lacks.
 pub fn recorded(
     recorded: &record::Plan,
     text: String,
     sets: Vec<String>,
 ) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    understand(path, text, sets, Some(recorded.files.clone()), |_| true)
+    parse(path, text, sets, Some(recorded.files.clone()), |_| true)
 }
 
-/// The same without a word: what there is to be warned of has been said when the run began. Passwords are not in it.
-pub fn recorded_in_silence(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
+/// Parses the plan of a record without its passwords. Prints nothing: its warnings were printed when the run began.
+pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
     let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
-    understand(path, text, sets, Some(recorded.files.clone()), |_| false)
-        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))
+    parse(path, text, sets, Some(recorded.files.clone()), |_| false).map_err(|_| {
+        anyhow::anyhow!("this version of assay cannot parse the plan that the run recorded")
+    })
 }
 
-/// The plan of `file` with more `--set` arguments after its own. Of warnings, which were shown when it was read, nothing is
-/// said.
+/// Parses the plan of `file` with more `--set` arguments after its own. Prints only errors: warnings were printed when the
+/// plan was read.
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
-    understand(path, text, sets, files, |is_refused| is_refused)
+    parse(path, text, sets, files, |is_rejected| is_rejected)
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -109,7 +113,7 @@ fn path_name(path: Option<&Path>) -> String {
     )
 }
 
-/// Returns a diagnostic with the help that is known.
+/// Returns an error in a plan, with help if there is any.
 pub fn refusal(
     code: &'static str,
     place: Place,
@@ -121,27 +125,27 @@ pub fn refusal(
     diagnostic
 }
 
-/// Writes diagnostics to stderr; `name`, `text` and `sets` are what they are about.
+/// Prints diagnostics of the plan `name` with this text and these `--set` arguments.
 fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
     if !diagnostics.is_empty() {
-        let colour = has_colour(&std::io::stderr());
-        let text = plan::render(diagnostics, name, text, sets, colour);
+        let color = has_color(&std::io::stderr());
+        let text = plan::render(diagnostics, name, text, sets, color);
         complain!("{}", text.trim_end());
     }
 }
 
-/// Understands a plan; `is_told` says of one that is refused, or is not, whether its errors or warnings go to stderr.
-fn understand(
+/// Parses a plan. Prints its diagnostics if `is_shown` returns true; it gets whether the plan is rejected.
+fn parse(
     path: Option<PathBuf>,
     text: String,
     sets: Vec<String>,
     files: Option<Vec<record::PlanFile>>,
-    is_told: fn(bool) -> bool,
+    is_shown: fn(bool) -> bool,
 ) -> anyhow::Result<PlanFile> {
     let name = path_name(path.as_deref());
     let parsed = plan::parse(&name, &text, &sets);
     let (Ok((_, diagnostics)) | Err(diagnostics)) = &parsed;
-    if is_told(parsed.is_err()) {
+    if is_shown(parsed.is_err()) {
         show(diagnostics, &name, &text, &sets);
     }
     match parsed {
@@ -157,7 +161,7 @@ fn understand(
 }
 
 impl PlanFile {
-    /// Returns the error that `diagnostics` are together, once they are printed; `Ok` where there is none.
+    /// Prints `diagnostics`, and returns an error if there are any.
     pub fn refuse(&self, diagnostics: &[Diagnostic]) -> Result<(), PlanRefused> {
         if diagnostics.is_empty() {
             return Ok(());
@@ -180,7 +184,7 @@ impl PlanFile {
         self.place_of(|key| key.starts_with(&prefix))
     }
 
-    /// Returns the value of a config, or of one that it extends, whose key within the config `is_wanted`.
+    /// Returns the first value of a config, or of a config that it extends, whose key within the config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
         let engine = config.engine.name();
         let mut name = config.name.as_str();
@@ -198,28 +202,28 @@ impl PlanFile {
         None
     }
 
-    /// Returns the diagnostic of what an engine has against a config: at the option that `complaint` names, or at the file
-    /// that may have it.
-    pub fn refused_config(&self, config: &Config, complaint: &str) -> Diagnostic {
+    /// Returns the error that an engine refuses a config. Its place is the option that `message` names, or the file that may
+    /// contain that option.
+    pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
         let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let words: Vec<String> = complaint
-            .split(|c| !is_part(c))
+        let is_in_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let words: Vec<String> = message
+            .split(|c| !is_in_names(c))
             .map(|word| plain(word.trim_matches('.')))
             .collect();
         let is_named = |name: &str| {
             let name = plain(name.trim_matches('"'));
-            // RocksDB's options of tables are also called without the table.
+            // RocksDB also names table options without the table.
             let short = name.rsplit('.').next().unwrap_or_default();
             words.iter().any(|word| *word == name || *word == short)
         };
         let option = self.value_in(config, |key| {
             let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
             let is_limit = key == "memory" || key == "cpus";
-            name.is_some_and(is_named) || is_limit && complaint.contains(&format!("`{key}`"))
+            name.is_some_and(is_named) || is_limit && message.contains(&format!("`{key}`"))
         });
         let error = |place, label: &str| {
-            let mut diagnostic = Diagnostic::error("config::refused", place, complaint);
+            let mut diagnostic = Diagnostic::error("config::refused", place, message);
             diagnostic.label(label);
             diagnostic
         };
@@ -230,11 +234,11 @@ impl PlanFile {
         for (name, text) in config.files.iter().zip(&texts) {
             let line = text.lines().position(|line| {
                 let line = line.trim_start();
-                let name = line.split(|c| !is_part(c)).next().unwrap_or_default();
+                let name = line.split(|c| !is_in_names(c)).next().unwrap_or_default();
                 !name.is_empty() && is_named(name)
             });
             if let Some(line) = line {
-                let label = format!("line {} of it", line + 1);
+                let label = format!("line {} of this file", line + 1);
                 return error(self.place_of_file(name), &label);
             }
         }
@@ -245,32 +249,32 @@ impl PlanFile {
         )
     }
 
-    /// Returns what is wrong with the files of a config.
+    /// Returns an error for each file of a config that can't be read.
     pub fn unreadable_files(&self, config: &Config) -> Vec<Diagnostic> {
-        let wrong = |name: &String| {
+        let diagnostic_of = |name: &String| {
             let error = self.file_text(name).err()?;
             let message = format!("config `{}`: {error}", config.name);
             let help = help_of(&error);
             let place = self.place_of_file(name);
             Some(refusal("config::file", place, message, help.as_deref()))
         };
-        config.files.iter().filter_map(wrong).collect()
+        config.files.iter().filter_map(diagnostic_of).collect()
     }
 
     /// Returns the place of a config's file.
     fn place_of_file(&self, name: &str) -> Place {
         let mut values = self.plan.resolved.iter();
-        let is_it = |value: &&Resolved| {
+        let names_file = |value: &&Resolved| {
             value.key.starts_with("config.")
                 && value.key.ends_with(".file")
                 && value.value.trim_matches('"') == name
         };
         values
-            .find(is_it)
+            .find(names_file)
             .map_or(Place::Nowhere, |value| value.place)
     }
 
-    /// The texts of a config's files. Relative paths start at the plan's directory.
+    /// Returns the texts of a config's files. Relative paths start at the plan's directory.
     pub fn config_texts(&self, config: &Config) -> anyhow::Result<Vec<String>> {
         config
             .files
@@ -282,7 +286,7 @@ impl PlanFile {
             .collect()
     }
 
-    /// Returns all that a config declares: the options of its files and its own, and its limits.
+    /// Returns everything that a config declares: the options of its files, its own options, and its limits.
     pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<DeclaredOption>> {
         let files = self.config_texts(config)?;
         let files = files.iter().map(String::as_str);
@@ -296,7 +300,7 @@ impl PlanFile {
         Ok(declared)
     }
 
-    /// Reads all files of the targets' configs, once for all: one that is edited while the run lasts changes nothing.
+    /// Reads the config files of all targets and keeps their texts, so that an edit during the run has no effect.
     pub fn keep_files(&mut self) -> anyhow::Result<()> {
         let mut files: Vec<record::PlanFile> = Vec::new();
         for target in &self.plan.targets {
@@ -314,7 +318,7 @@ impl PlanFile {
         Ok(())
     }
 
-    /// The plan as it is recorded.
+    /// Returns the plan as it is recorded.
     pub fn to_record(&self) -> record::Plan {
         let text = words::redact(&self.text);
         let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();
@@ -342,7 +346,7 @@ impl PlanFile {
             let kept = files.iter().find(|file| file.name == name);
             return kept
                 .map(|file| file.text.clone())
-                .with_context(|| format!("the record has no text of `{name}`"));
+                .with_context(|| format!("the record lacks the text of the config file `{name}`"));
         }
         let directory = self
             .path
@@ -350,15 +354,15 @@ impl PlanFile {
             .and_then(Path::parent)
             .unwrap_or(Path::new(""));
         let path = directory.join(name);
-        // What is no file may never come to its end, and has nothing for a second reader.
+        // A pipe or a device may never end, and can't be read twice.
         let text = match path.metadata() {
-            Err(error) => Err(format!("`{}` can't be read: {error}", path.display())),
+            Err(error) => Err(format!("cannot read `{}`: {error}", path.display())),
             Ok(metadata) if !metadata.is_file() => {
                 Err(format!("`{}` is not a regular file", path.display()))
             }
             Ok(_) => bounded_text(&path),
         };
         let help = "give a text file; paths are relative to the plan's directory";
-        Ok(text.map_err(|what| UsageError::new(what, Some(help.into())))?)
+        Ok(text.map_err(|problem| UsageError::new(problem, Some(help.into())))?)
     }
 }

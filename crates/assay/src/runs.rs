@@ -1,64 +1,64 @@
-//! Reads runs whose directories somebody may be working at.
+//! Reads runs that another process may be resuming at the same time.
 
 use std::path::Path;
 
 use analysis::{Figures, Row, distinct};
 use record::RunDir;
 
-use crate::outcome::{Exit, UsageError};
+use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::complain;
 
-/// Reads runs, and once more where that fails because somebody goes on with one of them: an attempt at a cell that was
-/// being read was put aside.
-pub fn steadily<T>(
+/// Reads runs, and reads them again if that failed while another process resumed one of them: it set aside the attempt at
+/// a cell that was being read.
+pub fn read_until_stable<T>(
     runs: &[impl AsRef<Path>],
     read: impl Fn() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     loop {
-        let before = PutAside::count(runs);
+        let before = SetAsideCounts::of(runs);
         let result = read();
-        if result.is_ok() || PutAside::count(runs) == before {
+        if result.is_ok() || SetAsideCounts::of(runs) == before {
             return result;
         }
     }
 }
 
-/// How many attempts at cells of some runs were put aside.
+/// The number of attempts at cells that were set aside, for each of some runs.
 #[derive(PartialEq, Eq)]
-pub struct PutAside(Vec<Option<usize>>);
+pub struct SetAsideCounts(Vec<Option<usize>>);
 
-impl PutAside {
-    pub fn count(runs: &[impl AsRef<Path>]) -> Self {
+impl SetAsideCounts {
+    pub fn of(runs: &[impl AsRef<Path>]) -> Self {
         let count = |run: &Path| RunDir::open(run).ok()?.set_aside_count().ok();
         Self(runs.iter().map(|run| count(run.as_ref())).collect())
     }
 
-    /// Fails where an attempt was put aside since: what is missing or damaged now was merely moved.
-    pub fn refuse_more(&self, runs: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+    /// Fails if an attempt was set aside since: then missing or damaged data was only moved.
+    pub fn refuse_changes(&self, runs: &[impl AsRef<Path>]) -> anyhow::Result<()> {
         anyhow::ensure!(
-            *self == Self::count(runs),
-            "an attempt at a cell was put aside while it was read"
+            *self == Self::of(runs),
+            "another process resumed the run while it was read; try again"
         );
         Ok(())
     }
 }
 
-/// Reads the figures of runs. Fails where a part is missing or damaged since an attempt at a cell was put aside meanwhile:
-/// see [`steadily`].
+/// Reads the figures of runs. Fails if data is missing or damaged because an attempt at a cell was set aside meanwhile; see
+/// [`read_until_stable`].
 pub fn figures<T: Send>(
     runs: &[RunDir],
     take: impl Fn(&mut Row) -> T + Sync,
 ) -> anyhow::Result<(Figures, Vec<T>)> {
     let paths: Vec<&Path> = runs.iter().map(RunDir::path).collect();
-    let before = PutAside::count(&paths);
+    let before = SetAsideCounts::of(&paths);
     let (figures, taken) = analysis::figures_and(runs, take)?;
     if !figures.missing.is_empty() || !figures.damages.is_empty() {
-        before.refuse_more(&paths)?;
+        before.refuse_changes(&paths)?;
     }
     Ok((figures, taken))
 }
 
-/// Says what of a record is damaged, and which exit code it means: the rest of it is shown all the same.
+/// Prints what is damaged in a record, and returns the exit code: the undamaged figures are shown anyway.
 pub fn exit_of_reading(figures: &Figures) -> Exit {
     for damage in &figures.damages {
         complain!("error: {}", report::terminal_text(damage));
@@ -69,16 +69,18 @@ pub fn exit_of_reading(figures: &Figures) -> Exit {
     }
 }
 
-/// Leaves out all steps but those that are asked for.
+/// Returns the error that the runs lack a step, with the known steps, the most similar first.
+pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
+    let help = did_you_mean(&mut steps, unknown, "steps");
+    UsageError::new(format!("the run has no step `{unknown}`"), help)
+}
+
+/// Keeps only the `wanted` steps.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
     let rows = figures.rows.iter().chain(&figures.missing);
     let steps = distinct(rows.map(|row| row.step.as_str()));
     if let Some(unknown) = wanted.iter().find(|step| !steps.contains(&step.as_str())) {
-        return Err(UsageError::new(
-            format!("the run has no step `{unknown}`"),
-            Some(format!("steps here: {}", steps.join(", "))),
-        )
-        .into());
+        return Err(unknown_step(unknown, steps).into());
     }
     figures.rows.retain(|row| wanted.contains(&row.step));
     figures.missing.retain(|row| wanted.contains(&row.step));
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_while_an_attempt_is_put_aside_is_read_again_and_nothing_else() {
+    fn runs_are_read_again_only_if_an_attempt_was_set_aside_meanwhile() {
         let results = tempfile::tempdir().unwrap();
         let run = RunDir::create(results.path(), &record::Run::default()).unwrap();
         let cell = CellRef::new("a.x", "insert", None, 1, 1);
@@ -111,7 +113,7 @@ mod tests {
                 anyhow::ensure!(reads.get() > 2, "it is gone");
                 Ok(())
             };
-            let result = steadily(&[run.path()], || {
+            let result = read_until_stable(&[run.path()], || {
                 happens(reads.get());
                 read()
             });

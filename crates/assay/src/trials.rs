@@ -1,4 +1,4 @@
-//! Configs that builds try before the run: which are refused, and why.
+//! The trials of configs before a run: which configs a build refuses, and why.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::plan_file::PlanFile;
 /// The configs with which a build is measured.
 pub struct Configs<'a> {
     pub file: &'a PlanFile,
-    /// By config, a target that has it.
+    /// A target for each config, by the config's index in the plan.
     pub targets: BTreeMap<usize, &'a str>,
-    /// What the cells need of a server.
+    /// What the cells need from a server.
     pub needs: Needs,
-    /// Where databases will be made, where that is known.
+    /// The directory for databases, if it is known.
     pub data_root: Option<&'a Path>,
     pub trials: &'a mut Trials,
-    /// What keeps the cells from a server that runs already.
+    /// Why the cells can't run on a server that already runs.
     pub obstacles: Vec<Obstacle>,
 }
 
 impl Configs<'_> {
-    /// Tries each by `try_config`, which says what is wrong with it.
+    /// Tries each config with `try_config`, which returns what is wrong with it.
     pub fn each(
         &mut self,
         version: &str,
@@ -49,12 +49,12 @@ impl Configs<'_> {
     }
 }
 
-/// What became of the configs that were tried.
+/// The results of trying configs.
 #[derive(Default)]
 pub struct Trials {
-    /// Options of configs that versions don't have and that are left out, with the targets of which each is.
+    /// Options that are left out because a version lacks them, each with its targets.
     pub left_out: BTreeMap<String, Vec<String>>,
-    /// Why a config is refused, with the targets of which it is.
+    /// Each reason to refuse a config, without the version, with the targets that it concerns.
     refused: Vec<(Failure, Vec<Refused>)>,
 }
 
@@ -62,14 +62,14 @@ struct Refused {
     /// The index of the config in the plan.
     config: usize,
     target: String,
-    /// As the library tells it, with its version.
-    told: Failure,
+    /// The reason, with the version.
+    reason: Failure,
 }
 
 impl Trials {
-    /// Takes in what became of a config of `target` that a build of `version` tried.
+    /// Adds the result of a build of `version` that tried a config of `target`.
     pub fn add(&mut self, config: usize, target: &str, version: &str, tried: Tried) {
-        let told = match tried {
+        let reason = match tried {
             Ok(options) => {
                 for option in options {
                     let targets = self.left_out.entry(option).or_default();
@@ -79,43 +79,44 @@ impl Trials {
                 }
                 return;
             }
-            Err(told) => told,
+            Err(reason) => reason,
         };
-        // One mistake in a config is that of all versions.
-        let general = |text: &String| match version {
+        // Versions that refuse a config for the same reason are reported together.
+        let without_version = |text: &String| match version {
             "" => text.clone(),
             version => text.replace(version, "the build"),
         };
-        let refusal = Failure {
-            causes: told.causes.iter().map(general).collect(),
-            help: told.help.as_ref().map(general),
+        let general_reason = Failure {
+            causes: reason.causes.iter().map(without_version).collect(),
+            help: reason.help.as_ref().map(without_version),
             log_tail: Vec::new(),
         };
         let refused = Refused {
             config,
             target: target.to_owned(),
-            told,
+            reason,
         };
-        match self.refused.iter_mut().find(|(known, _)| *known == refusal) {
+        let mut known_reasons = self.refused.iter_mut();
+        match known_reasons.find(|(known, _)| *known == general_reason) {
             Some((_, all)) if all.iter().any(|known| known.target == target) => {}
             Some((_, all)) => all.push(refused),
-            None => self.refused.push((refusal, vec![refused])),
+            None => self.refused.push((general_reason, vec![refused])),
         }
     }
 
-    /// Returns why configs are refused, each reason once.
+    /// Returns the errors of refused configs, one for each reason.
     pub fn diagnostics(&self, file: &PlanFile) -> impl Iterator<Item = Diagnostic> {
-        self.refused.iter().map(|(general, all)| {
+        self.refused.iter().map(|(general_reason, all)| {
             let names: Vec<String> = all.iter().map(|it| format!("`{}`", it.target)).collect();
-            let (refusal, word) = match all.as_slice() {
-                [one] => (&one.told, "target"),
-                _ => (general, "targets"),
+            let (reason, word) = match all.as_slice() {
+                [one] => (&one.reason, "target"),
+                _ => (general_reason, "targets"),
             };
-            let complaint = refusal.causes.join(": ");
+            let message = reason.causes.join(": ");
             let config = &file.plan.configs[all[0].config];
-            let mut diagnostic = file.refused_config(config, &complaint);
-            diagnostic.message = format!("{word} {}: {complaint}", names.join(", "));
-            diagnostic.help.extend(refusal.help.clone());
+            let mut diagnostic = file.refused_config(config, &message);
+            diagnostic.message = format!("{word} {}: {message}", names.join(", "));
+            diagnostic.help.extend(reason.help.clone());
             diagnostic
         })
     }
@@ -126,15 +127,15 @@ mod tests {
     use super::*;
     use crate::plan_file;
 
-    fn refused(what: &str) -> Tried {
+    fn refused(reason: &str) -> Tried {
         Err(Failure {
-            causes: vec![format!("config: {what}")],
+            causes: vec![format!("config: {reason}")],
             ..Failure::default()
         })
     }
 
     #[test]
-    fn a_mistake_in_a_config_is_told_once_with_the_targets_that_have_it() {
+    fn a_mistake_in_a_config_is_reported_once_with_the_targets_that_have_it() {
         let mut trials = Trials::default();
         for (target, version) in [("a.x", "RocksDB 6.0.1"), ("b.x", "RocksDB 9.9.3")] {
             // Twice, where the load has options of its own.
@@ -154,12 +155,12 @@ mod tests {
         let nothing = record::Plan::default();
         let file = plan_file::recorded(&nothing, text.into(), Vec::new()).unwrap();
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
-        let told: Vec<_> = diagnostics
+        let messages: Vec<_> = diagnostics
             .iter()
             .map(|it| (it.message.as_str(), it.place.position(text)))
             .collect();
         assert_eq!(
-            told,
+            messages,
             [
                 (
                     "targets `a.x`, `b.x`: config: the build lacks `x`",

@@ -1,4 +1,4 @@
-//! Which assay this is.
+//! The version of this program.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use anyhow::Context;
 use record::Assay;
 
-/// The build that runs: `build.rs` asks git.
+/// The version, and what `build.rs` found out about the source and the profile.
 pub static ASSAY: LazyLock<Assay> = LazyLock::new(|| Assay {
     version: env!("CARGO_PKG_VERSION").into(),
     git_hash: option_env!("ASSAY_GIT_HASH").map(str::to_owned),
@@ -17,7 +17,7 @@ pub static ASSAY: LazyLock<Assay> = LazyLock::new(|| Assay {
 /// [`ASSAY`] as `--version` prints it.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| ASSAY.to_string());
 
-/// Returns this program, which guards servers when it is told to.
+/// Returns the path of this program, which is started again as guard of servers, as cell and to load libraries.
 pub fn own_path() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("this program's own path is not known")
+    std::env::current_exe().context("cannot find the path of this program")
 }

@@ -1,5 +1,4 @@
-//! The answer in a sentence, and what stands beside it everywhere: the verdicts that it rests on, and what makes them
-//! doubtful.
+//! The answer to a comparison in a sentence, with the verdicts that it rests on and what makes them doubtful.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +14,10 @@ use crate::number::{listed, ratio_text};
 use crate::problems::verdict;
 use crate::terminal::Text;
 
-/// Changes that a sentence names.
+/// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
 
-/// What a comparison comes to, in sentences: the first answers, the others say why and how surely.
+/// Returns the result of a comparison in sentences: first the answer, then why and how sure it is.
 pub(crate) fn sentences(
     figures: &Figures,
     compared: &Compared,
@@ -28,14 +27,13 @@ pub(crate) fn sentences(
     Words::new(&answer, figures).sentences()
 }
 
-/// Says what makes the figures doubtful, if anything does.
+/// Returns what makes the figures doubtful, if anything does.
 pub(crate) fn doubt(figures: &Figures) -> Option<String> {
     let (text, is_good) = verdict(figures);
     (!is_good).then(|| format!("{}.", capitalized(&text)))
 }
 
-/// Writes the answer with its verdicts: at the end of what a terminal shows, where it is seen, and at the beginning of
-/// Markdown.
+/// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in Markdown.
 pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
     let Comparison {
         figures,
@@ -43,7 +41,7 @@ pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
         findings,
         ..
     } = *comparison;
-    let said = |out: &mut Text| {
+    let write_sentences = |out: &mut Text| {
         let mut sentences = sentences(figures, compared, findings).into_iter();
         out.gap();
         out.title(&sentences.next().unwrap_or_default());
@@ -56,19 +54,19 @@ pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
         }
     };
     if out.is_markdown() {
-        said(out);
+        write_sentences(out);
     }
     out.tables(verdicts(comparison));
     if !out.is_markdown() {
-        said(out);
+        write_sentences(out);
     }
 }
 
-/// Words for an answer.
+/// Turns an answer into sentences.
 struct Words<'a> {
     answer: &'a Answer,
     figures: &'a Figures,
-    /// Names of targets without the build or the config that all share.
+    /// Names of targets without the build or the config that all of them share.
     short: BTreeMap<&'a str, &'a str>,
 }
 
@@ -88,22 +86,22 @@ impl<'a> Words<'a> {
             .iter()
             .any(|target| !target.single.is_empty());
         let mut sentences = match answer.targets.as_slice() {
-            [] => return vec![self.alone()],
-            _ if has_single && answer.repeats.is_none() => return self.once(),
-            [one] => vec![self.of_one(one)],
-            _ => self.of_many(),
+            [] => return vec![self.without_others()],
+            _ if has_single && answer.repeats.is_none() => return self.measured_once(),
+            [one] => vec![self.one_target(one)],
+            _ => self.several_targets(),
         };
         sentences.extend(self.cause());
         sentences.extend(self.largest());
         sentences
     }
 
-    /// A target's name, without what all share: it is said with the name of another.
+    /// Returns a target's short name, for a sentence that also has another target's full name.
     fn short(&self, target: &'a str) -> &'a str {
         self.short.get(target).copied().unwrap_or(target)
     }
 
-    /// `7 steps`
+    /// Formats a count: `7 steps`.
     fn count(&self, count: usize) -> String {
         match self.answer.load_count {
             0 | 1 => counted(count, "step"),
@@ -111,8 +109,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// There is nothing to compare.
-    fn alone(&self) -> String {
+    /// Returns the sentence for a run with nothing to compare.
+    fn without_others(&self) -> String {
         let targets = distinct(self.figures.rows.iter().map(|row| &row.cell.target));
         match targets.as_slice() {
             [] => "Nothing was measured.".to_owned(),
@@ -124,8 +122,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// One run can't show anything.
-    fn once(&self) -> Vec<String> {
+    /// Returns the sentences for targets that were measured once: one run can't show a change.
+    fn measured_once(&self) -> Vec<String> {
         let targets = &self.answer.targets;
         let ratios = || {
             let changes = targets.iter().flat_map(|target| &target.single);
@@ -151,33 +149,33 @@ impl<'a> Words<'a> {
             1 => "; 1 is not compared".to_owned(),
             left => format!("; {left} are not compared"),
         };
-        let said = format!(
+        let answer = format!(
             "{who} had {between} the throughput of {base} in {}, measured once: one run can't show a change{left}.",
             self.count(single.unwrap_or(0))
         );
         let next = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
-        vec![said, next.to_owned()]
+        vec![answer, next.to_owned()]
     }
 
-    fn of_one(&self, target: &'a TargetAnswer) -> String {
+    fn one_target(&self, target: &'a TargetAnswer) -> String {
         let (who, base) = (&target.target, self.short(&self.answer.base));
         let count = self.count(target.comparison_count());
-        let rest = self.rest(target).join(", ");
-        let and_rest = match rest.as_str() {
+        let unchanged = self.without_change(target).join(", ");
+        let and_unchanged = match unchanged.as_str() {
             "" => String::new(),
-            rest => format!("; {rest}"),
+            unchanged => format!("; {unchanged}"),
         };
         match self.shown(target, &format!(" than {base}")) {
-            Some(shown) => format!("{who} is {shown}{and_rest}."),
+            Some(shown) => format!("{who} is {shown}{and_unchanged}."),
             None if target.comparison_count() == 0 => format!("{who} was not measured."),
             None if target.comparison_count() == target.not_compared => format!(
-                "{who} is not compared with {base}: of {count} none is valid and complete on both sides."
+                "{who} is not compared with {base}: none of {count} is valid and complete on both sides."
             ),
-            None => format!("No change is shown between {who} and {base} in {count}: {rest}."),
+            None => format!("No change is shown between {who} and {base} in {count}: {unchanged}."),
         }
     }
 
-    /// `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x), slower in none`
+    /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x), slower in none`.
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
         let of = |word: &str, changes: &[Change], place: &str| {
             let texts = changes.iter().map(|it| {
@@ -210,7 +208,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// `scan`, `scan of small at 8 clients`
+    /// Returns the place of a change: `scan`, `scan of small at 8 clients`.
     fn place(&self, change: &Change) -> String {
         if self.answer.load_count < 2 {
             return change.step.clone();
@@ -227,8 +225,8 @@ impl<'a> Words<'a> {
         )
     }
 
-    /// What the comparisons are that show no change.
-    fn rest(&self, target: &TargetAnswer) -> Vec<String> {
+    /// Counts the comparisons that show no change, by the reason.
+    fn without_change(&self, target: &TargetAnswer) -> Vec<String> {
         let all = target.comparison_count();
         let no_change = self.no_change();
         [
@@ -238,17 +236,17 @@ impl<'a> Words<'a> {
             (target.not_compared, "is", "are", " not compared"),
         ]
         .into_iter()
-        .filter_map(|(count, verb, verbs, what)| part(count, all, [verb, verbs], what))
+        .filter_map(|(count, verb, verbs, what)| count_text(count, all, [verb, verbs], what))
         .collect()
     }
 
-    /// ` no change of 3% or more`
+    /// Returns ` no change of 3% or more`.
     fn no_change(&self) -> String {
         format!(" no change of {} or more", percent(self.answer.effect))
     }
 
-    /// How many targets are faster or slower, and which does best and worst.
-    fn of_many(&self) -> Vec<String> {
+    /// Returns how many targets are faster or slower, and which targets are best and worst.
+    fn several_targets(&self) -> Vec<String> {
         let targets = &self.answer.targets;
         let place = match self.answer.load_count {
             0 | 1 => "steps",
@@ -279,7 +277,7 @@ impl<'a> Words<'a> {
                 .iter()
                 .filter(|target| outcome(target) == index)
                 .count();
-            part(count, targets.len(), [it.0, it.1], &it.2)
+            count_text(count, targets.len(), [it.0, it.1], &it.2)
         });
         let steps = targets.iter().map(TargetAnswer::comparison_count).max();
         let mut sentences = vec![format!(
@@ -301,7 +299,7 @@ impl<'a> Words<'a> {
         sentences
     }
 
-    /// What explains all changes that are shown.
+    /// Returns the sentence about the cause of all changes that are shown.
     fn cause(&self) -> Option<String> {
         let targets = self.answer.targets.iter();
         let shown = targets.map(|target| target.faster.len() + target.slower.len());
@@ -315,7 +313,7 @@ impl<'a> Words<'a> {
         Some(format!("{cause} explains {what}."))
     }
 
-    /// The interval of the largest change, and over how many repeats.
+    /// Returns the interval of the largest change, and the number of repeats.
     fn largest(&self) -> Option<String> {
         let repeats = match self.answer.repeats? {
             (least, most) if least == most => counted(most, "repeat"),
@@ -328,7 +326,7 @@ impl<'a> Words<'a> {
         });
         let size = |change: &Change| change.ratio.ln().abs();
         let largest = changes.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
-        let told = largest.and_then(|(target, change)| {
+        let sentence = largest.and_then(|(target, change)| {
             let interval = change.interval?;
             let who = match self.answer.targets.len() {
                 1 => "it".to_owned(),
@@ -345,11 +343,11 @@ impl<'a> Words<'a> {
                 self.place(change)
             ))
         });
-        Some(told.unwrap_or_else(|| format!("Compared are {repeats} of each.")))
+        Some(sentence.unwrap_or_else(|| format!("Each target has {repeats}.")))
     }
 }
 
-/// Returns what a target comes to, as an index of the outcomes in a sentence about several.
+/// Returns the outcome of a target, as an index of the outcomes in a sentence about several targets.
 fn outcome(target: &TargetAnswer) -> usize {
     let has_shown = (!target.faster.is_empty(), !target.slower.is_empty());
     match (has_shown, target.no_change_shown > 0, target.too_noisy > 0) {
@@ -364,8 +362,8 @@ fn outcome(target: &TargetAnswer) -> usize {
     }
 }
 
-/// Says what `count` of `all` are: `1 is not compared`, `all 9 are not compared`; `None` for 0.
-fn part(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -> Option<String> {
+/// Counts comparisons in words: `1 is not compared`, `all 9 are not compared`; `None` for 0.
+fn count_text(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -> Option<String> {
     match count {
         0 => None,
         1 => Some(format!("1 {one}{what}")),
@@ -417,8 +415,8 @@ mod tests {
         }
     }
 
-    /// The sentences about some targets against `base`, which all have rows in the figures.
-    fn said(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
+    /// Returns the sentences about some targets against `base`, which all have rows in the figures.
+    fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
         let mut figures = Figures::default();
         let names = targets.iter().map(|(name, _)| *name);
         for name in std::iter::once(base).chain(names) {
@@ -473,7 +471,7 @@ mod tests {
             (0.9, TooNoisy),
         ];
         assert_eq!(
-            said(
+            text_of(
                 "pg15.base",
                 &[("pg17.base", &steps)],
                 Some("less CPU per operation")
@@ -488,12 +486,12 @@ mod tests {
     fn what_is_slower_is_so_by_a_factor_above_one() {
         let steps = [(0.003_21, Slower), (1.2, Faster), (1.0, Invalid)];
         assert_eq!(
-            said("lite.full", &[("lite.off", &steps)], None),
+            text_of("lite.full", &[("lite.off", &steps)], None),
             "lite.off is faster than full in 1 of 3 steps (l.x 1.20x), slower in 1 (l.i0 312x); 1 is not compared. Over 5 \
              repeats it is 297x to 328x slower in l.i0."
         );
         assert_eq!(
-            said(
+            text_of(
                 "lite.full",
                 &[("lite.off", &[(0.5, Slower)])],
                 Some("more CPU per operation")
@@ -507,9 +505,9 @@ mod tests {
     fn without_a_change_that_is_shown_nothing_is_faster() {
         let steps = [(1.5, TooNoisy), (1.0, NoChangeShown), (1.0, NoChangeShown)];
         assert_eq!(
-            said("a.x", &[("b.y", &steps)], None),
+            text_of("a.x", &[("b.y", &steps)], None),
             "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 show no change of 3% or more. \
-             Compared are 5 repeats of each."
+             Each target has 5 repeats."
         );
         let targets: [Target<'_>; 4] = [
             ("b.x", &[(1.5, TooNoisy), (1.5, TooNoisy)]),
@@ -518,11 +516,11 @@ mod tests {
             ("e.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
         ];
         assert_eq!(
-            said("a.x", &targets, None),
+            text_of("a.x", &targets, None),
             "4 targets against a.x in 2 steps: 2 show no change of 3% or more, 1 is too noisy to say, 1 shows no change of \
-             3% or more in some steps and too much noise in others. Compared are 5 repeats of each."
+             3% or more in some steps and too much noise in others. Each target has 5 repeats."
         );
-        let noisy = said("a.x", &[targets[0], ("f.x", targets[0].1)], None);
+        let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);
         assert!(
             noisy.contains("in 2 steps: both are too noisy to say."),
             "{noisy}"
@@ -533,13 +531,13 @@ mod tests {
     fn one_run_shows_nothing() {
         let steps = [(0.83, Single), (1.2, Single), (1.0, Invalid)];
         assert_eq!(
-            said("a.x", &[("b.x", &steps)], None),
+            text_of("a.x", &[("b.x", &steps)], None),
             "b.x had 0.83x to 1.20x the throughput of a in 2 steps, measured once: one run can't show a change; 1 is not \
              compared. `assay run --resume RUN --repeats 5` adds the repeats that verdicts need."
         );
-        let said = said("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
+        let answer = text_of("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
         let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run can't show a change.";
-        assert!(said.starts_with(first), "{said}");
+        assert!(answer.starts_with(first), "{answer}");
     }
 
     #[test]
@@ -552,7 +550,7 @@ mod tests {
             ("pg17.x", &[(1.0, Invalid), (1.0, Invalid)]),
         ];
         assert_eq!(
-            said("pg12.x", &targets, None),
+            text_of("pg12.x", &targets, None),
             "5 targets against pg12.x in 2 steps: 1 is faster in some steps, 1 is slower in some steps, 1 is faster in some \
              steps and slower in others, 1 is too noisy to say, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
              1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats pg14 is \
@@ -563,16 +561,16 @@ mod tests {
     #[test]
     fn what_has_no_other_target_or_no_base_is_not_compared() {
         assert_eq!(
-            said("a.x", &[], None),
+            text_of("a.x", &[], None),
             "a.x is the only target that was measured: there is nothing to compare it with."
         );
         assert_eq!(
-            said(
+            text_of(
                 "run 1",
                 &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])],
                 None
             ),
-            "run 2 is not compared with run 1: of 2 steps none is valid and complete on both sides."
+            "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
         );
         let nothing = sentences(&Figures::default(), &Compared::default(), &[]);
         assert_eq!(nothing, ["Nothing was measured."]);

@@ -1,5 +1,5 @@
-//! The tables of the field over all steps: throughput, relative to a base, the rate of writes that was asked for and had,
-//! and how far apart clients ended. Those of one step are in `metrics`, `times` and `lsm`.
+//! The tables over all steps: throughput, the requested and the achieved rates, fairness, and lengths. The tables of single
+//! steps are in `metrics`, `times` and `lsm`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::operations::{count_alike, counted, step_head, throughput_head, throug
 use crate::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
 use crate::worth::{Footnotes, comparable, doubted, ended, ended_early, missing_step};
 
-/// The share of operations from which failures are marked.
+/// The share of failed operations from which a step is marked.
 const FAILED_SHARE: f64 = 0.01;
 
-/// (a) Throughput: one row per line, one column per step; of steps that belong to groups a table for each group.
+/// (a) Returns the tables of throughput: one row per line, one column per step, and one table for each group of steps.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
     let tables = grid::by_group(matrix).into_iter().map(|grid| {
         let mut footnotes = Footnotes::default();
@@ -36,15 +36,15 @@ pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
         table.notes.extend(footnotes.into_notes());
         table.explained()
     });
-    tables.filter(is_told).collect()
+    tables.filter(is_shown).collect()
 }
 
-/// Of tests that nobody did there is no table.
-fn is_told(table: &Table) -> bool {
+/// Returns false for tests that were not run.
+fn is_shown(table: &Table) -> bool {
     !table.across || table.has_figures()
 }
 
-/// The throughput of a line in a step, without its colour.
+/// Returns the throughput of a line in a step, without its color.
 fn throughput_cell(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
@@ -69,7 +69,8 @@ fn throughput_cell(
     }
 }
 
-/// Colours the cells of each step among lines that are compared with each other; not those of repeats, whose range is noise.
+/// Colors the cells of each step among lines that are compared with each other. Repeats are not colored, since they differ
+/// by noise.
 fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
     for (number, step) in grid.steps.iter().enumerate() {
         let mut first = 0;
@@ -104,18 +105,18 @@ fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
     }
 }
 
-/// Whether a row had the rate that was asked for, if one was.
+/// Returns true if a row reached its requested rate, or has none.
 fn has_met(row: &Row) -> bool {
     row.sla.as_ref().is_none_or(|sla| sla.met)
 }
 
-/// Whether more of what the step is about failed than can be overlooked.
+/// Returns true if too many of a step's main operations failed.
 fn has_failures(row: &Row) -> bool {
     let main = row.main_op.as_deref().and_then(|kind| row.ops.get(kind));
     main.is_some_and(|ops| ops.failed as f64 > FAILED_SHARE * (ops.count + ops.failed) as f64)
 }
 
-/// Adds what each test counts, unless all count the same.
+/// Adds the unit of each test, unless all tests have the same.
 fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
     if count_alike(tests) {
         return;
@@ -126,7 +127,7 @@ fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
     }
 }
 
-/// Adds, under tests of which one event goes through a whole table, the rows that pass in a second: the field's figure.
+/// Adds, below tests whose events scan a whole table, the rows scanned per second.
 fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
     for (at, step) in grid.steps.iter().enumerate().rev() {
         let of = |line: &Line<'_>| {
@@ -154,8 +155,8 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
     }
 }
 
-/// (c) The rate in steps that ask for one, of writes or of their own operations, and under each group of lines the rate
-/// that was asked for. Where tests are rows they are that here too.
+/// (c) Returns the tables of requested rates: the rates that lines achieved, and below each group of lines the requested
+/// rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
     let with_rate = |step: &StepHead<'_>| {
         let mut rows = matrix.rows_of(*step);
@@ -171,7 +172,7 @@ pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
         .collect()
 }
 
-/// Splits steps in tests that are rows, and others.
+/// Splits steps into tests that are rows, and others.
 fn tests_apart<'a>(
     matrix: &Matrix<'a>,
     steps: impl Iterator<Item = StepHead<'a>>,
@@ -180,7 +181,7 @@ fn tests_apart<'a>(
     steps.partition(|step| are_rows && step.group.is_some())
 }
 
-/// What stands where a line has a rate asked for; `decimals` are those of the step.
+/// Returns the achieved rate of a line in a step, with `decimals`.
 fn rate_cell(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
@@ -207,7 +208,7 @@ fn rate_cell(
     Cell::toned(text, tone)
 }
 
-/// The rates asked for and had that lines tell of a step.
+/// Returns the requested and achieved rates of a step.
 fn slas<'l, 'a: 'l>(
     lines: impl Iterator<Item = &'l Line<'a>>,
     step: StepHead<'_>,
@@ -215,7 +216,7 @@ fn slas<'l, 'a: 'l>(
     lines.filter_map(move |line| line.row(step.name)?.sla.as_ref())
 }
 
-/// Lines are rows, and so is under each group of them what was asked for.
+/// Returns the table of rates whose rows are lines, with the requested rate below each group of lines.
 fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let decimals: BTreeMap<&str, usize> = steps
         .iter()
@@ -242,7 +243,7 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
         rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
     });
     table.title = format!(
-        "{of} in steps that ask for one, {}/s over all clients",
+        "{of} in steps with a requested rate, {}/s over all clients",
         units.join(" or ")
     );
     let mut rows = std::mem::take(&mut table.rows).into_iter();
@@ -256,8 +257,8 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
             }
         }
         let cells = grid.steps.iter().map(|step| {
-            let asked = slas(group.iter(), *step).next();
-            asked.map_or_else(Cell::not_run, |sla| {
+            let requested = slas(group.iter(), *step).next();
+            requested.map_or_else(Cell::not_run, |sla| {
                 Cell::plain(fixed(sla.target, decimals[step.name]))
             })
         });
@@ -271,45 +272,45 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     table
 }
 
-/// Tests are rows, with what was asked for beside their names.
+/// Returns the table of rates whose rows are tests, with the requested rate beside their names.
 fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     let mut footnotes = Footnotes::default();
-    let asked = |step: StepHead<'_>| {
+    let requested = |step: StepHead<'_>| {
         let lines = grid.lines.iter().map(|named| named.line);
         slas(lines, step).next().map(|sla| sla.target)
     };
-    let decimals = |step: StepHead<'_>| Decimals::Rate.of(asked(step));
+    let decimals = |step: StepHead<'_>| Decimals::Rate.of(requested(step));
     let mut table = grid.table("rates-of-tests", |line, step| {
         rate_cell(matrix, line, step, decimals(step), &mut footnotes)
     });
     table.lead.push("target rate".to_string());
     for (row, step) in table.rows.iter_mut().zip(&grid.steps) {
-        let text = asked(*step).map(|rate| fixed(rate, decimals(*step)));
+        let text = requested(*step).map(|rate| fixed(rate, decimals(*step)));
         row.lead.push(text.unwrap_or_default());
     }
     let label = grid.name.as_ref();
     let label = label.map_or_else(String::new, |label| format!(", {label}"));
     table.title =
-        format!("Rate of events in tests that ask for one, events/s over all clients{label}");
+        format!("Rate of events in tests with a requested rate, events/s over all clients{label}");
     table.notes.extend(footnotes.into_notes());
     table
 }
 
-/// (f) How far apart the clients of a step ended.
+/// (f) Returns how far apart the clients of a step ended.
 pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     fn of<'a>(line: &Line<'a>, step: StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
         let row = line.row(step.name)?;
         Some((row, row.fairness.as_ref()?))
     }
-    let is_told = |step: &StepHead<'_>| matrix.lines.iter().any(|line| of(line, *step).is_some());
-    let steps: Vec<StepHead<'_>> = matrix.measured().filter(is_told).collect();
+    let is_shown = |step: &StepHead<'_>| matrix.lines.iter().any(|line| of(line, *step).is_some());
+    let steps: Vec<StepHead<'_>> = matrix.measured().filter(is_shown).collect();
     let heads = steps.iter().flat_map(|step| {
         let name = step_head(step.name);
         [format!("{name}\napart"), format!("{name}\npct")]
     });
     let mut table = Table::new(
         "fairness",
-        "Fairness: how long after the first client the last had done its work, in seconds and in percent of the first's time",
+        "Fairness: how long after the first client the last one ended, in seconds and in percent of the first client's time",
         matrix.lead(),
         heads,
     );
@@ -329,7 +330,7 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     table
 }
 
-/// What the engine's counters did in a step: one row per counter, one column per line.
+/// Returns the engine's counters in a step: one row per counter, one column per line.
 pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let lines: Vec<_> = matrix.lines_in(step).collect();
     let names: BTreeSet<&str> = lines
@@ -338,7 +339,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         .collect();
     let mut table = Table::new(
         format!("counters-{}", anchor(step.name)),
-        "Counters of the engine: what they did in the step",
+        "Counters of the engine in the step",
         vec!["counter".to_string()],
         lines.iter().map(|(line, _)| matrix.label(line)),
     );
@@ -353,7 +354,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
-/// How long each step was, settle steps included; tests that are rows in a table of their own.
+/// Returns the lengths of all steps, including settle steps. Tests that are rows have their own table.
 pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     let (tests, steps) = tests_apart(matrix, matrix.steps.iter().copied());
     let cell = |line: &&Line<'_>, step: StepHead<'_>| match line.row(step.name) {
@@ -375,7 +376,7 @@ pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     std::iter::once(table).chain(of_tests).collect()
 }
 
-/// Leaves out the tests that were all as long as most, and tells how long these were.
+/// Removes the tests that lasted as long as most tests, and returns a note with that length.
 fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let cells = tables.iter().flat_map(Table::cells);

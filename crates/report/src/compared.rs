@@ -1,5 +1,5 @@
-//! What a comparison comes to: how it was made, throughput relative to the base with intervals and verdicts, what an
-//! operation costs beside the base's, and the findings. Repeats of a target are one line here.
+//! A comparison as text: throughput relative to the base with intervals and verdicts, the cost of an operation, the
+//! findings, and how targets were compared. The repeats of a target are one line here.
 
 mod board;
 mod costs;
@@ -28,38 +28,38 @@ pub(crate) use relative::{ratio_cell, tone};
 pub use verdicts::{compared_csv, verdict_table};
 pub(crate) use words::{Method, method, percent, unfinished};
 
-/// One of the runs that are compared.
+/// One of the compared runs.
 #[derive(Clone, Debug)]
 pub struct ComparedRun<'a> {
-    /// What it is called: its directory.
+    /// Its name: its directory.
     pub name: String,
     /// Its record.
     pub run: &'a Run,
 }
 
-/// A comparison with all that it is shown with.
+/// A comparison, and the records and findings that are shown with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
-    /// The targets of all runs, in the order in which they are shown, and the base.
+    /// The targets of all runs in the order in which they are shown, and the base.
     pub run: &'a Run,
-    /// The runs, in the order in which rows count them.
+    /// The runs; rows refer to them by index.
     pub runs: &'a [ComparedRun<'a>],
     /// The figures that were compared.
     pub figures: &'a Figures,
-    /// What came of it.
+    /// The comparisons with their verdicts.
     pub compared: &'a Compared,
-    /// What explains it, what matters most first.
+    /// The explanations, the most important first.
     pub findings: &'a [Finding],
 }
 
-/// A comparison as tables for a terminal.
+/// Formats a comparison as tables for a terminal.
 pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
     let mut out = Text::new(style);
     write(&mut out, comparison);
     out.finish()
 }
 
-/// The same as Markdown, for a page of GitHub.
+/// Formats a comparison as Markdown.
 pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
     let mut out = Text::markdown(false);
     write(&mut out, comparison);
@@ -67,7 +67,7 @@ pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
 }
 
 impl<'a> Comparison<'a> {
-    /// Returns what came of the targets of one run.
+    /// Returns the comparison of the targets of one run.
     pub(crate) fn of_run(
         run: &'a Run,
         figures: &'a Figures,
@@ -89,12 +89,12 @@ pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(relative::throughput(&Board::new(comparison)))
 }
 
-/// Returns those of what else has verdicts of its own.
+/// Returns the tables of the other metrics that have their own verdicts.
 pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(relative::others(&Board::new(comparison)))
 }
 
-/// Returns what an operation costs beside the base's.
+/// Returns the tables of what an operation costs, with the ratio to the base.
 pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(costs::tables(&Board::new(comparison)))
 }
@@ -104,13 +104,13 @@ fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
     tables
 }
 
-/// Returns whether anything was measured more than once, so that there are verdicts.
+/// Returns true if anything was measured more than once, so that there are verdicts.
 pub(crate) fn is_repeated(compared: &Compared) -> bool {
     let mut rows = compared.rows.iter();
     rows.any(|row| row.pairing != Pairing::Single)
 }
 
-/// Writes how a comparison was made and what its verdicts mean.
+/// Writes how the targets were compared and what the verdicts mean.
 pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
     let made = made.into();
     out.gap();
@@ -119,7 +119,7 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
     }
 }
 
-/// Writes what explains changes first and what operations cost after it; the answer last, where a terminal is read, or first.
+/// Writes a comparison: the findings before the costs, and the answer last in a terminal or first in Markdown.
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.first(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {

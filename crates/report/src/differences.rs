@@ -1,4 +1,4 @@
-//! What differs between targets, in words: one line a setting.
+//! The differences between the settings of targets as text: one line per setting.
 
 use analysis::{
     Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
@@ -8,38 +8,38 @@ use record::OptionStatus;
 
 use crate::number::listed;
 
-/// Settings beyond which those that nobody declares are counted.
+/// The maximum number of undeclared settings that are listed; the others are counted.
 const UNDECLARED_MAX: usize = 20;
 
-/// Characters beyond which a value is cut.
+/// The maximum length of a value in characters; longer values are cut.
 const VALUE_MAX: usize = 60;
 
-/// Items from which on only those of a list are shown that the other has not.
+/// The number of items from which a list is shown without the items that both lists have.
 const ITEMS_MIN: usize = 4;
 
-/// Names of targets beyond which they are counted.
+/// The maximum number of target names in a list; the others are counted.
 const TARGETS_MAX: usize = 4;
 
-/// What a reader is told below a list in which the mark occurs.
-const UNDECLARED: &str = "[undeclared]: the plan does not declare it differently, as it does those without a mark; it is the default of another version, or the server derived it";
+/// The legends of the marks.
+const UNDECLARED: &str = "[undeclared]: the plan does not declare this difference; it is a default of another version, or the server derived it";
 const UNVERIFIED: &str =
-    "[unverified]: the plan declares it differently, and the server does not report it";
+    "[unverified]: the plan declares this difference, but the server does not report the setting";
 
-/// A heading and what stands below it.
+/// A heading and the lines below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     pub heading: String,
     pub lines: Vec<String>,
 }
 
-/// All that is to be said of the settings of targets. `all` lists what is otherwise counted.
+/// Returns everything about the settings of targets. `all` lists the settings that are otherwise only counted.
 pub(crate) fn blocks(settings: &Settings, all: bool) -> Vec<Block> {
     let mut blocks = compared(&settings.differences, all);
     blocks.extend(of_targets(&settings.targets));
     blocks
 }
 
-/// Targets against each other, and what the marks mean.
+/// Returns the differences between pairs of targets, and the legends of their marks.
 pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
     let mut blocks: Vec<Block> = differences
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
     blocks
 }
 
-/// `pg18.base against pg17.base (17.2 -> 18.1)`, and what is to be said before any setting.
+/// Returns the heading of a comparison: `pg18.base against pg17.base (17.2 -> 18.1)`.
 pub(crate) fn heading(comparison: &Comparison) -> String {
     let Comparison {
         a,
@@ -75,9 +75,9 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
         b_version,
         ..
     } = comparison;
-    // A server of MySQL with a binary log says so in its version.
+    // A MySQL server with a binary log appends `-log` to its version.
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
-    // Of a target that never came up there may be none.
+    // The version of a target that never started may be unknown.
     let is_known = !a_version.is_empty() && !b_version.is_empty();
     let versions = if !is_known || release(a_version) == release(b_version) {
         String::new()
@@ -97,11 +97,11 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
             _ => String::new(),
         };
         return format!(
-            "{b} against {a}{versions}: {who}not measured; the plan declares the same of both"
+            "{b} against {a}{versions}: {who}not measured; the plan declares the same settings for both"
         );
     }
-    let said = match (comparison.identical, differs, comparison.declared_only) {
-        (true, ..) => ": nothing differs, the two are identical",
+    let remark = match (comparison.identical, differs, comparison.declared_only) {
+        (true, ..) => ": no difference, the two are identical",
         (_, false, true) => ": the same options",
         (_, false, false) => ": the same settings",
         (_, true, true) if has_unverified && !comparison.unmeasured.is_empty() => {
@@ -111,11 +111,11 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
             }
         }
         (_, true, true) if has_unverified => {
-            ": what the plan declares; one of them never said what it has"
+            ": what the plan declares; one of them never reported its settings"
         }
         (_, true, _) => "",
     };
-    format!("{b} against {a}{versions}{said}")
+    format!("{b} against {a}{versions}{remark}")
 }
 
 fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
@@ -135,7 +135,7 @@ fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
         .collect();
     if shown < count {
         lines.push(format!(
-            "and {} more [undeclared], which `--settings` lists",
+            "and {} more [undeclared]; `--settings` lists them",
             count - shown
         ));
     }
@@ -144,13 +144,13 @@ fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
     lines
 }
 
-/// `wal_compression: off -> lz4`
+/// Formats a setting: `wal_compression: off -> lz4`.
 fn line(setting: &Difference, all: bool) -> String {
     let (a, b) = values(setting, all);
     format!("{}: {a} -> {b}{}", setting.name, mark(setting.mark))
 }
 
-/// What follows a setting; nothing where it is as it should be.
+/// Returns the mark after a setting; empty if the setting is as declared.
 fn mark(mark: DifferenceKind) -> &'static str {
     match mark {
         DifferenceKind::Declared => "",
@@ -159,7 +159,7 @@ fn mark(mark: DifferenceKind) -> &'static str {
     }
 }
 
-/// The two values as they are shown: of long lists the items that only one has.
+/// Returns the two values as they are shown. Of long lists, only the items that differ.
 fn values(setting: &Difference, all: bool) -> (String, String) {
     const ABSENT: &str = "(not declared)";
     let (Some(a), Some(b)) = (&setting.a, &setting.b) else {
@@ -195,7 +195,7 @@ fn values(setting: &Difference, all: bool) -> (String, String) {
     }
 }
 
-/// A limit of memory in the unit in which plans have it; other values as engines write them.
+/// Returns a memory limit in the unit of plans; returns other values unchanged.
 fn readable(name: &str, value: &str) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let bytes = value.parse::<u64>().ok().filter(|&bytes| bytes > 0);
@@ -209,7 +209,7 @@ fn readable(name: &str, value: &str) -> String {
     whole.unwrap_or_else(|| value.to_owned())
 }
 
-/// A value: one that can't be seen in quotes, a long one cut.
+/// Formats a value: puts invisible values in quotes, and cuts long ones.
 fn shown(value: &str, all: bool) -> String {
     if value.trim() != value || value.is_empty() {
         return format!("'{value}'");
@@ -220,36 +220,36 @@ fn shown(value: &str, all: bool) -> String {
     }
 }
 
-/// What only one target has: what is declared by name, the rest by number.
+/// Returns the settings that only one target has: declared settings by name, the others as a count.
 fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
-    let (told, rest): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) = only
+    let (listed, counted): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) = only
         .iter()
         .partition(|setting| all || setting.mark == DifferenceKind::Declared);
-    let told = told.into_iter().map(|setting| {
+    let listed = listed.into_iter().map(|setting| {
         let (name, value) = (&setting.name, shown(&setting.value, all));
         format!("only in {target}: {name} = {value}{}", mark(setting.mark))
     });
-    let mut lines: Vec<String> = told.collect();
-    match rest.as_slice() {
+    let mut lines: Vec<String> = listed.collect();
+    match counted.as_slice() {
         [] => {}
         [one] => lines.push(format!("only in {target}: {}", one.name)),
         _ => lines.push(format!(
-            "only in {target}: {} settings that nobody declares, which `--settings` lists",
-            rest.len()
+            "only in {target}: {} undeclared settings; `--settings` lists them",
+            counted.len()
         )),
     }
     lines
 }
 
-/// What targets declare and don't have, and what their cells don't have in common.
+/// Returns the declared options that targets lack, and the settings that vary between the cells of a target.
 pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
     let ignored: Vec<&IgnoredOption> = targets.iter().flat_map(|target| &target.ignored).collect();
     let not_had = Block {
-        heading: "Declared, and not had as declared".to_owned(),
+        heading: "Declared, but not in effect as declared".to_owned(),
         lines: ignored_lines(&ignored),
     };
     let varying = Block {
-        heading: "Not the same in all cells of a target".to_owned(),
+        heading: "Different between cells of a target".to_owned(),
         lines: varying(targets),
     };
     [not_had, varying]
@@ -272,7 +272,7 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
             let texts: Vec<String> = values
                 .iter()
                 .map(|(value, cells)| {
-                    let value = value.as_deref().map_or("(not there)".to_owned(), |value| {
+                    let value = value.as_deref().map_or("(absent)".to_owned(), |value| {
                         shown(&readable(&setting.name, value), false)
                     });
                     format!("{value} ({})", listed(cells, TARGETS_MAX, ", "))
@@ -289,7 +289,7 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
     lines
 }
 
-/// One line for each option that a server does not have as it was declared; targets that share it share the line.
+/// Returns one line for each declared option that a server lacks or changed; targets with the same option share a line.
 fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
     let mut shared: Vec<(&IgnoredOption, Vec<&str>)> = Vec::new();
     for &one in all {
@@ -309,15 +309,15 @@ fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
         .collect()
 }
 
-/// `work_mem = 1001kB: the server has 1000kB`
+/// Formats an option that a server lacks or changed: `work_mem = 1001kB: the server has 1000kB`.
 pub(crate) fn not_had(one: &IgnoredOption) -> String {
     let became = match (one.status, &one.effective) {
         (OptionStatus::Changed, Some(effective)) => {
             let effective = readable(&one.name, effective);
             format!("the server has {}", shown(&effective, false))
         }
-        (OptionStatus::Unknown, _) => "the server does not know it".to_owned(),
-        _ => "the server does not report it".to_owned(),
+        (OptionStatus::Unknown, _) => "the server does not know this option".to_owned(),
+        _ => "the server does not report this option".to_owned(),
     };
     let declared = readable(&one.name, &one.declared);
     format!("{} = {}: {became}", one.name, shown(&declared, false))
@@ -329,14 +329,14 @@ mod tests {
 
     #[test]
     fn a_limit_of_memory_is_told_as_plans_have_it() {
-        for (value, told) in [
+        for (value, expected) in [
             ("629145600", "600MiB"),
             ("1073741824", "1GiB"),
             ("1073737728", "1048572KiB"),
             ("1000", "1000"),
             ("none", "none"),
         ] {
-            assert_eq!(readable("limit.memory", value), told);
+            assert_eq!(readable("limit.memory", value), expected);
         }
         assert_eq!(readable("work_mem", "1073741824"), "1073741824");
     }

@@ -1,4 +1,4 @@
-//! Findings in words, for a terminal, Markdown and HTML: the most important ones, and how many more there are.
+//! Findings as text for a terminal, Markdown and HTML: the most important ones, and the number of the others.
 
 use analysis::{
     CompareOptions, Compared, Evidence, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs,
@@ -13,7 +13,7 @@ use crate::number::typeset;
 use crate::table::{Cell, Table};
 use crate::terminal::Text;
 
-/// Compares the targets of a run with its own base, by the rules of `assay compare`, and explains that.
+/// Compares the targets of a run with its base by the rules of `assay compare`, and explains the changes.
 pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     let options = CompareOptions {
         base: run.base.clone(),
@@ -25,7 +25,7 @@ pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     (compared, findings)
 }
 
-/// Writes a paragraph for each, with its caveats and figures; those that matter least are counted.
+/// Writes a paragraph for each finding, with its caveats and figures, and the number of the less important findings.
 pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     if findings.is_empty() {
         return;
@@ -38,14 +38,14 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
         if let Some(caveats) = caveats(finding) {
             out.wrapped("   ", &caveats);
         }
-        out.parts(&evidence(finding, number, "us"));
+        out.parts(&evidence(finding, number, out.microseconds()));
     }
-    if let Some(rest) = rest(findings) {
-        out.line(&rest);
+    if let Some(not_shown) = not_shown(findings) {
+        out.line(&not_shown);
     }
 }
 
-/// Makes a section of a page of them; nothing without findings.
+/// Returns the findings as a section of a page; empty without findings.
 pub(crate) fn section(findings: &[Finding]) -> Markup {
     markup! {
         @if !findings.is_empty() {
@@ -59,13 +59,13 @@ pub(crate) fn section(findings: &[Finding]) -> Markup {
                         (table(&Names::default(), &evidence(finding, number, "\u{b5}s")))
                     }
                 }
-                @if let Some(rest) = rest(findings) { p.note { (prose(&rest)) } }
+                @if let Some(not_shown) = not_shown(findings) { p.note { (prose(&not_shown)) } }
             }
         }
     }
 }
 
-/// Returns a text as a page shows it.
+/// Formats text for a page.
 fn prose(text: &str) -> String {
     typeset(&clean(text))
 }
@@ -76,7 +76,7 @@ fn caveats(finding: &Finding) -> Option<String> {
     has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
 }
 
-/// Returns the figures of a finding that changed, the most telling first; `us` is how microseconds are written.
+/// Returns the figures of a finding that changed, the most important first; `us` is the unit of microseconds.
 fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     const LISTED: usize = 10;
     let base = finding.base.as_deref().unwrap_or("expected");
@@ -95,7 +95,7 @@ fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
             Cell::plain(change(shown).unwrap_or_default()),
         ];
         let unit = match shown.unit.strip_prefix("us") {
-            Some(rest) => format!("{us}{rest}"),
+            Some(not_shown) => format!("{us}{not_shown}"),
             None => shown.unit.clone(),
         };
         table.push(vec![shown.name.clone(), unit], cells);
@@ -103,15 +103,17 @@ fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     table
 }
 
-/// Returns how many times as much or as little a figure is: `1.19x more`.
+/// Returns by which factor a figure changed: `1.19x more`.
 fn change(shown: &Evidence) -> Option<String> {
     let ratio = shown.ratio?;
     let less = if ratio < 1.0 { "less" } else { "more" };
     Some(format!("{} {less}", factor(ratio)))
 }
 
-/// Counts those that are not shown.
-fn rest(findings: &[Finding]) -> Option<String> {
+/// Returns the number of findings that are not shown, in a sentence.
+fn not_shown(findings: &[Finding]) -> Option<String> {
     let count = findings.len().saturating_sub(FINDINGS_SHOWN_MAX);
-    (count > 0).then(|| format!("{count} more matter less: `assay compare --format json` has all."))
+    (count > 0).then(|| {
+        format!("{count} less important findings are not shown: `assay compare --format json` lists all.")
+    })
 }

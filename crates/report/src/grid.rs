@@ -1,40 +1,40 @@
-//! Tables of one figure of each line in each step. Lines are rows and steps columns; of tests, of which there are dozens, it is
-//! the other way round.
+//! Tables of one figure of each line in each step. Lines are rows and steps are columns. Where steps are dozens of tests,
+//! tests are rows and lines are columns.
 
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::operations::step_head;
 use crate::table::{Cell, TEST, Table, anchor};
 
-/// Columns that there always may be. More of them are rows, if there are fewer tests.
+/// The number of columns that always fit. More lines than this are rows, if there are fewer tests.
 pub(crate) const ACROSS_MAX: usize = 8;
 
-/// Columns beyond which heads take two lines, and letters of a target beyond which they do.
+/// The limits on columns, and on letters of a target, beyond which column heads take two lines.
 const WHOLE_HEADS_MAX: usize = 3;
 const WHOLE_HEAD_MAX: usize = 16;
 
-/// A line of a table, and what it is called.
+/// A line of a table and its names.
 pub(crate) struct Named<L> {
     pub line: L,
-    /// In the columns on the left of a row, or as the head of a column.
+    /// The texts on the left of a row, or the head of a column.
     pub names: Vec<String>,
 }
 
-/// Lines and steps that one table has.
+/// The lines and steps of one table.
 pub(crate) struct Grid<'a, L> {
-    /// What is said of them: `point, 8 clients`; `None`: they are all that there are.
+    /// What the lines and steps have in common, such as `point, 8 clients`; `None` if they are all lines and steps.
     pub name: Option<String>,
     /// The end of the table's identifier.
     pub id: String,
     /// Heads of the columns on the left.
     pub lead: Vec<String>,
-    /// Rows are tests and columns lines.
+    /// Rows are tests and columns are lines.
     pub across: bool,
     pub lines: Vec<Named<L>>,
     pub steps: Vec<StepHead<'a>>,
 }
 
 impl<'a, L> Grid<'a, L> {
-    /// Returns one of which lines are rows: of all steps of a group, or of those that belong to none.
+    /// Returns a grid whose rows are lines, with the steps of one group, or with the steps that belong to no group.
     pub(crate) fn of_lines(
         lead: Vec<String>,
         lines: Vec<Named<L>>,
@@ -51,8 +51,8 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns one of which tests are rows: of the lines that are compared with each other, which have this label where there
-    /// are several such groups, and are the group of that number.
+    /// Returns a grid whose rows are tests. Its lines are compared with each other; `number` and `label` tell them from
+    /// other such groups of lines.
     pub(crate) fn of_tests(
         (number, label): (usize, Option<String>),
         lines: Vec<Named<L>>,
@@ -74,7 +74,7 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns the table, its rows one after the other. It has no title yet.
+    /// Returns the table without its title. Calls `cell` row by row.
     pub(crate) fn table(&self, id: &str, mut cell: impl FnMut(&L, StepHead<'a>) -> Cell) -> Table {
         let id = format!("{id}{}", self.id);
         let lead = self.lead.clone();
@@ -110,15 +110,15 @@ impl<'a, L> Grid<'a, L> {
 /// Lines of a matrix in steps.
 pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m Line<'a>>;
 
-/// Whether rows are tests, rather than targets.
+/// Returns true if rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
     let tests = matrix.measured().filter(|step| step.group.is_some());
     let lines = matrix.groups().map(<[_]>::len).max().unwrap_or(0);
     lines <= ACROSS_MAX.max(tests.count())
 }
 
-/// Returns a grid of the steps that belong to no group, and those of each group: one, or where tests are rows one for each group
-/// of lines.
+/// Returns a grid of the steps without a group, and one for each group of steps. If tests are rows, there is one for each
+/// group of lines.
 pub(crate) fn by_group<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
     let are_rows = are_rows(matrix);
     let groups = matrix.measured_by_group().into_iter();
@@ -142,7 +142,7 @@ pub(crate) fn of_lines<'m, 'a>(
     Grid::of_lines(matrix.lead(), lines.collect(), group, steps)
 }
 
-/// Returns a grid for each group of lines that are compared with each other, whose rows are tests. The base comes first.
+/// Returns a grid for each group of lines that are compared with each other. Its rows are tests; the base comes first.
 pub(crate) fn of_tests<'m, 'a>(
     matrix: &'m Matrix<'a>,
     group: Option<&str>,
@@ -164,7 +164,7 @@ pub(crate) fn of_tests<'m, 'a>(
     grids.collect()
 }
 
-/// The head of a line's column: its target, in two lines where there is little room, and which repeat it is.
+/// Returns the head of a line's column: its target, in two lines if space is short, and its repeat.
 fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
     let build = line.rows.first().map(|row| row.build.as_str());
     let config = build.and_then(|build| line.cell.target.strip_prefix(build)?.strip_prefix('.'));

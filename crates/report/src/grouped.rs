@@ -1,5 +1,5 @@
-//! Tables of what tests cost and how long they took: a row is a test of a target. In each group of a benchmark there are dozens
-//! of tests.
+//! The tables of what tests cost and how long they took, one row per test and target. A benchmark's group has dozens of
+//! tests.
 
 use analysis::{Row, relative as ratio_to};
 use words::Decimals;
@@ -13,7 +13,7 @@ use crate::operations::{noun, time_of};
 use crate::table::{Cell, TEST, Table, Tone};
 use crate::worth::{Footnotes, comparable, ended_early, footnoted, not_compared};
 
-/// What is told of the events of a test beside its costs.
+/// The figures of a test besides its costs.
 const TIMES: [(&str, &str, Decimals); 7] = [
     ("response_us_p50", "p50\n\u{b5}s", Decimals::Microseconds),
     ("response_us_p95", "p95\n\u{b5}s", Decimals::Microseconds),
@@ -28,14 +28,14 @@ const TIMES: [(&str, &str, Decimals); 7] = [
     ("failed", "failed\n", Decimals::Whole),
 ];
 
-/// The tests of each group, for each group of lines.
+/// Returns a grid for each group of tests and each group of lines.
 fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a>> {
     let groups = matrix.measured_by_group().into_iter();
     let groups = groups.filter(|(group, _)| group.is_some());
     groups.flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
 }
 
-/// What a query of each test costs, block by block: of every target, then relative to the base; group by group.
+/// Returns what a query of each test costs: for every target, then relative to the base, group by group.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     tables
 }
 
-/// How long events of each test took and what became of those that did not succeed at once, group by group.
+/// Returns the response times of each test's events, and how many events were retried or failed, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = TIMES.map(Column::from);
     let figure = |row: &Row, name: &str| {
@@ -69,7 +69,7 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
         }
     };
     let tables = grids(matrix).map(|grid| {
-        // Each row has decimals of its own.
+        // Each row has its own number of decimals.
         let cells = |row: &&Row| figure_cells(&[*row], &columns, figure);
         let mut table = per_line(matrix, &grid, "times-of", &columns, |rows| {
             rows.iter().flat_map(cells).collect()
@@ -83,19 +83,19 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     tables.filter(Table::has_figures).collect()
 }
 
-/// A table that has a row for each line of each test, and none yet.
+/// Returns an empty table for the lines of each test.
 fn begun<'c>(grid: &LineGrid<'_, '_>, id: &str, heads: impl IntoIterator<Item = &'c str>) -> Table {
     let lead = vec![TEST.to_string(), "target".to_string()];
     Table::new(format!("{id}{}", grid.id), "", lead, heads)
 }
 
-/// The test and the target of a row.
+/// Returns the test and the target of a row.
 fn lead_of(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Vec<String> {
     let target = format!("{}{}", line.cell.target, matrix.suffix(line));
     vec![step.name.to_string(), target]
 }
 
-/// A table with a row for each line of each test: `cells` gives those of the rows of one test.
+/// Returns a table with a row for each line of each test; `cells` returns the cells of one test's rows.
 fn per_line(
     matrix: &Matrix<'_>,
     grid: &LineGrid<'_, '_>,
@@ -118,7 +118,7 @@ fn per_line(
     table
 }
 
-/// What a query costs relative to the base, of all other lines.
+/// Returns what a query costs relative to the base, for all other lines.
 fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Column]) -> Table {
     let heads = columns.iter().map(|column| {
         let head = column.head.split_once('\n');

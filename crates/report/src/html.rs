@@ -1,8 +1,8 @@
-//! One HTML file that needs nothing else: tables that read without scripts and without colour, charts that are drawn
-//! when they come into view.
+//! One self-contained HTML file: tables that can be read without scripts and without color, and charts that are drawn when
+//! they come into view.
 //!
-//! uPlot draws them: it is embedded once and is small (50 KB), so a report can be mailed. Its files in `html/uplot` are
-//! those of its version 1.6.32, unchanged, with their licence. The page's content security policy forbids it to load
+//! uPlot draws the charts. It is embedded once and is small (50 KB), so a report can be mailed. The files in `html/uplot`
+//! are those of version 1.6.32, unchanged, with their license. The page's content security policy forbids it to load
 //! anything.
 
 mod appendix;
@@ -47,12 +47,12 @@ pub(crate) use table::table;
 
 pub use curve::Curves;
 pub use live::live_page;
-pub(crate) use step::{COLOUR_COUNT, DASHES};
+pub(crate) use step::{COLOR_COUNT, DASHES};
 
-/// Failures that the head of the page names; of more of them it says how many there are.
+/// The number of failures that the head of the page lists; the others are counted.
 const FAILURES_SHOWN: usize = 3;
 const STYLE: &str = include_str!("html/style.css");
-/// The scripts, each of one concern. The others need the first; the last goes to where the address leads.
+/// The scripts, one for each concern. All need the first; the last scrolls to the part that the address names.
 const SCRIPTS: [&str; 7] = [
     include_str!("html/script/view.js"),
     include_str!("html/script/tips.js"),
@@ -64,18 +64,18 @@ const SCRIPTS: [&str; 7] = [
 ];
 const UPLOT_SCRIPT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
-const UPLOT_LICENCE: &str = include_str!("html/uplot/LICENSE");
+const UPLOT_LICENSE: &str = include_str!("html/uplot/LICENSE");
 
-/// What a report needs beside the figures: a run as it was recorded.
+/// The record of a run, which a report needs besides the figures.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// `run.json`
     pub run: Run,
-    /// Its cells, as far as they were begun.
+    /// The cells that were begun.
     pub cells: Vec<CellRecord>,
 }
 
-/// A cell as it was recorded.
+/// The record of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct CellRecord {
     /// `cell.json`
@@ -84,20 +84,20 @@ pub struct CellRecord {
     pub steps: Vec<Step>,
 }
 
-/// All that a report shows.
+/// The contents of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// The runs. The base and the order of targets are those of the first; without one the report is empty.
+    /// The runs. The first one determines the base and the order of targets; without a run the report is empty.
     pub sources: &'a [Source],
-    /// Their figures.
+    /// The figures of all runs.
     pub figures: &'a Figures,
     /// The curves of the figures' rows, in their order.
     pub curves: &'a [Curves],
-    /// What should be known of several runs beside each other, a sentence each.
+    /// Remarks on how several runs differ, a sentence each.
     pub notes: &'a [String],
 }
 
-/// A report as one HTML file.
+/// Returns a report as one HTML file.
 pub fn html_page(page: &Page<'_>) -> String {
     let Page {
         sources, figures, ..
@@ -144,14 +144,14 @@ pub fn html_page(page: &Page<'_>) -> String {
                     (failures(&problems, sources))
                 }
                 main {
-                    section id="answer" aria-label="what the answer rests on" {
+                    section id="answer" aria-label="the basis of the answer" {
                         (plot::overview(&comparison))
                         @if compared.rows.is_empty() { (tables(&names, classic::summary(&matrix))) }
                         (findings::section(&findings))
                     }
                     (summary((&matrix, &names), &comparison, sources))
                     section id="problems" {
-                        h2 { "What should be known" (permalink("problems")) }
+                        h2 { "Problems and warnings" (permalink("problems")) }
                         (problem_list(page, &problems))
                     }
                     section id="steps" {
@@ -175,12 +175,12 @@ fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
     markup! { @for each in &tables { (table(names, each)) } }
 }
 
-/// A link from a heading to itself.
+/// Returns a link from a heading to itself.
 pub(crate) fn permalink(id: &str) -> Markup {
     markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
 }
 
-/// Returns what the head of every page begins with. Its policy forbids the page to load anything but what `more` of it allows.
+/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what `more` allows.
 fn head_start(more: &str) -> Markup {
     let policy = format!(
         "default-src 'none'; {more}style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -193,7 +193,7 @@ fn head_start(more: &str) -> Markup {
     }
 }
 
-/// Returns what the answer is made of and what else there is over all steps, folded.
+/// Returns the section with the plots and the tables over all steps, folded.
 fn summary(
     (matrix, names): (&Matrix<'_>, &Names<'_>),
     comparison: &Comparison<'_>,
@@ -243,7 +243,7 @@ fn summary(
     }
 }
 
-/// Returns the effects of factors, where targets are a full matrix of two factors or more.
+/// Returns the effects of factors, if the targets are a full matrix of at least two factors.
 fn effects_of(comparison: &compared::Comparison<'_>) -> Markup {
     let compared::Comparison { run, figures, .. } = *comparison;
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
@@ -259,21 +259,20 @@ fn effects_of(comparison: &compared::Comparison<'_>) -> Markup {
 fn how_to_read_charts() -> Markup {
     markup! {
         p.note {
-            "In charts, time is the second of the step. A second in which nothing was completed is drawn "
-            "as zero; it has no response time, which is a gap. A last second that is not whole is scaled "
-            "to one, or left out if it is shorter than a tenth."
+            "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
+            "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
         }
         p.note {
-            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Of more than six lines the base, the fastest "
-            "and the slowest have colors; there a click gives a line its color or takes it away, and one with Shift hides it. Drag in a chart to "
-            "zoom all charts of the step, double click to see all of it again. With the keyboard: Tab to a chart, arrows "
-            "to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to see all."
+            "Above the charts of a step are buttons for its lines: click one to hide the line, Ctrl-click it to hide all others. With more "
+            "than six lines, only the base, the fastest and the slowest are colored; then a click colors a line or removes its color, and "
+            "Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
+            "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
         }
         noscript { p.note { "Charts need JavaScript; the tables don't." } }
     }
 }
 
-/// What the lines are called, and their targets, for the scripts.
+/// Returns the labels of lines and their targets, for the scripts.
 fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
     let lines = matrix.lines.iter();
     let labelled = |line: &Line<'_>| {
@@ -286,7 +285,7 @@ fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
     }
 }
 
-/// Text from outside without characters that command; line breaks and tabs stay.
+/// Removes control characters from text of other sources; keeps line breaks and tabs.
 pub(crate) fn clean(text: &str) -> String {
     let shown = text.chars().filter_map(|letter| match letter {
         '\n' | '\t' => Some(letter),
@@ -295,7 +294,7 @@ pub(crate) fn clean(text: &str) -> String {
     shown.collect()
 }
 
-/// Whether the results can be stood behind.
+/// Returns whether all results are valid, as a paragraph.
 fn judgement(figures: &Figures) -> Markup {
     let (text, good) = verdict(figures);
     markup! {
@@ -307,7 +306,7 @@ fn judgement(figures: &Figures) -> Markup {
     }
 }
 
-/// What was run, when, and how it ended.
+/// Returns what was run, when, and how it ended.
 fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     let class = if run.status == Status::Complete {
         "status"
@@ -337,7 +336,7 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     }
 }
 
-/// What the targets of a run are.
+/// Returns the targets of a run as a list.
 fn target_list(run: &Run) -> Markup {
     markup! {
         dl.targets {
@@ -346,19 +345,19 @@ fn target_list(run: &Run) -> Markup {
     }
 }
 
-/// What stays in sight: where the parts of the page are, which of them is seen, and what is shown of it.
+/// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
 fn contents(matrix: &Matrix<'_>) -> Markup {
     let sections = [
         ("answer", "Answer"),
         ("results", "Summary"),
-        ("problems", "What should be known"),
+        ("problems", "Problems and warnings"),
         ("steps", "Steps"),
         ("host", "Host"),
         ("settings", "Settings"),
         ("plan", "Plan"),
         ("method", "Method"),
     ];
-    let filter = "show only targets and steps that are like this";
+    let filter = "show only matching targets and steps";
     markup! {
         nav aria-label="contents" {
             button.here type="button" aria-expanded="false" { "Contents" }
@@ -376,21 +375,21 @@ fn contents(matrix: &Matrix<'_>) -> Markup {
     }
 }
 
-/// The steps that are not among the results, in one folded line.
+/// Returns the steps that are not reported, in one folded line.
 fn unreported(matrix: &Matrix<'_>) -> Markup {
     let steps = &matrix.unreported;
     let names: Vec<String> = steps.iter().map(|step| clean(step.name)).collect();
     markup! {
         @if !names.is_empty() {
             details id="unreported" {
-                summary { "run and not among the results (" (names.len()) ")" }
+                summary { "steps that were run but not reported (" (names.len()) ")" }
                 p { (names.join(", ")) }
             }
         }
     }
 }
 
-/// A sentence of which the parts in backticks are code.
+/// Returns text whose parts in backticks are code.
 pub(crate) fn marked(text: &str) -> Markup {
     let text = clean(text);
     markup! {
@@ -402,7 +401,7 @@ pub(crate) fn marked(text: &str) -> Markup {
 
 fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
     markup! {
-        @if problems.is_empty() { p { "Nothing: every step ended as planned and every check of the data holds." } }
+        @if problems.is_empty() { p { "None: every step ended as planned, and every check of the data passed." } }
         ul.problems {
             @for problem in problems { (problem_item(problem)) }
             @for note in page.notes {
@@ -436,7 +435,7 @@ fn problem_item(problem: &Problem) -> Markup {
     }
 }
 
-/// What failed first, why, and what to do: the head of the page says so.
+/// Returns the first failures with their causes and what to do, for the head of the page.
 fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
     let failed = || problems.iter().filter(|it| it.weight == Weight::Error);
     let cells = || sources.iter().flat_map(|source| &source.cells);
@@ -455,7 +454,7 @@ fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
     }
 }
 
-/// A cell in one piece of text.
+/// Returns the label of a cell.
 fn cell_label(cell: &Cell) -> String {
     let keys = Keys {
         variant: true,
@@ -466,7 +465,7 @@ fn cell_label(cell: &Cell) -> String {
     clean(&keys.label(&cell.key, 0))
 }
 
-/// What is recorded of a failure beside its causes: what to do, and the last lines of the server's log.
+/// Returns what to do about a failure, and the last lines of the server's log.
 fn failure(record: &CellRecord) -> Markup {
     let cell = &record.cell;
     let of_steps = record

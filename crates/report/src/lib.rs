@@ -1,9 +1,40 @@
-//! Figures -> text: tables for a terminal, one self-contained HTML file, and what other tools read. Pure: it opens
-//! nothing, and exports go into what they are given.
+//! Formats figures: tables for a terminal, one self-contained HTML file, plots, and files for other tools. This crate opens
+//! no files: it returns text, or writes into sinks that it gets.
 //!
-//! Every table is built once, as data (`table::Table`), and rendered twice; so what a terminal shows and what the
-//! HTML file shows can't differ. What is in which table is said in `classic`,
-//! `grouped`, `metrics`, `times`, `quality` and `lsm`; `grid` has what is told of each line in each step.
+//! ```text
+//! analysis::Figures ──► matrix    one line per cell, one column per step
+//!                         │
+//!                         ├─ classic grouped metrics times quality lsm ─┐
+//!                         ├─ compared/   ratios, verdicts, costs        ├─► table::Table ──┬─► terminal
+//!                         └─ findings    explanations                  ─┘                  ├─► markdown
+//!                                                                                          └─► html/
+//!                         plot/     forest plots, heat maps, charts ──► SVG ──► html/, files
+//!                         html/     the page, its charts and scripts
+//!                         export/   CSV, Parquet, benchstat, HdrHistogram
+//! ```
+//!
+//! Each table is built once as data and then formatted, so a terminal and a page always show the same figures.
+//!
+//! ```
+//! use analysis::{Figures, Row};
+//! use record::{CellKey, Run, Status, StepKind};
+//! use report::{TableStyle, tables};
+//!
+//! let row = Row {
+//!     cell: CellKey::new("pg17.base", None, 8, 1),
+//!     step: "l.i0".into(),
+//!     kind: StepKind::Load,
+//!     main_op: Some("insert".into()),
+//!     metrics: [("ips", Some(54_321.0))].into(),
+//!     status: Status::Complete,
+//!     valid: true,
+//!     reported: true,
+//!     ..Row::default()
+//! };
+//! let figures = Figures { rows: vec![row], ..Figures::default() };
+//! let text = tables(&Run::default(), &figures, TableStyle::default());
+//! assert!(text.contains("\npg17.base  54,321\n"));
+//! ```
 
 mod answer;
 mod classic;

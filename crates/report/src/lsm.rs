@@ -1,5 +1,5 @@
-//! Tables of what a log-structured merge tree did: how long it held writes up and why, how much more it wrote and holds
-//! than it was given, its shape, and the columns of db_bench's summaries.
+//! The tables of log-structured merge trees: write stalls and their reasons, amplification, the shape of the tree, and the
+//! columns of db_bench's summaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::operations::{noun, time_of};
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::worth::{doubted, ended};
 
-/// The reasons of stalls that add up to the totals, and the totals: the library's name, and what stands in a head.
+/// The reasons of stalls and their totals: the library's name, and the head of the column.
 const REASONS: [(&str, &str); 4] = [
     ("l0-file-count-limit", "\nl0-file-\ncount-limit"),
     ("memtable-limit", "\nmemtable-\nlimit"),
@@ -27,19 +27,19 @@ const REASONS: [(&str, &str); 4] = [
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1024.0 * MIB;
 
-/// Whether any line's engine has such a tree.
+/// Returns true if any line's engine has such a tree.
 pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
     matrix.rows_of(step).any(|row| row.lsm.is_some())
 }
 
-/// Whether more than a twentieth of a figure may be rounding.
+/// Returns true if more than 5% of a figure may be rounding.
 pub(crate) fn is_coarse(row: &Row, name: &str) -> bool {
     row.lsm
         .as_ref()
         .is_some_and(|lsm| lsm.coarse.contains(name))
 }
 
-/// Whether a tree had nothing to do but to be read: nothing was written to it, and nothing flushed or compacted.
+/// Returns true if a tree was only read: nothing was written, flushed or compacted.
 fn is_idle(row: &Row) -> bool {
     let is_written = |kind: &&str| row.ops.get(*kind).is_some_and(|op| op.count > 0);
     let has_grown = |name: &&str| metric(row, name).is_some_and(|value| value > 0.0);
@@ -56,7 +56,7 @@ fn is_idle(row: &Row) -> bool {
         .any(has_grown)
 }
 
-/// Whether all trees of a step had nothing to do but to be read.
+/// Returns true if all trees of a step were only read.
 fn all_idle(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
     let mut rows = matrix.rows_of(step).filter(|row| row.lsm.is_some());
     rows.all(is_idle)
@@ -67,14 +67,14 @@ fn metric(row: &Row, name: &str) -> Option<f64> {
     row.metric(name)
 }
 
-/// How much of each step writes were held up; empty where no engine tells.
+/// Returns the share of each step in which writes were stalled; empty if no engine reports it.
 pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
     const NAME: &str = "stall%";
-    let is_told = |step: &StepHead<'_>| {
+    let has_stalls = |step: &StepHead<'_>| {
         let mut rows = matrix.rows_of(*step);
         rows.any(|row| metric(row, NAME).is_some()) && !all_idle(matrix, *step)
     };
-    let steps = matrix.measured().filter(is_told).collect();
+    let steps = matrix.measured().filter(has_stalls).collect();
     let mut table = grid::of_lines(matrix, None, steps).table("stalled", |line, step| {
         let row = match ended(matrix, line, step) {
             Ok(row) => row,
@@ -90,37 +90,39 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
     table
 }
 
-/// The tables of one step, in the order in which they are shown; none where no engine has such a tree.
+/// Returns the tables of one step in their order; empty if no engine has such a tree.
 pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     if !is_lsm(matrix, step) {
         return Vec::new();
     }
     let is_idle = all_idle(matrix, step);
-    // Of a tree that was only read, zeros of what it did not do say nothing; what reading it took does.
+    // If trees were only read, zeros for writes say nothing, but the cost of reading matters.
     let is_read = matrix.rows_of(step).any(|row| {
         ["r_amp", "cache_hit%"]
             .iter()
             .any(|name| metric(row, name).is_some())
     });
-    let named = |id: &str, title: &str, columns: &[&Columns]| {
+    let columns_table = |id: &str, title: &str, columns: &[&Columns]| {
         let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
         figure_table(matrix, step, (id, title), &columns, metric)
     };
     let work = match is_idle {
-        true => is_read.then(|| named("lsm-work", "LSM tree: amplification", &[LSM_WORK_IDLE])),
+        true => {
+            is_read.then(|| columns_table("lsm-work", "LSM tree: amplification", &[LSM_WORK_IDLE]))
+        }
         false => {
             let title = "LSM tree: amplification, and what flushes and compactions did";
-            Some(named("lsm-work", title, &[LSM_WORK]))
+            Some(columns_table("lsm-work", title, &[LSM_WORK]))
         }
     };
     let state = match is_idle {
         true => {
             let title = "LSM tree: pending compaction, and its shape";
-            named("lsm-state", title, &[LSM_STATE])
+            columns_table("lsm-state", title, &[LSM_STATE])
         }
         false => {
             let title = "LSM tree: write stalls, pending compaction, and its shape";
-            named("lsm-state", title, &[LSM_STALLS, LSM_STATE])
+            columns_table("lsm-state", title, &[LSM_STALLS, LSM_STATE])
         }
     };
     let others = [
@@ -135,7 +137,7 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         .collect()
 }
 
-/// How often writes were delayed and stopped, by reason; `None` where nobody counts, and where they never were.
+/// Returns how often writes were delayed and stopped, by reason; `None` if they never were, or if no engine counts.
 fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let counts = || {
         let lsm = matrix.rows_of(step).filter_map(|row| row.lsm.as_ref());
@@ -144,16 +146,16 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     if !counts().any(|(_, &count)| count > 0.0) {
         return None;
     }
-    let told: BTreeSet<&str> = counts().map(|(reason, _)| reason.as_str()).collect();
+    let reported: BTreeSet<&str> = counts().map(|(reason, _)| reason.as_str()).collect();
     let mut columns: Vec<(String, String)> = Vec::new();
-    for sort in ["delays", "stops"] {
+    for event in ["delays", "stops"] {
         for (reason, head) in REASONS {
-            columns.push((format!("{reason}-{sort}"), format!("{head}\n{sort}")));
+            columns.push((format!("{reason}-{event}"), format!("{head}\n{event}")));
         }
     }
-    columns.retain(|(name, _)| told.contains(name.as_str()));
+    columns.retain(|(name, _)| reported.contains(name.as_str()));
     let is_summed = |name: &str| columns.iter().any(|(known, _)| known == name);
-    let others: Vec<&str> = told
+    let others: Vec<&str> = reported
         .iter()
         .copied()
         .filter(|name| !is_summed(name))
@@ -172,7 +174,7 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             counts.map(|count| Cell::number(count, 0)).collect()
         },
     );
-    // They are no part of the totals, and mostly nothing.
+    // These reasons are not part of the totals, and mostly zero.
     for name in others {
         let lines = matrix.lines_in(step).filter_map(|(line, row)| {
             let count = count(row, name).filter(|&count| count > 0.0)?;
@@ -189,7 +191,7 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     Some(table)
 }
 
-/// For how long each reason held writes up; `None` where nothing did, and where nobody tells.
+/// Returns how long each reason stalled writes; `None` if nothing did, or if no engine reports it.
 fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     fn of(row: &Row) -> Option<&BTreeMap<String, f64>> {
         let lsm = row.lsm.as_ref()?;
@@ -204,7 +206,7 @@ fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         return None;
     }
     let heads = reasons.iter().map(|reason| format!("{reason}\ns"));
-    let title = "Write stalls by reason: for how long writes were held up";
+    let title = "Write stalls by reason: how long writes were stalled";
     let mut table = rows_of(
         matrix,
         step,
@@ -218,13 +220,13 @@ fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         },
     );
     table.notes.push(
-        "a second's time is given to the reasons that counted in it, in proportion to their counts; `unknown`: none did"
+        "the stalled time of a second is divided among its reasons in proportion to their counts; `unknown`: no reason counted"
             .to_string(),
     );
     Some(table)
 }
 
-/// Each level when the step had ended, and what flushes and compactions into it did; `None` where nobody tells.
+/// Returns the levels at the end of the step, and the flushes and compactions into them; `None` if no engine reports them.
 fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     type Figure = fn(&Level) -> Option<f64>;
     const FIGURES: [(&str, usize, Figure); 7] = [
@@ -259,7 +261,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     lead.extend(matrix.lead());
     let mut table = Table::new(
         format!("lsm-levels-{}", anchor(step.name)),
-        "LSM tree: levels when the step had ended, and flushes and compactions into them",
+        "LSM tree: levels at the end of the step, and flushes and compactions into them",
         lead,
         shown.iter().map(|(head, ..)| *head),
     );
@@ -267,7 +269,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         for (line, row) in matrix.lines_in(step).filter(|(_, row)| row.lsm.is_some()) {
             let levels = levels(row);
             let level = levels.iter().find(|level| level.number == number);
-            // A level that is not told of among others was never used.
+            // A level that the engine omits was never used.
             let unused = |of: Figure| levels.iter().find_map(of).map(|_| 0.0);
             let cells = shown.iter().map(|(head, decimals, of)| {
                 let value = level.map_or_else(|| unused(*of), of);
@@ -289,7 +291,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         }
     }
     table.names = [
-        "`score`: from 1 on it is to be compacted",
+        "`score`: from 1 on the level needs compaction",
         "`read`, `written`, `time`, `jobs`: of flushes and compactions into the level",
     ]
     .map(str::to_string)
@@ -297,7 +299,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     Some(table)
 }
 
-/// One row for each line that did the step and whose engine has a tree.
+/// Returns a table with one row for each line that ran the step and whose engine has a tree.
 fn rows_of(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -313,7 +315,7 @@ fn rows_of(
     table
 }
 
-/// The columns of db_bench's summaries, computed right.
+/// Returns the columns of db_bench's summaries, corrected.
 fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let is_settled = matrix.rows_of(step).any(|row| {
         let lsm = row.lsm.as_ref();
@@ -331,15 +333,14 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         false => row.metric(name),
     };
     let title = format!(
-        "Summary as of db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
+        "Summary as in db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
         noun(step)
     );
     let mut table = figure_table(matrix, step, ("lsm-summary", &title), &columns, value);
     if is_settled {
         let names: Vec<&str> = LSM_SETTLED.iter().map(|(name, _)| *name).collect();
         table.notes.push(format!(
-            "{} are until the settling that follows the step was over too, as db_bench has them; the others are of the \
-             step itself",
+            "{} include the settling after the step, as in db_bench; the others are only of the step itself",
             names.join(", ")
         ));
     }

@@ -1,14 +1,14 @@
-//! Tables and text as GitHub's Markdown. It has no colours: marks say all of it.
+//! Tables and text in GitHub's Markdown. It has no colors: marks have the same meaning.
 
 use crate::table::Table;
 use crate::terminal::terminal_text;
 
-/// A heading.
+/// Formats a heading.
 pub(crate) fn heading(level: usize, text: &str) -> String {
     format!("\n{} {}\n\n", "#".repeat(level), escaped(text))
 }
 
-/// A paragraph, or an item of a list. What stands in backticks is code.
+/// Formats a paragraph or a list item. Text in backticks is code.
 pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
     let text = escaped(text);
     if text.is_empty() {
@@ -17,7 +17,7 @@ pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
     if is_item {
         format!("- {text}\n")
     } else {
-        // Else it would go on with the list before it, or begin one.
+        // Otherwise the paragraph would continue the list above, or begin a new one.
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = text.split_at(digits);
         let begins = match number {
@@ -28,7 +28,7 @@ pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
     }
 }
 
-/// A table without its title and notes.
+/// Formats a table without its title and notes.
 pub(crate) fn table(table: &Table) -> String {
     let mut out = String::from("\n");
     let heads = table.lead.iter().chain(&table.columns);
@@ -52,18 +52,18 @@ fn line(out: &mut String, cells: &[String]) {
     out.push_str(&format!("| {} |\n", cells.join(" | ")));
 }
 
-/// Text in a cell: a line break in it is one there.
+/// Formats the text of a cell; line breaks become `<br>`.
 fn in_cell(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(escaped).collect();
     lines.join("<br>")
 }
 
-/// Text of which nothing is taken for Markdown but what stands in backticks, and nothing for HTML.
+/// Escapes Markdown and HTML, except for code in backticks.
 fn escaped(text: &str) -> String {
     let text = terminal_text(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let parts: Vec<String> = words.join(" ").split('`').map(str::to_string).collect();
-    // A backtick without its fellow is one.
+    // An unpaired backtick is escaped.
     let has_open = parts.len().is_multiple_of(2);
     let last = parts.len() - 1;
     let mut out = String::new();
@@ -88,7 +88,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The text with one empty line where there are several, and none at its ends.
+/// Replaces several empty lines by one, and removes those at the ends.
 pub(crate) fn squeezed(text: &str) -> String {
     let mut out = String::new();
     let mut empty = 0;

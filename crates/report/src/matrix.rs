@@ -1,4 +1,4 @@
-//! The rows of the figures as the field looks at them: one line per cell of the plan, one column per step.
+//! The figures as a matrix: one line per cell of the plan, one column per step.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use crate::worth::comparable;
 pub(crate) struct StepHead<'a> {
     pub name: &'a str,
     pub kind: StepKind,
-    /// The kind of operation that it is about.
+    /// The main kind of operation.
     pub main_op: Option<&'a str>,
-    /// Which of its benchmark's groups it is shown in.
+    /// The group of the benchmark that it is shown in.
     pub group: Option<&'a str>,
-    /// It is among the results.
+    /// It is one of the reported results.
     pub reported: bool,
 }
 
 impl<'a> StepHead<'a> {
-    /// Returns what a row says of its step.
+    /// Returns the step of a row.
     pub(crate) fn of(row: &'a Row) -> Self {
         Self {
             name: &row.step,
@@ -33,10 +33,10 @@ impl<'a> StepHead<'a> {
     }
 }
 
-/// The groups of a benchmark in the order in which they are shown; others follow as they come.
+/// The groups of a benchmark in the order in which they are shown; others follow.
 const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
 
-/// What tells lines apart beside their target.
+/// What distinguishes lines besides their target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keys {
     pub variant: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Returns those that differ among cells which stand for all repeats.
+    /// Returns the keys that differ among cells; each cell represents all of its repeats.
     pub(crate) fn among<'c>(cells: impl Iterator<Item = &'c CellKey> + Clone) -> Self {
         let variants: BTreeSet<_> = cells.clone().map(|cell| &cell.variant).collect();
         let clients: BTreeSet<_> = cells.map(|cell| cell.clients).collect();
@@ -57,7 +57,7 @@ impl Keys {
         }
     }
 
-    /// Returns what they are called with what they are of a cell of a run, those that are not needed left out.
+    /// Returns the names and values of the keys that are needed.
     fn of(
         self,
         cell: &CellKey,
@@ -75,25 +75,25 @@ impl Keys {
         .map(|(_, name, value)| (name, value))
     }
 
-    /// Returns the heads of the columns that tell lines apart, after one for `first`.
+    /// Returns the heads of the columns that identify a line, beginning with `first`.
     pub(crate) fn lead(self, first: &str) -> Vec<String> {
         let keys = self.of(&CellKey::default(), 0);
         let heads = std::iter::once(first).chain(keys.map(|(name, _)| name));
         heads.map(str::to_string).collect()
     }
 
-    /// Returns what stands in these columns.
+    /// Returns the texts of these columns.
     pub(crate) fn lead_of(self, first: &str, cell: &CellKey, run: usize) -> Vec<String> {
         let keys = self.of(cell, run).map(|(_, value)| value);
         std::iter::once(first.to_string()).chain(keys).collect()
     }
 
-    /// Returns a cell in one piece of text, for charts and sentences: `pg17.base cached c8 r2 #1`.
+    /// Returns the label of a cell for charts and sentences: `pg17.base cached c8 r2 #1`.
     pub(crate) fn label(self, cell: &CellKey, run: usize) -> String {
         cell.target.clone() + &self.suffix(cell, run)
     }
 
-    /// Returns what follows the target there.
+    /// Returns the part of a label after the target.
     fn suffix(self, cell: &CellKey, run: usize) -> String {
         let texts = self.of(cell, run).map(|(name, value)| match name {
             "clients" => format!(" c{value}"),
@@ -105,8 +105,8 @@ impl Keys {
         texts.collect()
     }
 
-    /// Returns what cells that are compared with each other have in common, where there are several groups of them:
-    /// `cached, 8 clients`.
+    /// Returns what cells that are compared with each other have in common, if there are several groups of them: `cached, 8
+    /// clients`.
     pub(crate) fn group_label(self, cell: &CellKey) -> Option<String> {
         let variant = cell.variant.clone().filter(|_| self.variant);
         let clients = self
@@ -117,37 +117,37 @@ impl Keys {
     }
 }
 
-/// One cell of the plan: a target with so many clients, once.
+/// One cell of the plan: one measurement of a target with a number of clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<'a> {
     pub cell: &'a CellKey,
-    /// Which of the runs that are shown together, from 0.
+    /// The index of its run.
     pub run: usize,
     pub rows: Vec<&'a Row>,
-    /// The steps that the plan asks for and the record does not have.
+    /// The steps that the plan requires and the record lacks.
     pub missing: Vec<&'a str>,
-    /// How far the cell got, where it did not end as planned.
+    /// How far the cell got, if it did not end as planned.
     pub unfinished: Option<Option<Status>>,
 }
 
 impl<'a> Line<'a> {
-    /// What the line did in a step.
+    /// Returns the line's row of a step.
     pub(crate) fn row(&self, step: &str) -> Option<&'a Row> {
         self.rows.iter().copied().find(|row| row.step == step)
     }
 
-    /// Lines of one group are compared with each other: they differ in their target and repeat alone.
+    /// Returns true if the lines are compared with each other: they differ only in their target and repeat.
     pub(crate) fn same_group(&self, other: &Line<'_>) -> bool {
         self.cell.load() == other.cell.load()
     }
 
-    /// Whether it is the line of a cell that did not end as planned.
+    /// Returns true if this is the line of that cell.
     pub(crate) fn is_of(&self, cell: &UnfinishedCell) -> bool {
         (self.run, self.cell) == (cell.run, &cell.cell)
     }
 }
 
-/// The line of a cell, which is added if it is not there yet.
+/// Returns the line of a cell; adds it if it is missing.
 fn line_of<'l, 'a>(
     lines: &'l mut Vec<Line<'a>>,
     run: usize,
@@ -170,18 +170,18 @@ fn line_of<'l, 'a>(
 /// All lines and steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix<'a> {
-    /// The target that others are compared to.
+    /// The target that others are compared with.
     pub base: &'a str,
-    /// Settle steps included; without those that are not among the results.
+    /// All reported steps, including settle steps.
     pub steps: Vec<StepHead<'a>>,
-    /// Those, which no table or chart has.
+    /// The steps that no table or chart has.
     pub unreported: Vec<StepHead<'a>>,
     pub lines: Vec<Line<'a>>,
     keys: Keys,
 }
 
 impl<'a> Matrix<'a> {
-    /// Sorts the rows into lines. Targets come in the order of `run`, those of other runs after them.
+    /// Sorts the rows into lines. Targets follow the order of `run`; targets of other runs come last.
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
         let mut lines: Vec<Line<'a>> = Vec::new();
         for row in &figures.rows {
@@ -217,7 +217,7 @@ impl<'a> Matrix<'a> {
             repeat: differ(|a, b| a.cell.repeat == b.cell.repeat),
             run: differ(|a, b| a.run == b.run),
         };
-        // Who asks for nothing but steps that are not among the results is shown them.
+        // If only unreported steps are selected, they are shown.
         let measured = |step: &StepHead<'_>| step.reported && step.kind != StepKind::Settle;
         let steps = steps(&lines);
         let has_results = steps.iter().any(measured);
@@ -233,7 +233,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The steps of which throughput is a figure.
+    /// Returns the steps that have a throughput.
     pub(crate) fn measured(&self) -> impl Iterator<Item = StepHead<'a>> + '_ {
         self.steps
             .iter()
@@ -241,7 +241,7 @@ impl<'a> Matrix<'a> {
             .filter(|step| step.kind != StepKind::Settle)
     }
 
-    /// The same by their groups: first those that belong to none, in the order of the plan within each.
+    /// Returns the steps that have a throughput by their groups. Steps without a group come first.
     pub(crate) fn measured_by_group(&self) -> Vec<(Option<&'a str>, Vec<StepHead<'a>>)> {
         let mut groups: Vec<(Option<&str>, Vec<StepHead<'_>>)> = Vec::new();
         for step in self.measured() {
@@ -255,37 +255,37 @@ impl<'a> Matrix<'a> {
         groups
     }
 
-    /// Whether a step is in tables and charts.
+    /// Returns true if tables and charts have this step.
     pub(crate) fn shows(&self, step: &str) -> bool {
         self.unreported.iter().all(|head| head.name != step)
     }
 
-    /// Heads of the columns that tell lines apart.
+    /// Returns the heads of the columns that identify a line.
     pub(crate) fn lead(&self) -> Vec<String> {
         self.keys.lead("target")
     }
 
-    /// What stands in these columns.
+    /// Returns the texts of these columns.
     pub(crate) fn lead_of(&self, line: &Line<'_>) -> Vec<String> {
         self.keys.lead_of(&line.cell.target, line.cell, line.run)
     }
 
-    /// The line in one piece of text, for charts and sentences: `pg17.base c8 r2`.
+    /// Returns the label of a line for charts and sentences: `pg17.base c8 r2`.
     pub(crate) fn label(&self, line: &Line<'_>) -> String {
         self.keys.label(line.cell, line.run)
     }
 
-    /// What the lines of a group have in common, where there are several groups: `cached, 8 clients`.
+    /// Returns what the lines of a group have in common, if there are several groups: `cached, 8 clients`.
     pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
         self.load_label(lines.first()?.cell)
     }
 
-    /// The same of the lines that are compared with one cell.
+    /// Returns what the lines that are compared with a cell have in common.
     pub(crate) fn load_label(&self, cell: &CellKey) -> Option<String> {
         self.keys.group_label(cell)
     }
 
-    /// What tells a line apart from others of its group beside its target: ` r2`.
+    /// Returns what distinguishes a line from others of its group besides its target: ` r2`.
     pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
         let keys = Keys {
             variant: false,
@@ -295,8 +295,8 @@ impl<'a> Matrix<'a> {
         keys.suffix(line.cell, line.run)
     }
 
-    /// The line that `line` is compared to: the base with the same clients and in the same repeat, of its own run if
-    /// that has it.
+    /// Returns the line that `line` is compared with: the base with the same clients and repeat, preferably of the same
+    /// run.
     pub(crate) fn base_of(&self, line: &Line<'_>) -> Option<&Line<'a>> {
         let wanted = line.cell.of_target(self.base);
         let bases = || self.lines.iter().filter(|base| *base.cell == wanted);
@@ -305,23 +305,23 @@ impl<'a> Matrix<'a> {
             .or_else(|| bases().next())
     }
 
-    /// Whether a line is compared with one of the base.
+    /// Returns true if a line is compared with one of the base.
     pub(crate) fn is_other(&self, line: &Line<'_>) -> bool {
         line.cell.target != self.base && self.base_of(line).is_some()
     }
 
-    /// Whether cells were measured more than once.
+    /// Returns true if cells were measured more than once.
     pub(crate) fn is_repeated(&self) -> bool {
         self.keys.repeat || self.keys.run
     }
 
-    /// The row of the base that a line's is compared to, if it can be.
+    /// Returns the row of the base that a line is compared with, if it is valid.
     pub(crate) fn base_row(&self, line: &Line<'_>, step: StepHead<'_>) -> Option<&'a Row> {
         let row = self.base_of(line)?.row(step.name)?;
         comparable(row).then_some(row)
     }
 
-    /// The lines that did a step, each with what it did.
+    /// Returns the lines that ran a step, each with its row.
     pub(crate) fn lines_in(
         &self,
         step: StepHead<'_>,
@@ -330,18 +330,18 @@ impl<'a> Matrix<'a> {
         lines.filter_map(move |line| Some((line, line.row(step.name)?)))
     }
 
-    /// The rows of all lines that did a step.
+    /// Returns the rows of all lines that ran a step.
     pub(crate) fn rows_of(&self, step: StepHead<'_>) -> impl Iterator<Item = &'a Row> {
         self.lines_in(step).map(|(_, row)| row)
     }
 
-    /// Lines that are compared with each other, group by group.
+    /// Returns groups of lines that are compared with each other.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &[Line<'a>]> {
         self.lines.chunk_by(|a, b| a.same_group(b))
     }
 }
 
-/// The union of the steps of all lines: a step that a line lacks keeps its place after the one before it.
+/// Returns the union of the steps of all lines. A step that some lines lack follows its predecessor.
 fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
     let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
     for line in lines {
@@ -363,8 +363,8 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
     heads.collect()
 }
 
-/// What the rows of a step say that it is. Of one that was never finished nothing but the name is recorded; one that failed
-/// early may not say to which group it belongs.
+/// Returns the step that some rows are about. An unfinished step has only a name in its record, and one that failed early
+/// may lack its group.
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
     let is_told = |row: &&'a Row| row.status != Status::Incomplete;
     let is_any_told = rows.iter().any(is_told);

@@ -1,5 +1,5 @@
-//! The tables of metrics in one step, one row per line: those of the field, what an operation costs, and what an engine
-//! does beside answering.
+//! The tables of metrics in one step, one row per line: the common metrics, what an operation costs, and the engine's
+//! background work.
 
 use analysis::Row;
 use record::Status;
@@ -19,10 +19,10 @@ use crate::worth::{Footnotes, footnoted};
 pub(crate) struct Column {
     /// The figure's name.
     pub name: &'static str,
-    /// What stands above it.
+    /// The head of the column.
     pub head: String,
     pub decimals: Decimals,
-    /// What the name stands for, where it doesn't say so itself.
+    /// The explanation of the name, if the name needs one.
     pub meaning: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl From<(&'static str, &str, Decimals)> for Column {
 }
 
 impl Column {
-    /// Returns the column of a metric under a head of its own.
+    /// Returns the column of a metric with its own head.
     pub(crate) fn new(metric: &Metric, head: String) -> Self {
         Self {
             name: metric.name,
@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// Returns the columns of a table of metrics. What is no metric is a latency in microseconds.
+    /// Returns the columns of a table of metrics. A name that is not a metric is a latency in microseconds.
     pub(crate) fn all(columns: &Columns) -> Vec<Self> {
         let column = |&(name, head): &(&'static str, &str)| {
             let metric = Metric::named(name);
@@ -67,12 +67,12 @@ impl Column {
     }
 }
 
-/// The unit of a metric; empty: it is a number of something.
+/// Returns the unit of a metric; empty for a plain number.
 pub(crate) fn unit(metric: &str) -> &'static str {
     Metric::named(metric).map_or("", |metric| metric.unit)
 }
 
-/// (d) The metrics of the field in one step, one row per line.
+/// (d) Returns the common metrics in one step, one row per line.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let field = METRICS[..FIELD_COUNT].iter();
     let columns = field.map(|metric| Column::new(metric, metric.column_heading()));
@@ -86,8 +86,8 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     )
 }
 
-/// (d) Where the time of an operation goes in one step, of the connections that do it.
-/// Empty where nothing of it was measured.
+/// (d) Returns where the time of an operation goes in one step, for the connections that execute it. Empty if nothing was
+/// measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let parts = METRICS.iter().filter(|it| it.section == Section::Time);
     let columns: Vec<Column> = parts
@@ -98,7 +98,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("time", &title), &columns, Row::metric)
 }
 
-/// (d) What an operation costs in one step, whose processor time it is, and what each sort of row costs the client.
+/// (d) Returns what an operation costs in one step, who used the CPU, and what each kind of row costs the client.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {
@@ -109,12 +109,12 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("costs", &title), &columns, Row::metric)
 }
 
-/// How often commits were made durable, how much more was written than was inserted, and what work the engine had put
-/// off when the step ended; empty where no target tells any of it.
+/// Returns how often commits were made durable, the write amplification, and the work that the engine had postponed at the
+/// end of the step. Empty if no target reports any of it.
 pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let of_trees = lsm::is_lsm(matrix, step);
-    let is_told = |metric: &Metric| {
-        // Where it stands among what else is told of the tree, it is not told twice.
+    let is_shown = |metric: &Metric| {
+        // The table of the tree shows this metric already.
         let is_of_tree = LSM_STATE.iter().any(|(name, _)| *name == metric.name);
         applies(matrix, step, metric.name) && !(of_trees && is_of_tree)
     };
@@ -129,15 +129,15 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let sections = [Section::Durability, Section::Writes, Section::Debt];
     let columns: Vec<Column> = METRICS
         .iter()
-        .filter(|metric| sections.contains(&metric.section) && is_told(metric))
+        .filter(|metric| sections.contains(&metric.section) && is_shown(metric))
         .map(column)
         .collect();
-    let title = "Durability, write amplification, and debt when the step ended";
+    let title = "Durability, write amplification, and debt at the end of the step";
     figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
 }
 
-/// What iostat and vmstat would print in one step: of the devices of the data, and of all processors. Empty where the host was
-/// not sampled.
+/// Returns what iostat and vmstat would print in one step, for the devices of the data and for all processors. Empty if the
+/// host was not sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let of = [
         (
@@ -151,12 +151,12 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             "Context switches, and percent of all processors",
         ),
     ];
-    let is_told = |columns: &Columns| {
+    let is_shown = |columns: &Columns| {
         let mut names = columns.iter().map(|(name, _)| name);
         names.any(|name| applies(matrix, step, name))
     };
     of.into_iter()
-        .filter(|(columns, ..)| is_told(columns))
+        .filter(|(columns, ..)| is_shown(columns))
         .map(|(columns, id, title)| {
             let columns = Column::all(columns);
             figure_table(matrix, step, (id, title), &columns, Row::metric)
@@ -164,13 +164,13 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         .collect()
 }
 
-/// Whether any line has this metric in a step.
+/// Returns true if any line has this metric in a step.
 fn applies(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> bool {
     matrix.rows_of(step).any(|row| row.metric(name).is_some())
 }
 
-/// Figures of one step, which `value` takes from a row by their names, one row per line. What applies to no line is named below
-/// instead of taking a column.
+/// Returns a table of figures in one step, one row per line; `value` returns a figure by its name. Figures that no line has
+/// are listed below instead of taking a column.
 pub(crate) fn figure_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -179,11 +179,11 @@ pub(crate) fn figure_table(
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Table {
     let (lines, rows): (Vec<_>, Vec<&Row>) = matrix.lines_in(step).unzip();
-    let is_told = |column: &&Column| {
+    let is_shown = |column: &&Column| {
         let mut rows = rows.iter();
         rows.any(|row| value(row, column.name).is_some())
     };
-    let (mut shown, absent): (Vec<_>, Vec<_>) = columns.iter().partition(is_told);
+    let (mut shown, absent): (Vec<_>, Vec<_>) = columns.iter().partition(is_shown);
     if shown.is_empty() {
         shown.extend(columns.first());
     }
@@ -215,7 +215,7 @@ pub(crate) fn figure_table(
     table
 }
 
-/// Figures of rows, with as many decimals in a column as its figures need.
+/// Returns the cells of rows, with as many decimals in a column as its figures need.
 pub(crate) fn figure_cells<'c>(
     rows: &[&Row],
     columns: impl IntoIterator<Item = &'c Column>,

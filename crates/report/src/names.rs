@@ -1,4 +1,4 @@
-//! What targets and steps are called: in full, and without what all targets share.
+//! Names of targets and steps: the full names, and short names without what all targets share.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use analysis::{Figures, distinct};
 
 use crate::matrix::Matrix;
 
-/// The names of targets and steps that texts of a page begin with.
+/// The names of targets and steps, to find them at the beginning of texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names<'a> {
     targets: Vec<&'a str>,
@@ -14,14 +14,14 @@ pub(crate) struct Names<'a> {
     short: BTreeMap<&'a str, &'a str>,
 }
 
-/// The target or step that a text begins with.
+/// The target or step at the beginning of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject<'n> {
-    /// Its name in full.
+    /// Its full name.
     pub name: &'n str,
-    /// The whole text, with the short name where there is one.
+    /// The whole text, with the short name if there is one.
     pub text: String,
-    /// The text has less than the full name.
+    /// The text has the short name.
     pub is_short: bool,
 }
 
@@ -34,27 +34,27 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Finds the target that a text begins with; the text may be broken into lines.
+    /// Finds the target at the beginning of a text, which may contain line breaks.
     pub(crate) fn target_in(&self, text: &str) -> Option<Subject<'a>> {
         self.subject(&self.targets, text)
     }
 
-    /// Returns a text with the short name of the target that it begins with.
+    /// Replaces the target at the beginning of a text by its short name.
     pub(crate) fn short(&self, text: &str) -> String {
         self.target_in(text)
             .map_or_else(|| text.to_owned(), |it| it.text)
     }
 
-    /// Finds the step that a text begins with.
+    /// Finds the step at the beginning of a text.
     pub(crate) fn step_in(&self, text: &str) -> Option<Subject<'a>> {
         self.subject(&self.steps, text)
     }
 
     fn subject(&self, names: &[&'a str], text: &str) -> Option<Subject<'a>> {
-        let found = names
+        let matches = names
             .iter()
             .filter_map(|name| Some((*name, after(text, name)?)));
-        let (name, rest) = found.max_by_key(|(name, _)| name.len())?;
+        let (name, rest) = matches.max_by_key(|(name, _)| name.len())?;
         let short = self.short.get(name);
         Some(Subject {
             name,
@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns what all targets share and short names leave out: `build pg17`.
+    /// Returns what all targets share and short names omit: `build pg17`.
     pub(crate) fn shared(&self) -> Option<String> {
         let (name, short) = self.short.first_key_value()?;
         let build = name.strip_suffix(short).and_then(|it| it.strip_suffix('.'));
@@ -73,7 +73,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What follows a name that a text begins with, whose line breaks are no part of the name.
+/// Returns the text after a name. Ignores line breaks within the name.
 fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut rest = text;
     for letter in name.chars() {
@@ -82,8 +82,8 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     (rest.is_empty() || rest.starts_with(['\n', ' '])).then_some(rest)
 }
 
-/// Returns names of targets without the build, or the config, that all of them share; none where targets are other than their
-/// names say.
+/// Returns names of targets without the build or the config that all targets share. Empty if target names don't consist of
+/// these.
 pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let rows = figures.rows.iter();
     let targets = distinct(rows.map(|row| {
@@ -124,18 +124,21 @@ mod tests {
                 .target_in(text)
                 .map(|it| (it.name, it.text, it.is_short))
         };
-        let found = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
-        assert_eq!(target("pg17.base"), found("pg17.base", "base", true));
+        let expected = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
+        assert_eq!(target("pg17.base"), expected("pg17.base", "base", true));
         assert_eq!(
             target("pg17.\nbase-\n2"),
-            found("pg17.base-2", "base-2", true)
+            expected("pg17.base-2", "base-2", true)
         );
         assert_eq!(
             target("pg17.\nbase\nr2"),
-            found("pg17.base", "base\nr2", true)
+            expected("pg17.base", "base\nr2", true)
         );
-        assert_eq!(target("pg17.base c8"), found("pg17.base", "base c8", true));
-        assert_eq!(target("pg17.big"), found("pg17.big", "pg17.big", false));
+        assert_eq!(
+            target("pg17.base c8"),
+            expected("pg17.base", "base c8", true)
+        );
+        assert_eq!(target("pg17.big"), expected("pg17.big", "pg17.big", false));
         assert_eq!(target("pg17.bases"), None);
         assert_eq!(names.step_in("qr1000\npct").unwrap().name, "qr1000");
         assert_eq!(names.step_in("qps"), None);

@@ -1,19 +1,19 @@
-//! How numbers, shares and times are printed.
+//! Formats numbers, shares and times.
 
 pub(crate) use words::fixed;
 use words::{Decimals, grouped};
 
-/// A rate by itself, as tables show it: `22,293`, `3.41`, `0.0294`.
+/// Formats a single rate as tables do: `22,293`, `3.41`, `0.0294`.
 pub fn rate_text(per_second: f64) -> String {
     fixed(per_second, Decimals::Rate.of([per_second]))
 }
 
-/// Formats a number of things.
+/// Formats a count.
 pub(crate) fn whole(count: u64) -> String {
     grouped(&count.to_string())
 }
 
-/// Formats a ratio of which no interval says how many digits it deserves: with three, and no more than three decimals.
+/// Formats a ratio without an interval: with three digits, and at most three decimals.
 pub(crate) fn ratio_text(ratio: f64) -> String {
     match ratio {
         ratio if ratio > 0.0 && ratio < 0.001 => "<0.001".to_string(),
@@ -24,7 +24,7 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// Writes a text with the signs that Unicode has for arrows and microseconds, where these are meant: `41.2 -> 48.9 us`.
+/// Replaces arrows and microseconds by their Unicode signs: `41.2 -> 48.9 us`.
 pub(crate) fn typeset(text: &str) -> String {
     let mut after_number = false;
     let word = |word: &str| {
@@ -41,12 +41,12 @@ pub(crate) fn typeset(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the head of a column with ASCII alone, as far as it is Assay's own.
+/// Writes microseconds in a column's head in ASCII.
 pub(crate) fn in_ascii(head: &str) -> String {
     head.replace('\u{b5}', "u")
 }
 
-/// Texts, at most so many of them, and how many there are more: `a, b and 3 more`.
+/// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
 pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
     let shown = texts.iter().take(most).map(AsRef::as_ref);
     let shown = shown.collect::<Vec<&str>>().join(separator);
@@ -56,7 +56,7 @@ pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -
     }
 }
 
-/// A share in percent, as the field prints it: nothing for none, and never 0.000 for some.
+/// Formats a share in percent: empty for zero, and never 0.000 for a share above zero.
 pub(crate) fn share(count: u64, total: u64) -> String {
     if count == 0 || total == 0 {
         return String::new();
@@ -69,7 +69,7 @@ pub(crate) fn share(count: u64, total: u64) -> String {
     }
 }
 
-/// A length of time for people: `12.3 s`, `4 min 5 s`, `2 h 3 min`.
+/// Formats a duration: `12.3 s`, `4 min 5 s`, `2 h 3 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -79,7 +79,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// A moment for people: `2026-11-21 19:02:11 UTC`.
+/// Formats a time: `2026-11-21 19:02:11 UTC`.
 pub(crate) fn moment(unix_ns: u64) -> String {
     match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
         Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),

@@ -1,20 +1,19 @@
-//! What kinds of operation are called in titles, heads and charts, and in which order they stand.
+//! The names of kinds of operation in titles, heads and charts, and their order.
 
 use analysis::OpFigures;
 use record::StepKind;
 
 use crate::matrix::{Matrix, StepHead};
 
-/// Kinds in the order in which they are shown: what writes before what reads. Others follow by their names.
+/// The kinds in the order in which they are shown: writes before reads. Others follow by name.
 const ORDER: [&str; 8] = [
     "insert", "put", "delete", "query", "event", "get", "multiget", "scan",
 ];
 
-/// Kinds of operation that connections need to know where they are. They are counted like all others; nobody compares
-/// engines by them.
+/// Kinds that connections execute to find their position. They are counted like all others, but not compared.
 const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
-/// What is counted as an operation in a step: `row inserted`, `get`.
+/// Returns the operation that a step counts: `row inserted`, `get`.
 pub(crate) fn noun(step: StepHead<'_>) -> &str {
     match (step.kind, analysis::noun(step.kind, step.main_op)) {
         (StepKind::Index, _) => "row indexed",
@@ -23,17 +22,17 @@ pub(crate) fn noun(step: StepHead<'_>) -> &str {
     }
 }
 
-/// The unit of a step's throughput.
+/// Returns the unit of a step's throughput.
 pub(crate) fn unit(step: StepHead<'_>) -> String {
     analysis::throughput_unit(step.kind, step.main_op)
 }
 
-/// Whether all of these steps count the same.
+/// Returns true if all these steps have the same unit.
 pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
     steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
 }
 
-/// Whether a step is about something else than the rows and queries of the field.
+/// Returns true if a step counts something else than rows or queries.
 fn is_of_its_own(step: StepHead<'_>) -> bool {
     !matches!(
         noun(step),
@@ -41,7 +40,8 @@ fn is_of_its_own(step: StepHead<'_>) -> bool {
     )
 }
 
-/// The title of a table of throughput: where steps count other things than the field's, each says so in its head.
+/// Returns the title of a table of throughput. If steps have other units than rows and queries, the heads of columns show
+/// the units.
 pub(crate) fn throughput_title(
     matrix: &Matrix<'_>,
     group: Option<&str>,
@@ -60,7 +60,7 @@ pub(crate) fn throughput_title(
     }
 }
 
-/// The head of a step's column of throughput.
+/// Returns the head of a step's column of throughput.
 pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
     let name = step_head(step.name);
     if matrix.measured().any(is_of_its_own) {
@@ -70,14 +70,14 @@ pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String
     }
 }
 
-/// Letters beyond which a step's name is broken in two.
+/// The maximum length of a step's name in one line.
 const HEAD_MAX: usize = 12;
 
-/// A step's name as the head of a column: long ones in two lines.
+/// Returns a step's name as the head of a column; breaks a long name into two lines.
 pub(crate) fn step_head(name: &str) -> String {
     let at = match name.find("whilewriting") {
         Some(at) => Some(at).filter(|&at| at > 0),
-        // After the hyphen that leaves the shorter line.
+        // After the hyphen that gives the shortest lines.
         None if name.len() > HEAD_MAX => {
             let hyphens = name.match_indices('-').map(|(at, _)| at + 1);
             hyphens
@@ -92,7 +92,7 @@ pub(crate) fn step_head(name: &str) -> String {
     )
 }
 
-/// What a rate of a kind counts, many of them.
+/// Returns the plural noun for what a kind counts.
 pub(crate) fn counted(kind: &str) -> &str {
     match kind {
         "insert" => "rows",
@@ -102,12 +102,12 @@ pub(crate) fn counted(kind: &str) -> &str {
     }
 }
 
-/// Whether rows are counted of a kind in charts: in others operations.
+/// Returns true if charts count rows of a kind, not operations.
 pub(crate) fn counts_rows(kind: &str) -> bool {
     matches!(kind, "insert" | "delete")
 }
 
-/// What is done per second of a kind.
+/// Returns the title of a chart of a kind's rate.
 pub(crate) fn rate_title(kind: &str) -> String {
     match kind {
         "put" | "get" | "multiget" | "scan" | "event" => format!("{kind}: {kind}s per second"),
@@ -116,11 +116,11 @@ pub(crate) fn rate_title(kind: &str) -> String {
     }
 }
 
-/// Names of percentiles in the order of [`analysis::Percentiles::values`].
+/// The names of percentiles in the order of [`analysis::Percentiles::values`].
 pub(crate) const PERCENTILES: [&str; 8] =
     ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
-/// Returns one of the times of the operations that succeeded by its name, such as `service_us_p99.9`.
+/// Returns a latency of the successful operations by name, such as `service_us_p99.9`.
 pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
     let (times, name) = match name.strip_prefix("service_us_") {
         Some(name) => (&op.service_us, name),
@@ -131,18 +131,18 @@ pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
     (op.count > 0).then(|| times.values()[at])
 }
 
-/// Whether a kind is of those.
+/// Returns true if a kind is bookkeeping of connections.
 pub(crate) fn is_bookkeeping(kind: &str) -> bool {
     BOOKKEEPING.contains(&kind)
 }
 
-/// Where a kind stands among the others; those of one place stand by their names.
+/// Returns the rank of a kind; kinds of equal rank are sorted by name.
 pub(crate) fn place(kind: &str) -> usize {
     let known = ORDER.iter().position(|known| *known == kind);
     known.unwrap_or(ORDER.len() + usize::from(is_bookkeeping(kind)))
 }
 
-/// The kinds of operation of a step, those that write first.
+/// Returns the kinds of operation of a step, writes first.
 pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
     let mut kinds: Vec<&str> = Vec::new();
     for row in matrix.rows_of(step) {
@@ -154,7 +154,7 @@ pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str>
     kinds
 }
 
-/// The same in two lists: what the step is about, and what its connections do beside it.
+/// Returns the kinds of operation of a step, and separately the bookkeeping of its connections.
 pub(crate) fn kinds_apart<'a>(
     matrix: &Matrix<'a>,
     step: StepHead<'a>,

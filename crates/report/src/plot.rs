@@ -1,5 +1,5 @@
-//! What a comparison comes to at a glance: plots, as values until they are drawn as SVG. Within a page they have its
-//! colors and each is drawn for a desk and for the hand; as files they have a white background and a title.
+//! Plots of a comparison: values first, drawn as SVG on request. In a page they use its colors, and each is drawn for wide
+//! and for narrow screens. As files they have a white background and a title.
 
 mod chart;
 mod forest;
@@ -25,39 +25,39 @@ use svg::{MARKS, Panel, RATE_MISSED, mark};
 
 pub(crate) use svg::STYLE;
 
-/// Targets beside the base that have a forest plot each; more of them are a heat map.
+/// The maximum number of forest plots, one per target; more targets are shown as a heat map.
 const FORESTS_MAX: usize = 4;
 
-/// How wide drawings are at a desk: several beside each other, and one that has all the width.
+/// The width of drawings on wide screens: of several side by side, and of one that takes the full width.
 const WIDE: f64 = 640.0;
 const WIDEST: f64 = 1300.0;
-/// How wide they are in the hand.
+/// The width of drawings on narrow screens.
 const NARROW: f64 = 366.0;
-/// How wide a chart is in both, unless it is of so many targets.
+/// The width of a chart on all screens, unless it shows more targets than this.
 const CHART: f64 = 420.0;
 const NAMES_MAX: usize = 14;
 
 /// A plot.
 struct Plot<'a> {
-    /// The name of its file.
+    /// Its file name.
     id: &'static str,
     title: String,
-    /// What is to be known to read it.
+    /// How to read it.
     note: String,
     drawing: Drawing<'a>,
 }
 
-/// What is drawn.
+/// The contents of a plot.
 enum Drawing<'a> {
     Forests(Vec<Forest<'a>>),
     Heat(Heat),
     Charts(Vec<Chart>),
 }
 
-/// What a group of plots is over, with its heading and the plots.
+/// A group of plots: its identifier, its heading and its plots.
 type Section<'a> = (&'static str, &'static str, Vec<Plot<'a>>);
 
-/// Returns the plot of all verdicts; `None`: nothing could be compared.
+/// Returns the plot of all verdicts; `None` if nothing could be compared.
 fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
     let rows = |line: &Folded| -> Vec<&'a ComparedStep> {
@@ -101,7 +101,7 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
             (
                 "heat-map",
                 format!(
-                    "A ratio above 1 is faster. Where a change is shown it has \u{25b2} or \u{25bc}, and a color that is full at twice \
+                    "A ratio above 1 is faster. A shown change has \u{25b2} or \u{25bc} and a color, which is strongest at twice \
                      or half; ? is too noisy to say{missed}."
                 ),
             )
@@ -123,13 +123,13 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     })
 }
 
-/// What plots are of: the run, and what all its targets share, which their names in plots leave out.
+/// Returns the subject of plots: the run, and what all its targets share, which names in plots omit.
 fn subject(board: &Board<'_>) -> String {
     let shared = board.names.shared().map(|shared| format!(", {shared}"));
     board.comparison.run.name.clone() + &shared.unwrap_or_default()
 }
 
-/// All lines in all steps.
+/// Returns the heat map of all lines in all steps.
 fn heat(board: &Board<'_>, lines: &[&Folded], steps: &[StepHead<'_>]) -> Heat {
     let square = |line: &Folded, step: &StepHead<'_>| {
         let row = board.row(line, step.name, THROUGHPUT);
@@ -166,7 +166,7 @@ fn heat(board: &Board<'_>, lines: &[&Folded], steps: &[StepHead<'_>]) -> Heat {
 }
 
 impl Plot<'_> {
-    /// Draws it for so much room.
+    /// Draws the plot for wide or narrow screens.
     fn panels(&self, is_wide: bool) -> Vec<Panel> {
         let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
         match &self.drawing {
@@ -179,7 +179,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Whether what is drawn for a desk will do in the hand.
+    /// Returns true if one drawing fits wide and narrow screens.
     fn is_of_one_size(&self) -> bool {
         match &self.drawing {
             Drawing::Charts(charts) => charts.iter().all(|it| it.x.ticks.len() <= NAMES_MAX),
@@ -187,7 +187,7 @@ impl Plot<'_> {
         }
     }
 
-    /// The marks and lines that it has, with what they mean.
+    /// Returns the legend: marks and lines with their meanings.
     fn keys(&self) -> Vec<(Markup, String)> {
         let mut tones: Vec<Tone> = Vec::new();
         let mut curves: Vec<&Curve> = Vec::new();
@@ -201,7 +201,7 @@ impl Plot<'_> {
                 let has_missed = forests.iter().any(|forest| !forest.missed.is_empty());
                 tones.extend(has_missed.then_some(Tone::SlaMissed));
             }
-            // Its marks are those of the tables.
+            // Its marks are the same as in tables.
             Drawing::Heat(_) => {}
             Drawing::Charts(charts) => {
                 for curve in charts.iter().flat_map(|chart| &chart.curves) {
@@ -222,7 +222,7 @@ impl Plot<'_> {
         lines.chain(marks).collect()
     }
 
-    /// A file of its own, for a page of somebody else.
+    /// Returns the plot as an SVG file of its own.
     fn file(&self, subject: &str) -> String {
         let title = format!("{subject}: {}", self.title);
         clean(&svg::file(
@@ -233,7 +233,7 @@ impl Plot<'_> {
         ))
     }
 
-    /// A part of a page.
+    /// Returns the plot as a part of a page.
     fn figure(&self, subject: &str) -> Markup {
         let draw =
             |is_wide: bool| markup! { @for panel in self.panels(is_wide) { (panel.inline()) } };
@@ -259,7 +259,7 @@ impl Plot<'_> {
     }
 }
 
-/// What a link that is the file itself has after its comma.
+/// Encodes text for a `data:` link.
 fn encoded(text: &str) -> String {
     let mut link = String::with_capacity(text.len() * 3 / 2);
     for byte in text.bytes() {
@@ -284,11 +284,12 @@ fn encoded(text: &str) -> String {
     link
 }
 
-/// Returns the plots over what a plan varies.
+/// Returns the plots over targets, clients and rates.
 fn over(board: &Board<'_>) -> [Section<'static>; 3] {
     const RATIOS: &str = "Targets are in the plan's order. A line through a point is its interval; the band is a change \
         that does not matter.";
-    const RANGES: &str = "A point is the mean of all valid repeats; a line through it goes from the least to the most of them.";
+    const RANGES: &str =
+        "A point is the mean of all valid repeats; the line through it is their range.";
     const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, twice the throughput.";
     let ratios =
         |id, title, is_from_zero| of(id, title, RATIOS, over::targets(board, is_from_zero));
@@ -327,7 +328,7 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
     ];
     let rates = of(
         "latency-over-rate",
-        "Response time over the rate asked for",
+        "Response time over the requested rate",
         &format!("{RANGES} Rates are those of all clients together."),
         over::rates(board),
     );
@@ -346,7 +347,7 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
     ]
 }
 
-/// Returns a plot of charts; `None`: there are none.
+/// Returns a plot of charts; `None` without charts.
 fn of(id: &'static str, title: &str, note: &str, charts: Vec<Chart>) -> Option<Plot<'static>> {
     (!charts.is_empty()).then(|| Plot {
         id,
@@ -356,8 +357,8 @@ fn of(id: &'static str, title: &str, note: &str, charts: Vec<Chart>) -> Option<P
     })
 }
 
-/// Returns all plots of a run's report as SVG files: their names without an ending, and what is in them. Several runs are
-/// one report, of which this is the first.
+/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a report of several runs,
+/// `run` is the first.
 pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
@@ -369,14 +370,14 @@ pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns what the first screen of a page shows of a comparison: a forest plot for each of a few targets, or a heat map of many;
-/// nothing where there is nothing to compare.
+/// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a heat map of many. Empty if
+/// there is nothing to compare.
 pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(&subject(&board))) } }
 }
 
-/// Returns the sections of a page that have the other plots; those without any are left out.
+/// Returns the sections of a page with the other plots.
 pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     let subject = subject(&board);

@@ -1,4 +1,4 @@
-//! What went wrong and what should be known, in words.
+//! Lists what went wrong and what makes results doubtful.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use crate::matrix::Matrix;
 use crate::number::duration;
 use crate::{trees, uneven};
 
-/// How much a problem weighs, the gravest first.
+/// The severity of a problem, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// A figure is missing, because something failed.
+    /// A figure is missing because something failed.
     Error,
-    /// A figure is missing, because its record can't be read any more.
+    /// A figure is missing because its record is damaged.
     Damaged,
-    /// A figure is not there yet: nobody got so far.
+    /// A figure is missing because it was not measured yet.
     Missing,
-    /// A figure is there and can't be stood behind.
+    /// A figure is there but not valid.
     Invalid,
-    /// A figure holds, and something about it should be known.
+    /// A figure is valid, but has a warning.
     Warning,
 }
 
 impl Weight {
-    /// The word before the sentence.
+    /// Returns the word before the sentence.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Error => "failed",
@@ -38,17 +38,17 @@ impl Weight {
     }
 }
 
-/// One problem.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub weight: Weight,
-    /// Where: a line and a step, a cell, or nothing for the whole run.
+    /// The places: a line and a step, or a cell; empty for the whole run.
     pub places: Vec<String>,
-    /// What, outermost cause first.
+    /// The causes, outermost first.
     pub texts: Vec<String>,
 }
 
-/// Returns all problems of some runs, the gravest first. The same text at several places is one problem.
+/// Returns all problems of some runs, the worst first. Problems with the same text are merged.
 pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for cell in &figures.unfinished {
@@ -78,7 +78,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     };
     let targets = figures.settings.targets.iter();
     for ignored in targets.flat_map(|target| &target.ignored) {
-        // Of what a server does not report nobody knows whether it has it.
+        // Whether a server has an option that it does not report is unknown.
         if ignored.status != OptionStatus::Unreported {
             let place = Some(ignored.target.clone());
             warn("settings::not-had", &not_had(ignored), place);
@@ -93,7 +93,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             warn(&warning.code, &warning.text, Some(place));
         }
     }
-    // What figures say by themselves: one problem for each sort, its worst place first.
+    // Remarks on figures are merged by kind, the worst place first.
     let remarks = rows().flat_map(|(line, row)| row.remarks.iter().map(move |of| (line, row, of)));
     let mut remarks: Vec<_> = remarks.collect();
     remarks.sort_by(|(.., a), (.., b)| b.weight.total_cmp(&a.weight));
@@ -104,16 +104,16 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     for place in uneven::places(figures, matrix) {
         warn(
             "host::uneven",
-            "other programs used different shares of the processors beside the targets: part of what they differ by may \
-             be that",
+            "other programs used different shares of the processors while the targets ran, which may be part of the \
+             difference between the targets",
             Some(place),
         );
     }
     for place in trees::places(matrix) {
         warn(
             "lsm::other-tree",
-            "the trees were not alike when the step began, which only reads: a read looks into every file of the first \
-             level and into each level below",
+            "the targets began this read-only step with different trees: a read looks into every file of the first level \
+             and into each level below",
             Some(place),
         );
     }
@@ -121,15 +121,15 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     problems
 }
 
-/// Returns the problem that a cell is which has not ended as planned: its weight, its place and its texts.
+/// Returns the problem of a cell that did not end as planned: its severity, its place and its texts.
 fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Weight, String, Vec<String>) {
     let what = match cell.status {
         None => "the cell was never begun",
-        Some(Status::Incomplete) => "the cell was begun and nothing was said since",
+        Some(Status::Incomplete) => "the cell was begun, but how it ended is not recorded",
         Some(Status::Failed) => "the cell failed",
         Some(Status::Interrupted) => "the cell was interrupted",
         Some(Status::Complete) => {
-            "the cell was complete, and the record lacks a part of it: `assay run --resume RUN` measures it again"
+            "the cell was complete, but a part of its record is missing: `assay run --resume RUN` measures it again"
         }
     };
     let line = matrix.lines.iter().find(|line| line.is_of(cell));
@@ -163,7 +163,7 @@ fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts
     }
 }
 
-/// Returns whether the figures can be stood behind, in a few words; and whether all of them can.
+/// Returns whether the figures are valid, as text and as a flag.
 pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
     let (text, are_valid) = validity(figures);
     match uneven::busy(figures) {
@@ -187,7 +187,7 @@ fn validity(figures: &Figures) -> (String, bool) {
     }
     if valid == all && cells == 0 {
         let text = match all {
-            1 => "the one step is valid".to_string(),
+            1 => "the only step is valid".to_string(),
             _ => format!("all {all} steps are valid"),
         };
         return (text, true);
@@ -212,8 +212,8 @@ fn validity(figures: &Figures) -> (String, bool) {
     (texts.join(", "), false)
 }
 
-/// What tells the targets of a run apart: the build's version and the settings that not all targets of its engine
-/// declare alike. And per engine what they all declare.
+/// Returns what distinguishes the targets of a run: the build's version and the settings that not all targets of the engine
+/// declare. Then, for each engine, what all its targets declare.
 pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let written = |settings: Vec<&(String, String)>| {
@@ -258,13 +258,13 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
         let all = target.set.iter().filter(|setting| shared(engine, setting));
         let all = written(all.collect());
         if !all.is_empty() {
-            lines.push((format!("all of {engine}"), all));
+            lines.push((format!("all {engine} targets"), all));
         }
     }
     lines
 }
 
-/// What the plan lets the server of a target use, by its config or by those that it extends.
+/// Returns a limit of a target's server, from its config or a config that this extends.
 fn limit(run: &Run, target: &record::Target, what: &str) -> Option<String> {
     let value = |config: &str, key: &str| {
         let key = format!("config.{}.{config}.{key}", target.engine);
@@ -273,7 +273,7 @@ fn limit(run: &Run, target: &record::Target, what: &str) -> Option<String> {
         Some(value.trim_matches('"').to_owned())
     };
     let mut config = target.config.clone();
-    // No chain of configs is longer than the plan.
+    // The chain of configs can't be longer than the plan.
     for _ in 0..run.plan.resolved.len() {
         if let Some(limit) = value(&config, what) {
             return Some(limit);
@@ -283,17 +283,17 @@ fn limit(run: &Run, target: &record::Target, what: &str) -> Option<String> {
     None
 }
 
-/// How a run ended, in a few words.
+/// Returns how a run ended, in a few words.
 pub(crate) fn ended(run: &Run) -> &'static str {
     match run.status {
         Status::Complete => "complete",
         Status::Failed => "failed",
-        Status::Interrupted => "interrupted: what follows is what was measured until then",
-        Status::Incomplete => "incomplete: it still runs, or was ended without a word",
+        Status::Interrupted => "interrupted: only a part was measured",
+        Status::Incomplete => "incomplete: it is still running, or was killed",
     }
 }
 
-/// How long a run took, if it has ended.
+/// Returns how long a run took, if it has ended.
 pub(crate) fn took(run: &Run) -> Option<String> {
     let ns = run.ended_unix_ns?.saturating_sub(run.started_unix_ns);
     Some(duration(ns as f64 / 1e9))

@@ -1,5 +1,5 @@
-//! The tables of how evenly steps went: the spread of their seconds, stalls and shifts with what happened beside them,
-//! the seconds in which a rate of writes was had, when each client ended, and the debt that steps left.
+//! The tables of how even steps were: the spread of their seconds, stalls and shifts with simultaneous events, the seconds
+//! with the requested rate, when each client ended, and the debt that steps left.
 
 use analysis::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
@@ -15,16 +15,16 @@ use crate::table::{Cell, Table, Tone, anchor};
 use crate::times::has_schedule;
 use crate::worth::{comparable, doubted};
 
-/// Bytes in a megabyte, as the metrics count them.
+/// Bytes in a megabyte, as metrics count them.
 const MIB: f64 = 1_048_576.0;
 
-/// Stalls, and shifts, that one table lists together; each line has as many of them as every other, and at least one.
+/// The maximum number of stalls or shifts in one table. Each line has an equal share, at least one.
 const LISTED_TOGETHER: usize = 24;
 
-/// Clients beyond which their ends are not told one by one.
+/// The maximum number of clients whose ends are listed.
 const CLIENTS_MAX: usize = 16;
 
-/// A figure of how even a step was: its name, its head, its decimals, and what it is.
+/// A figure of how even a step was: its name, head, decimals and value.
 type Figure = (
     &'static str,
     &'static str,
@@ -66,10 +66,10 @@ const SPREAD: [Figure; 11] = {
     ]
 };
 
-/// What engines that tell it held up, in percent of the step.
+/// The share of the step in which the engine stalled writes.
 const HELD_UP: Figure = ("stall%", "stall%\n%", Decimals::One, |it| it.stalled_pct);
 
-/// When the longest response time was.
+/// The second of the longest response time.
 const MAX_AT: Figure = ("max_at_s", "max in\nsecond", Decimals::Whole, |it| {
     count(it.worst_response.as_ref()?.second)
 });
@@ -82,7 +82,7 @@ fn count(count: usize) -> Option<f64> {
     Some(count as f64)
 }
 
-/// The response and service times of the main operation that say how even it was, and their head.
+/// The response and service times of the main operation, with their heads.
 const TIMES: [(&str, &str, &str); 5] = [
     ("response_us_p50", "service_us_p50", "p50"),
     ("response_us_p99", "service_us_p99", "p99"),
@@ -91,14 +91,14 @@ const TIMES: [(&str, &str, &str); 5] = [
     ("response_us_max", "service_us_max", "max"),
 ];
 
-/// Everything of one step, the spread first.
+/// Returns all tables of a step, the spread first.
 pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let mut tables = details(matrix, step);
     tables.insert(0, spread(matrix, step));
     tables
 }
 
-/// The spread of the seconds side by side; empty where no line has any.
+/// Returns the spread of the seconds; empty if no line has any.
 pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let qualities = || {
         let rows = matrix.rows_of(step);
@@ -109,9 +109,9 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     }
     let column = |(name, head, decimals, _): Figure| Column::from((name, head, decimals));
     let mut columns: Vec<Column> = SPREAD.map(column).into();
-    // Most engines don't tell how long they held writes up.
-    let is_told = qualities().any(|quality| quality.stalled_pct.is_some());
-    columns.extend(is_told.then(|| column(HELD_UP)));
+    // Most engines don't report how long they stalled writes.
+    let has_stalls = qualities().any(|quality| quality.stalled_pct.is_some());
+    columns.extend(has_stalls.then(|| column(HELD_UP)));
     let is_scheduled = step
         .main_op
         .is_some_and(|kind| has_schedule(matrix, step, kind));
@@ -143,7 +143,7 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("quality", &title), &columns, figure)
 }
 
-/// What is told of single seconds, of clients, and of the rate of writes.
+/// Returns the tables of single seconds, of clients, and of the requested rate.
 pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let stalls = Events {
         id: "stalls",
@@ -176,7 +176,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     ]
 }
 
-/// A figure of the table of spread by its name.
+/// Returns a figure of the table of spread by its name.
 fn figure(row: &Row, name: &str) -> Option<f64> {
     let quality = row.quality.as_ref()?;
     let mut figures = SPREAD.iter().chain([&HELD_UP, &MAX_AT]);
@@ -186,7 +186,7 @@ fn figure(row: &Row, name: &str) -> Option<f64> {
     }
 }
 
-/// A head, and what stands below it.
+/// A column: its head and its cell.
 type Head<T> = (&'static str, fn(&T) -> Cell);
 
 const STALLS: [Head<Stall>; 4] = [
@@ -205,13 +205,13 @@ const SHIFTS: [Head<Shift>; 4] = [
     }),
 ];
 
-/// The same of a rate that was asked for and had.
+/// A column of the table of the requested rate: its head and its cell.
 type RateHead = (&'static str, fn(&Sla, &SlaHistory) -> Cell);
 
-/// In which seconds the rate of writes was had.
+/// The columns of the table of the requested rate.
 const HISTORY: [RateHead; 9] = [
-    ("asked\n/s", |sla, _| rate(sla.target)),
-    ("had in\n% of s", |_, it| Cell::plain(fixed(it.met_pct, 1))),
+    ("requested\n/s", |sla, _| rate(sla.target)),
+    ("met in\n% of s", |_, it| Cell::plain(fixed(it.met_pct, 1))),
     ("missed\ns", |_, it| {
         Cell::plain((it.seconds - it.met_seconds).to_string())
     }),
@@ -241,23 +241,23 @@ fn seconds_of(us: Option<f64>) -> Cell {
     Cell::number(us.map(|us| us / 1e6), 3)
 }
 
-/// What happened in single seconds: stalls, or shifts.
+/// A kind of event in single seconds: stalls or shifts.
 struct Events<T: 'static> {
     id: &'static str,
     title: String,
     columns: &'static [Head<T>],
-    /// Those that are recorded, and how many there were.
+    /// Returns the recorded events, and how many there were.
     of: fn(&Quality) -> (&[T], usize),
-    /// How much one matters.
+    /// Returns the size of an event.
     size: fn(&T) -> f64,
-    /// When it began, and what moved beside it.
+    /// Returns when an event began, and what changed at the same time.
     begin: fn(&T) -> (usize, &[ConcurrentChange]),
     largest: &'static str,
     noun: &'static str,
 }
 
 impl<T> Events<T> {
-    /// Lists those that matter most, with what moved beside them.
+    /// Lists the largest events, with what changed at the same time.
     fn table(&self, matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let with = matrix.lines_in(step).filter_map(|(line, row)| {
             let (events, count) = (self.of)(row.quality.as_ref()?);
@@ -273,7 +273,7 @@ impl<T> Events<T> {
             if shown.len() < count {
                 let swings = match self.noun {
                     "shift" if count > LISTED_MAX => {
-                        ": the rate swings rather than changes its level"
+                        ": the rate oscillates rather than changing its level"
                     }
                     _ => "",
                 };
@@ -287,16 +287,16 @@ impl<T> Events<T> {
             for event in shown {
                 let cells = self.columns.iter().map(|(_, cell)| cell(event)).collect();
                 table.push(matrix.lead_of(line), doubted(row, cells, 0));
-                let (second, moved) = (self.begin)(event);
+                let (second, changed) = (self.begin)(event);
                 let place = format!("{label} second {second}");
-                table.notes.extend(beside(&place, moved));
+                table.notes.extend(simultaneous(&place, changed));
             }
         }
         table
     }
 }
 
-/// A list without rows.
+/// Returns a table without rows.
 fn list(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -307,12 +307,12 @@ fn list(
     Table::new(id, title, matrix.lead(), heads)
 }
 
-/// How many each line may list where so many have any.
+/// Returns how many events each line may list.
 fn listed_each(lines: usize) -> usize {
     (LISTED_TOGETHER / lines.max(1)).clamp(1, LISTED_MAX)
 }
 
-/// The worst of some, in the order in which they are.
+/// Returns the worst items in their original order.
 fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|&a, &b| badness(&all[b]).total_cmp(&badness(&all[a])));
@@ -321,9 +321,9 @@ fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
     order.into_iter().map(|index| &all[index]).collect()
 }
 
-/// What moved beside a stall or a shift; `None` where nothing did.
-fn beside(place: &str, moved: &[ConcurrentChange]) -> Option<String> {
-    let told: Vec<String> = moved
+/// Returns what changed at the same time as a stall or a shift; `None` if nothing did.
+fn simultaneous(place: &str, changed: &[ConcurrentChange]) -> Option<String> {
+    let changes: Vec<String> = changed
         .iter()
         .map(|one| {
             let times = match one.ratio {
@@ -338,10 +338,10 @@ fn beside(place: &str, moved: &[ConcurrentChange]) -> Option<String> {
             )
         })
         .collect();
-    (!told.is_empty()).then(|| format!("{place}: {}", told.join("; ")))
+    (!changes.is_empty()).then(|| format!("{place}: {}", changes.join("; ")))
 }
 
-/// A value in the unit in which people read it.
+/// Formats a value in a readable unit.
 fn amount(value: f64, unit: &str) -> String {
     let (value, unit) = match unit {
         "bytes" => (value / MIB, "MB"),
@@ -366,9 +366,9 @@ fn amount(value: f64, unit: &str) -> String {
     format!("{}{gap}{unit}", fixed(value, decimals))
 }
 
-/// In which seconds the rate of writes was had.
+/// Returns the seconds in which the requested rate was reached and missed.
 fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let title = "Rate of writes, second by second: where it was had";
+    let title = "Requested rate of writes, second by second";
     let mut table = list(
         matrix,
         step,
@@ -386,7 +386,7 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
-/// When each client had done its work; empty where that is not told.
+/// Returns when each client ended; empty if unknown.
 fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let fairness = || {
         let lines = matrix.lines_in(step);
@@ -397,14 +397,14 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     if clients == 0 {
         return Table::default();
     }
-    let told = if clients <= CLIENTS_MAX { clients } else { 0 };
+    let listed = if clients <= CLIENTS_MAX { clients } else { 0 };
     let heads = ["first\ns", "first\nis", "last\ns", "last\nis", "apart\npct"];
     let heads = heads.map(str::to_string).into_iter();
     let mut table = Table::new(
         format!("ends-{}", anchor(step.name)),
-        "Clients: when the first and the last had done their work, and each, in seconds",
+        "Clients: when the first, the last and each client ended, in seconds",
         matrix.lead(),
-        heads.chain((0..told).map(|client| format!("client\n{client}"))),
+        heads.chain((0..listed).map(|client| format!("client\n{client}"))),
     );
     for (line, row, fairness) in fairness() {
         let mut cells = vec![
@@ -414,7 +414,7 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             Cell::plain(fairness.slowest_client.to_string()),
             Cell::plain(fixed(fairness.pct, 1)),
         ];
-        cells.extend((0..told).map(|client| {
+        cells.extend((0..listed).map(|client| {
             let mut ends = fairness.clients.iter();
             let end = ends.find(|end| end.client as usize == client);
             end.map_or_else(Cell::not_run, |end| Cell::plain(fixed(end.seconds, 1)))
@@ -424,7 +424,7 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
-/// What was pending before settling began, of all tables.
+/// Returns the pending work of all tables before settling.
 fn pending(settled: &SettleWork, name: &str) -> Option<f64> {
     let is_of_table = |one: &&Pending| {
         let rest = one.name.strip_prefix(name);
@@ -435,29 +435,29 @@ fn pending(settled: &SettleWork, name: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum())
 }
 
-/// What was pending before settling began of the first of these that there is, in megabytes.
+/// Returns the first of these kinds of pending work before settling, in megabytes.
 fn pending_mb(row: &Row, names: [&str; 2]) -> Option<f64> {
     let settled = row.settled.as_ref()?;
     let bytes = names.iter().find_map(|name| pending(settled, name))?;
     Some(bytes / MIB)
 }
 
-/// A debt: what it is called, its decimals, and where it is had.
+/// A debt: its name, its decimals and its value.
 type Debt = (&'static str, usize, fn(&Row) -> Option<f64>);
 
 /// The debts of [`debt`] in their order.
 const DEBTS: [Debt; 10] = [
     ("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
-    ("written by it, MB", 1, |row| {
+    ("written by settling, MB", 1, |row| {
         Some(row.settled.as_ref()?.written_bytes? / MIB)
     }),
-    ("log before it, MB", 1, |row| {
+    ("log before settling, MB", 1, |row| {
         pending_mb(row, ["wal_since_checkpoint_bytes", "wal_file_bytes"])
     }),
-    ("memtables before it, MB", 1, |row| {
+    ("memtables before settling, MB", 1, |row| {
         pending_mb(row, ["memtable_bytes", "rocksdb_memtable_bytes"])
     }),
-    ("dirty pages before it", 0, |row| {
+    ("dirty pages before settling", 0, |row| {
         pending(row.settled.as_ref()?, "dirty_page_count")
     }),
     ("dead rows", 0, |row| row.metric("debt_dead_rows")),
@@ -467,8 +467,8 @@ const DEBTS: [Debt; 10] = [
     ("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
 ];
 
-/// The debt that each step left, and what settling took, a row for each sort of it; empty where no step was settled.
-/// Steps that belong to groups of their benchmark are left out: there are too many of them.
+/// Returns the debt that each step left and the cost of settling, one row for each kind; empty if no step was settled.
+/// Omits steps of groups, which are too many.
 pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     let steps = matrix.steps.iter().copied();
     let steps: Vec<StepHead<'_>> = steps.filter(|step| step.group.is_none()).collect();
@@ -480,7 +480,7 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     let debts: Vec<&Debt> = DEBTS.iter().filter(is_owed).collect();
     let mut table = Table::new(
         "debt",
-        "Debt that each step left when it had ended, and what settling took",
+        "Debt that each step left at its end, and the cost of settling",
         matrix.lead(),
         steps.iter().map(|step| step_head(step.name)),
     );

@@ -1,4 +1,4 @@
-//! A table as data, before anybody decides how it looks.
+//! A table as data, independent of its format.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,10 @@ use analysis::Shade;
 
 use crate::number::fixed;
 
-/// What a cell's figure is worth. It is shown as a colour, and as a mark for those who see none. Legends have the marks in this
-/// order.
+/// The meaning of a cell's figure, shown as a color and as a mark. Legends list the marks in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
-    /// Nothing to say.
+    /// No special meaning.
     #[default]
     Plain,
     /// In the best quarter of its column's range.
@@ -19,25 +18,25 @@ pub(crate) enum Tone {
     Bad,
     /// A ratio of one repeat, which has no interval and so no verdict.
     Unjudged,
-    /// Faster than the base, as repeats show.
+    /// Faster than the base; repeats show it.
     Faster,
-    /// Slower than the base, as repeats show.
+    /// Slower than the base; repeats show it.
     Slower,
-    /// A cost above the base's, as repeats show.
+    /// A cost above the base's; repeats show it.
     CostsMore,
-    /// A cost below the base's, as repeats show.
+    /// A cost below the base's; repeats show it.
     CostsLess,
-    /// Repeats differ by more than what is looked for.
+    /// Repeats differ by more than the effect.
     Noisy,
-    /// The rate that was asked for was not had.
+    /// The requested rate was missed.
     SlaMissed,
-    /// Rounding may be more than a twentieth of it.
+    /// More than 5% of the figure may be rounding.
     Coarse,
-    /// Not to be compared.
+    /// Must not be compared.
     Invalid,
     /// There is no figure because the step failed.
     Failed,
-    /// There is no figure and nothing is wrong.
+    /// There is no figure, for no bad reason.
     Absent,
 }
 
@@ -53,52 +52,49 @@ impl From<Shade> for Tone {
 }
 
 impl Tone {
-    /// Returns the mark that says the same without colour.
+    /// Returns the mark.
     pub(crate) fn mark(self) -> &'static str {
         self.marked(false).0
     }
 
-    /// Returns the mark and what it means; `across` says that figures of a row are compared, not those of a column.
+    /// Returns the mark and its meaning; `across` if the figures of a row are compared, not those of a column.
     fn marked(self, across: bool) -> (&'static str, &'static str) {
         match self {
             Self::Good if across => ("+", "in the best quarter of the row's range"),
             Self::Bad if across => ("-", "in the worst quarter of the row's range"),
             Self::Good => ("+", "in the best quarter of the column's range"),
             Self::Bad => ("-", "in the worst quarter of the column's range"),
-            Self::SlaMissed => ("*", "had less than 95% of the rate that was asked for"),
+            Self::SlaMissed => ("*", "less than 95% of the requested rate"),
             Self::Faster => ("▲", "faster: the interval is above 1"),
             Self::Slower => ("▼", "slower: the interval is below 1"),
             Self::CostsMore => ("▲", "costs more: the interval is above 1"),
             Self::CostsLess => ("▼", "costs less: the interval is below 1"),
             Self::Noisy => (
                 "?",
-                "too noisy to say: the interval has 1 in it, and changes that matter",
+                "too noisy to say: the interval includes 1, and changes that matter",
             ),
-            Self::Coarse => (
-                "~",
-                "more than 5% of it may be the rounding of what the engine tells",
-            ),
-            Self::Invalid => ("!", "invalid: not to be compared"),
+            Self::Coarse => ("~", "more than 5% of it may be rounding by the engine"),
+            Self::Invalid => ("!", "invalid: not compared"),
             Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => ("", ""),
         }
     }
 }
 
-/// One figure with what is to be known about it.
+/// A figure with its mark and meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The figure, or the word in its place.
+    /// The figure, or the word instead of it.
     pub text: String,
-    /// What is written right after it: `!a`.
+    /// The text right after the figure: `!a`.
     pub mark: String,
-    /// What it is worth.
+    /// Its meaning.
     pub tone: Tone,
-    /// How large a share of its row it is, from 0 to 20, where it is one.
+    /// Its share of the row from 0 to 20, for shading.
     pub share: u8,
 }
 
 impl Cell {
-    /// A figure of which there is nothing to say.
+    /// Returns a figure without a special meaning.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -106,12 +102,12 @@ impl Cell {
         }
     }
 
-    /// A figure and what it is worth.
+    /// Returns a figure with a meaning and its mark.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Self::marked(text, tone.mark(), tone)
     }
 
-    /// A figure and what it is worth, with a mark of its own.
+    /// Returns a figure with a meaning and its own mark.
     pub(crate) fn marked(text: impl Into<String>, mark: impl Into<String>, tone: Tone) -> Self {
         Self {
             text: text.into(),
@@ -121,19 +117,19 @@ impl Cell {
         }
     }
 
-    /// A figure, if there is one, with so many decimals; else that it is not applicable.
+    /// Returns a figure with this number of decimals, or `n/a`.
     pub(crate) fn number(value: Option<f64>, decimals: usize) -> Self {
         value.map_or_else(Self::not_applicable, |value| {
             Self::plain(fixed(value, decimals))
         })
     }
 
-    /// A step that was not run.
+    /// Returns the cell of a step that was not run.
     pub(crate) fn not_run() -> Self {
         Self::toned("-", Tone::Absent)
     }
 
-    /// A figure that does not exist for this engine, host or step.
+    /// Returns the cell of a figure that does not exist for this engine, host or step.
     pub(crate) fn not_applicable() -> Self {
         Self::toned("n/a", Tone::Absent)
     }
@@ -142,51 +138,51 @@ impl Cell {
 /// One row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableRow {
-    /// What it is about: as many as the table has `lead` columns.
+    /// Its texts on the left, one for each `lead` column.
     pub lead: Vec<String>,
-    /// Its figures: as many as the table has `columns`.
+    /// Its figures, one for each of the `columns`.
     pub cells: Vec<Cell>,
-    /// It says what was asked for, not what was had.
+    /// It shows the requested rate.
     pub target: bool,
 }
 
-/// The mark of a figure many of whose operations failed.
+/// The mark of a figure with many failed operations.
 pub(crate) const FAILURES: &str = "†";
 
-/// Heads of the columns on the left whose values rows share that are compared with each other.
+/// The columns on the left that group rows: rows are compared with each other within a group.
 const GROUPING: [&str; 2] = ["variant", "clients"];
 
-/// Head of the column that says which test rows are about, where these are several.
+/// The head of the column of tests.
 pub(crate) const TEST: &str = "test";
 
-/// The same where steps are no tests.
+/// The head of the column of steps.
 pub(crate) const STEP: &str = "step";
 
-/// A table: text on the left that says what each row is about, figures on the right.
+/// A table: texts on the left that identify each row, figures on the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     /// Unique in a report: made of letters, digits and `-`.
     pub id: String,
-    /// What it shows, with the unit.
+    /// Its title, with the unit.
     pub title: String,
     /// Heads of the columns on the left.
     pub lead: Vec<String>,
-    /// Heads of the columns of figures; they may have line breaks.
+    /// Heads of the columns of figures; they may contain line breaks.
     pub columns: Vec<String>,
-    /// Those of them that say nothing without the one before: ratios beside what they are of.
+    /// The columns that belong to the one before: ratios next to a figure.
     pub beside: Vec<usize>,
     /// The rows.
     pub rows: Vec<TableRow>,
-    /// What its short names stand for, those that don't say it themselves: `rps: reads of the disk`.
+    /// Explanations of short names: `rps: reads of the disk`.
     pub names: Vec<String>,
-    /// What else is to be known, one remark each.
+    /// Remarks below the table.
     pub notes: Vec<String>,
-    /// Figures of a row are compared with each other, not those of a column.
+    /// The figures of a row are compared with each other, not those of a column.
     pub across: bool,
 }
 
 impl Table {
-    /// Returns a table that has no rows yet.
+    /// Returns a table without rows.
     pub(crate) fn new(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -211,7 +207,7 @@ impl Table {
         });
     }
 
-    /// Whether there is nothing in it to show.
+    /// Returns true if there is nothing to show.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()
     }
@@ -221,10 +217,10 @@ impl Table {
         self.rows.iter().flat_map(|row| &row.cells)
     }
 
-    /// Returns the meaning of every tone that occurs, marks first: `* had less than 95% of the rate that was asked for`.
+    /// Returns the meaning of every tone in the table, marks first: `* less than 95% of the requested rate`.
     pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
         let mut tones: BTreeSet<Tone> = self.cells().map(|cell| cell.tone).collect();
-        // A cell that is the worst of its column and also missed its rate has one colour but both marks.
+        // A cell may be the worst of its column and also miss its rate: then it has one color but both marks.
         let missed = Tone::SlaMissed.mark();
         tones.extend(
             self.cells()
@@ -239,14 +235,14 @@ impl Table {
             .collect()
     }
 
-    /// Rows that are compared with each other, those of a group together: each group with its name, such as
-    /// `cached, 8 clients`, and without the columns that say so. One group without a name where there is only one.
+    /// Splits the rows into groups of rows that are compared with each other. Each group has a name, such as `cached, 8
+    /// clients`, and lacks the columns in it. A single group has an empty name.
     pub(crate) fn groups(&self) -> Vec<(String, Self)> {
-        let (named, kept): (Vec<usize>, Vec<usize>) = (0..self.lead.len())
+        let (grouping, kept): (Vec<usize>, Vec<usize>) = (0..self.lead.len())
             .partition(|&column| GROUPING.contains(&self.lead[column].as_str()));
         let mut groups: Vec<(String, Self)> = Vec::new();
         for row in &self.rows {
-            let name = self.group_name(row, &named);
+            let name = self.group_name(row, &grouping);
             let at = groups.iter().position(|(known, _)| *known == name);
             let at = at.unwrap_or_else(|| {
                 let lead = kept.iter().map(|&column| self.lead[column].clone());
@@ -264,7 +260,7 @@ impl Table {
         groups
     }
 
-    /// Whether anything in it was measured, or failed.
+    /// Returns true if anything was measured or failed.
     pub(crate) fn has_figures(&self) -> bool {
         self.cells().any(|cell| cell.tone != Tone::Absent)
     }
@@ -282,7 +278,7 @@ impl Table {
         texts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a row is about the same test as the one before it.
+    /// Returns true if a row is about the same test as the row above.
     pub(crate) fn goes_on(&self, row: usize) -> bool {
         let test = |row: usize| self.rows[row].lead.first();
         let is_of_tests = self
@@ -292,13 +288,13 @@ impl Table {
         is_of_tests && self.lead.len() > 1 && row > 0 && test(row) == test(row - 1)
     }
 
-    /// Whether a row begins a test, where that is not the first and others go on.
+    /// Returns true if a row is the first of a test, except in the first row, and if tests have several rows.
     pub(crate) fn begins_test(&self, row: usize) -> bool {
-        let several = (1..self.rows.len()).any(|row| self.goes_on(row));
-        several && row > 0 && !self.goes_on(row)
+        let has_several_rows = (1..self.rows.len()).any(|row| self.goes_on(row));
+        has_several_rows && row > 0 && !self.goes_on(row)
     }
 
-    /// Whether a row begins a group, where that is not the first.
+    /// Returns true if a row is the first of a group, except in the first row.
     pub(crate) fn begins_group(&self, row: usize) -> bool {
         let is_grouping = |column: &usize| GROUPING.contains(&self.lead[*column].as_str());
         let columns: Vec<usize> = (0..self.lead.len()).filter(is_grouping).collect();
@@ -306,21 +302,21 @@ impl Table {
         row > 0 && of(&self.rows[row]) != of(&self.rows[row - 1])
     }
 
-    /// Adds to the notes what else its marks and its ratios without a mark mean.
+    /// Adds notes about marks and about ratios without an interval.
     pub(crate) fn explained(mut self) -> Self {
         if self.cells().any(|cell| cell.tone == Tone::Unjudged) {
             self.notes.push("one repeat: no interval".to_string());
         }
         if self.cells().any(|cell| cell.mark.contains(FAILURES)) {
             self.notes.push(format!(
-                "`{FAILURES}` more than 1% of what the step is about failed"
+                "`{FAILURES}` more than 1% of the step's main operations failed"
             ));
         }
         self
     }
 }
 
-/// A name as part of an identifier; names that differ stay different.
+/// Returns a name as part of an identifier; different names stay different.
 pub(crate) fn anchor(name: &str) -> String {
     name.chars()
         .map(|letter| match letter {

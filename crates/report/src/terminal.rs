@@ -1,4 +1,4 @@
-//! Tables for a terminal.
+//! Formats tables for a terminal or as Markdown.
 
 use std::collections::BTreeSet;
 
@@ -27,52 +27,52 @@ use crate::quality;
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::times;
 
-/// How tables are to look.
+/// The style of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableStyle {
-    /// Cells have colours. The caller knows of `NO_COLOR` and of what is no terminal; marks are there in any case.
-    pub colour: bool,
-    /// Columns of the terminal: wider tables are split. `None`: as wide as they get.
+    /// Uses colors. The caller checks `NO_COLOR` and for a terminal; marks are always shown.
+    pub color: bool,
+    /// The columns of the terminal: wider tables are split. `None`: no limit.
     pub width: Option<usize>,
-    /// Arrows and microseconds have their signs; else there are none but those of ASCII.
+    /// Uses Unicode signs for arrows and microseconds, not ASCII.
     pub unicode: bool,
-    /// Settings that are otherwise counted are listed, and values that are otherwise cut are whole.
+    /// Lists all settings, and shows long values in full.
     pub all_settings: bool,
 }
 
-/// The longest rule over a step.
+/// The maximum length of the rule above a step.
 const RULE_MAX: usize = 100;
 
-/// Rows beyond which a table is told apart by variant and number of clients, each part with its own heads.
+/// The maximum number of rows of an undivided table. Longer tables are divided by variant and number of clients.
 const ROWS_TOGETHER_MAX: usize = 24;
 
-/// Lines beyond which the tables of operations are shown of one step at a time.
+/// The maximum number of lines with which the tables of operations are shown for all steps.
 const DETAILED_LINES_MAX: usize = 24;
 
-/// Tests of a benchmark's groups beyond which the tables of each one are shown on request alone.
+/// The maximum number of tests with which the tables of each test are shown.
 const TESTS_EACH_MAX: usize = 12;
 
-/// What titles look like to a terminal, and those of which something is doubtful.
+/// The colors of titles and words.
 const BOLD: &str = "1";
 const BOLD_AMBER: &str = "1;33";
 const AMBER: &str = "33";
 const RED: &str = "31";
 
-/// Places of a problem that are named.
+/// The maximum number of places that a problem lists.
 const PLACES_MAX: usize = 4;
 
-/// Blanks between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
 
-/// One line under the heads, and no other.
+/// A line below the heads only.
 const RULED: Lines = Lines::new()
     .header_lines(ContentLineStyle::none())
     .header_separator(LineStyle::none().fill('─'))
     .content_lines(ContentLineStyle::none());
 
-/// Text from outside, safe to print: control characters and marks that turn the direction of writing are taken out,
-/// so that a server's message or a name can't move the cursor, colour the screen or hide what follows. Line breaks
-/// and tabs become blanks.
+/// Makes text of other sources safe to print. Removes control characters and marks that change the direction of writing, so
+/// that a server's message or a name can't move the cursor, color the screen or hide text. Line breaks and tabs become
+/// spaces.
 pub fn terminal_text(text: &str) -> String {
     let shown = text.chars().filter_map(|letter| match letter {
         '\n' | '\t' => Some(' '),
@@ -81,20 +81,20 @@ pub fn terminal_text(text: &str) -> String {
     shown.collect()
 }
 
-/// The character, unless it commands instead of showing.
+/// Returns the character if it is printable.
 pub(crate) fn printable(letter: char) -> Option<char> {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (!letter.is_control() && !turns).then_some(letter)
 }
 
-/// Everything that `figures` holds, as text: what matters most comes first.
+/// Formats all `figures` as tables, the most important first.
 pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let mut out = Text::new(style);
     write_tables(&mut out, run, figures);
     out.finish()
 }
 
-/// The same as Markdown, for a page of GitHub.
+/// Formats all `figures` as Markdown.
 pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> String {
     let mut out = Text::markdown(all_settings);
     write_tables(&mut out, run, figures);
@@ -127,9 +127,9 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
         .measured()
         .filter(|step| step.group.is_some())
         .count();
-    let are_told = tests <= TESTS_EACH_MAX;
+    let are_shown = tests <= TESTS_EACH_MAX;
     for step in matrix.measured() {
-        if step.group.is_some() && !are_told {
+        if step.group.is_some() && !are_shown {
             continue;
         }
         out.heading(step.name);
@@ -138,18 +138,18 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
             out.tables(details_of_step(&matrix, step));
         }
     }
-    if !are_told {
+    if !are_shown {
         out.gap();
         out.line(&format!(
-            "What else there is of each test is left out, since there are {tests}: `--step NAME` shows that of one, \
-             `--format csv` all."
+            "The other tables of each test are omitted, since there are {tests} tests: `--step NAME` shows those of one \
+             test, `--format csv` shows all figures."
         ));
     }
     if !is_detailed {
         out.gap();
         out.line(&format!(
-            "Stalls and shifts, operations, their response times by bucket and their percentiles are left out, since \
-             there are {} lines: `--step NAME` shows those of one step, `--format json` all.",
+            "The tables of stalls, shifts, operations and response times are omitted, since there are {} lines: \
+             `--step NAME` shows those of one step, `--format json` shows all figures.",
             matrix.lines.len()
         ));
     }
@@ -158,7 +158,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     }
 }
 
-/// The tables of a step that stand for every line, however many there are.
+/// Returns the short tables of a step.
 fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let mut tables = vec![
         metrics::metrics(matrix, step),
@@ -171,7 +171,7 @@ fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     tables
 }
 
-/// The longer tables of a step.
+/// Returns the longer tables of a step.
 fn details_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let (kinds, _) = kinds_apart(matrix, step);
     let mut tables = quality::details(matrix, step);
@@ -181,8 +181,10 @@ fn details_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     tables
 }
 
-/// The tables of these names of each step, also those that are shown on request alone; as Markdown without a style. Where one of
-/// the names is none, it is returned with those that there are.
+/// Formats the tables with these names in each step; as Markdown without a style.
+///
+/// # Errors
+/// Returns an unknown name, and the known names.
 pub fn tables_named(
     run: &Run,
     figures: &Figures,
@@ -218,8 +220,8 @@ pub fn tables_named(
     }
 }
 
-/// The tables for the end of a run: throughput, insert rate, what went wrong, what explains it, and last, where it is seen, what
-/// is faster or slower than the base.
+/// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last, where it stays visible,
+/// the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
@@ -239,7 +241,7 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.finish()
 }
 
-/// The answer alone, with the verdicts that it rests on.
+/// Formats only the answer, with its verdicts.
 pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let mut out = Text::new(style);
     let (compared, findings) = findings::of(run, figures);
@@ -248,34 +250,34 @@ pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String
     out.finish()
 }
 
-/// What differs between targets, alone.
+/// Formats only the differences between settings.
 pub fn differences(settings: &Settings, style: TableStyle) -> String {
     let mut out = Text::new(style);
     out.blocks(&blocks(settings, style.all_settings));
     out.text
 }
 
-/// Text that grows: for a terminal, or as Markdown.
+/// Text under construction, for a terminal or as Markdown.
 pub(crate) struct Text {
     style: TableStyle,
     is_markdown: bool,
     text: String,
-    /// What names stand for is told once.
-    told_names: BTreeSet<String>,
+    /// The names that were explained already.
+    explained_names: BTreeSet<String>,
 }
 
 impl Text {
-    /// For a terminal.
+    /// Returns an empty text for a terminal.
     pub(crate) fn new(style: TableStyle) -> Self {
         Self {
             style,
             is_markdown: false,
             text: String::new(),
-            told_names: BTreeSet::new(),
+            explained_names: BTreeSet::new(),
         }
     }
 
-    /// As Markdown, which has neither colours nor a width.
+    /// Returns an empty Markdown text, which has neither colors nor a width.
     pub(crate) fn markdown(all_settings: bool) -> Self {
         let style = TableStyle {
             all_settings,
@@ -288,12 +290,20 @@ impl Text {
         }
     }
 
-    /// Whether it is Markdown.
+    /// Returns true if it is Markdown.
     pub(crate) fn is_markdown(&self) -> bool {
         self.is_markdown
     }
 
-    /// All of it.
+    /// Returns the unit of microseconds: `µs`, or `us` in ASCII.
+    pub(crate) fn microseconds(&self) -> &'static str {
+        match self.style.unicode {
+            true => "\u{b5}s",
+            false => "us",
+        }
+    }
+
+    /// Returns the complete text.
     pub(crate) fn finish(self) -> String {
         if self.is_markdown {
             markdown::squeezed(&self.text)
@@ -302,7 +312,7 @@ impl Text {
         }
     }
 
-    /// What was run, when, how it ended, and whether its figures can be stood behind.
+    /// Writes what was run, when, how it ended, and whether its figures are valid.
     fn head(&mut self, run: &Run, figures: &Figures) {
         let took = took(run).map_or_else(String::new, |took| format!(" in {took}"));
         let (verdict, is_good) = verdict(figures);
@@ -316,14 +326,14 @@ impl Text {
         ));
     }
 
-    /// What the targets are.
+    /// Writes a line about each target.
     fn targets(&mut self, run: &Run) {
         for (name, text) in targets(run) {
             self.wrapped("  ", &format!("{name}: {text}"));
         }
     }
 
-    /// Begins what is said of one step.
+    /// Begins the part of a step.
     fn heading(&mut self, name: &str) {
         if self.is_markdown {
             self.text.push_str(&markdown::heading(2, name));
@@ -333,7 +343,7 @@ impl Text {
         let name = terminal_text(name);
         let rest = width.saturating_sub(name.width() + 4);
         let line = format!("━━ {name} {}", "━".repeat(rest));
-        let line = self.coloured(&line, "1");
+        let line = self.colored(&line, "1");
         self.text.push_str(&format!("\n\n{line}\n"));
     }
 
@@ -354,7 +364,7 @@ impl Text {
         } else {
             Vec::new()
         };
-        // Of a run that goes on still, or of a part of a plan, whole groups may be empty.
+        // In an unfinished or partial run, whole groups may be empty.
         let (groups, empty): (Vec<_>, Vec<_>) = groups
             .into_iter()
             .partition(|(_, group)| group.has_figures());
@@ -371,7 +381,7 @@ impl Text {
         }
         if !groups.is_empty() && !empty.is_empty() {
             let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
-            self.wrapped("  ", &format!("nothing of: {}", names.join("; ")));
+            self.wrapped("  ", &format!("no figures for: {}", names.join("; ")));
         }
         let legend = table.legend().into_iter();
         let legend: Vec<String> = legend
@@ -379,14 +389,14 @@ impl Text {
             .collect();
         let legend = (!legend.is_empty()).then(|| legend.join("; "));
         let mut names = table.names.clone();
-        names.retain(|name| self.told_names.insert(name.clone()));
+        names.retain(|name| self.explained_names.insert(name.clone()));
         let names = (!names.is_empty()).then(|| names.join("; "));
         for note in names.iter().chain(&legend).chain(&table.notes) {
             self.wrapped("  ", note);
         }
     }
 
-    /// Writes a table without its title, in as many parts as its columns need; nothing for an empty one.
+    /// Writes a table without its title, split into as many tables as the width requires; nothing for an empty one.
     pub(crate) fn parts(&mut self, table: &Table) {
         if table.is_empty() {
             return;
@@ -433,7 +443,7 @@ impl Text {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.title("What should be known");
+        self.title("Problems and warnings");
         for problem in problems {
             let place = match problem.places.as_slice() {
                 [] => String::new(),
@@ -447,50 +457,50 @@ impl Text {
             }
             let mut texts = problem.texts.iter();
             let first = texts.next().map_or("", String::as_str);
-            let colour = match problem.weight {
+            let color = match problem.weight {
                 Weight::Error => RED,
                 Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => AMBER,
             };
             let from = self.text.len();
             self.wrapped("", &format!("{word}: {first}{place}"));
-            let coloured = self.coloured(word, colour);
-            self.text.replace_range(from..from + word.len(), &coloured);
+            let colored = self.colored(word, color);
+            self.text.replace_range(from..from + word.len(), &colored);
             for text in texts {
                 self.wrapped("  ", text);
             }
         }
     }
 
-    fn coloured(&self, text: &str, code: &str) -> String {
-        if self.style.colour {
+    fn colored(&self, text: &str, code: &str) -> String {
+        if self.style.color {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")
         } else {
             text.to_string()
         }
     }
 
-    /// Writes what makes results doubtful.
+    /// Writes a paragraph in the color of warnings.
     pub(crate) fn doubt(&mut self, text: &str) {
         self.toned(AMBER, text);
     }
 
-    /// An empty line before what is about something else.
+    /// Adds an empty line, except at the beginning.
     pub(crate) fn gap(&mut self) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
     }
 
-    /// What all of it is.
+    /// Writes the title of the text.
     pub(crate) fn first(&mut self, title: &str) {
         self.first_in(BOLD, title);
     }
 
-    fn first_in(&mut self, colour: &str, title: &str) {
+    fn first_in(&mut self, color: &str, title: &str) {
         if self.is_markdown {
             self.text.push_str(&markdown::heading(2, title));
         } else {
-            self.toned(colour, title);
+            self.toned(color, title);
         }
     }
 
@@ -502,13 +512,13 @@ impl Text {
         self.toned(BOLD, title);
     }
 
-    /// Writes a paragraph in a colour.
-    fn toned(&mut self, colour: &str, text: &str) {
+    /// Writes a paragraph in a color.
+    fn toned(&mut self, color: &str, text: &str) {
         let from = self.text.len();
         self.wrapped("", text);
-        if self.style.colour && !self.is_markdown {
+        if self.style.color && !self.is_markdown {
             let text = self.text.split_off(from);
-            self.text.push_str(&self.coloured(text.trim_end(), colour));
+            self.text.push_str(&self.colored(text.trim_end(), color));
             self.text.push('\n');
         }
     }
@@ -517,8 +527,8 @@ impl Text {
         self.wrapped("", text);
     }
 
-    /// Writes a paragraph no wider than the terminal, without backticks; lines after the first are indented by two more.
-    /// In Markdown what is indented is an item of a list.
+    /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the first by two more spaces.
+    /// In Markdown, indented paragraphs are list items.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
         let text = &match self.style.unicode {
             true => typeset(text),
@@ -550,7 +560,7 @@ impl Text {
     }
 }
 
-/// The width that a column takes, its marks included.
+/// The width of a column, including its marks.
 struct Width {
     figure: usize,
     mark: usize,
@@ -586,8 +596,8 @@ fn widths(table: &Table) -> Vec<Width> {
     table.columns.iter().enumerate().map(width).collect()
 }
 
-/// The columns of a table in groups that fit beside what the rows are about; at least one in each, and with it what
-/// stands beside it.
+/// Splits the columns of a table into groups that fit next to the lead columns. Each group has at least one column, and
+/// keeps ratios with their figures.
 fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
     let lead_width = |(index, head): (usize, &String)| {
         let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
@@ -612,18 +622,18 @@ fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
     groups
 }
 
-/// Some columns of a table beside its lead.
+/// Formats some columns of a table, with its lead.
 fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -> String {
     let widths = widths(table);
     let mut out = comfy_table::Table::new();
     out.set_content_arrangement(ContentArrangement::Disabled);
     out.load_style(RULED);
-    if style.colour {
+    if style.color {
         out.enforce_styling();
     } else {
         out.force_no_tty();
     }
-    // Without styles all of these are ignored.
+    // Ignored without styles.
     let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
     let heads = table
         .lead
@@ -639,10 +649,10 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
     });
     out.set_header(heads.chain(figures).collect::<Vec<_>>());
     for (number, row) in table.rows.iter().enumerate() {
-        // Of a test that goes on the name is not said again.
-        let said = usize::from(table.goes_on(number));
+        // The name of a test is shown once.
+        let repeated = usize::from(table.goes_on(number));
         let lead = row.lead.iter().enumerate().map(|(index, text)| {
-            let text = if index < said { "" } else { text };
+            let text = if index < repeated { "" } else { text };
             let cell = Styled::new(terminal_text(text));
             match row.target {
                 true => cell.add_attribute(Attribute::Dim),
@@ -662,7 +672,7 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
     out.trim_fmt()
 }
 
-/// A cell with its mark after it: figures line up whether they have a mark or not.
+/// Returns a cell with its mark. Marks are padded, so that figures line up.
 fn styled(cell: &Cell, width: &Width) -> Styled {
     let text = format!(
         "{}{:<width$}",

@@ -1,4 +1,4 @@
-//! The tables of operations in one step: what became of them, and how long they took, in buckets and in percentiles.
+//! The tables of operations in one step: their outcomes, and their latencies in buckets and percentiles.
 
 use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
 use words::Decimals;
@@ -9,10 +9,10 @@ use crate::operations::{PERCENTILES, kinds};
 use crate::table::{Cell, Table, anchor};
 use crate::worth::{comparable, doubted};
 
-/// Lines and kinds beyond which errors are counted.
+/// The maximum number of lines and kinds whose errors are listed.
 const ERRORS_MAX: usize = 8;
 
-/// Upper bounds of the buckets of [`analysis::Buckets`], and the longest time of all.
+/// The upper bounds of the buckets of [`analysis::Buckets`], and the longest latency.
 const BUCKETS: [&str; 11] = [
     "256\u{b5}s",
     "1ms",
@@ -27,14 +27,14 @@ const BUCKETS: [&str; 11] = [
     "max",
 ];
 
-/// Whether a rate was asked for this kind of operation: only then do its two times differ.
+/// Returns true if this kind of operation has a schedule: only then response and service time differ.
 pub(crate) fn has_schedule(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> bool {
     matrix
         .rows_of(step)
         .any(|row| row.ops.get(kind).is_some_and(|op| op.scheduled))
 }
 
-/// One of the two times of an operation. They are one where nothing is scheduled.
+/// Response or service time. They are equal without a schedule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     Response,
@@ -63,7 +63,7 @@ impl Time {
         }
     }
 
-    /// Percentiles as a curve: how many nines, and microseconds.
+    /// Returns the curve of percentiles: number of nines, and microseconds.
     pub(crate) fn curve(self, op: &OpFigures) -> &[(f64, f64)] {
         match self {
             Self::Service => &op.service_curve,
@@ -71,7 +71,7 @@ impl Time {
         }
     }
 
-    /// The times of one kind of operation that differ, each with what it is called.
+    /// Returns the different times of a kind of operation, with their names.
     fn of(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Vec<(Self, &'static str)> {
         if has_schedule(matrix, step, kind) {
             [Self::Response, Self::Service]
@@ -83,8 +83,8 @@ impl Time {
     }
 }
 
-/// One row per kind of operation, line and time, kinds outermost. The column that says which time it is exists where
-/// a schedule makes two of them.
+/// Returns a table with one row per kind of operation, line and time. The column of times exists only if a schedule makes
+/// two of them.
 fn per_time(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -93,17 +93,17 @@ fn per_time(
     columns: &[&str],
     cells: impl Fn(&OpFigures, Time) -> Vec<Cell>,
 ) -> Table {
-    let two = kinds.iter().any(|kind| has_schedule(matrix, step, kind));
+    let has_two_times = kinds.iter().any(|kind| has_schedule(matrix, step, kind));
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
-    lead.extend(two.then(|| "time".to_string()));
-    let named = match two {
+    lead.extend(has_two_times.then(|| "time".to_string()));
+    let title_of_times = match has_two_times {
         true => "Response and service time",
         false => "Response time",
     };
     let mut table = Table::new(
         format!("{id}-{}", anchor(step.name)),
-        format!("{named}: {title}"),
+        format!("{title_of_times}: {title}"),
         lead,
         columns.iter().copied(),
     );
@@ -116,7 +116,7 @@ fn per_time(
             for &(time, name) in &times {
                 let cells = cells(op, time);
                 let last = cells.len() - 1;
-                let lead = lead_of_time(matrix, line, kind, two.then_some(name));
+                let lead = lead_of_time(matrix, line, kind, has_two_times.then_some(name));
                 table.push(lead, doubted(row, cells, last));
             }
         }
@@ -136,7 +136,7 @@ fn lead_of_time(
     lead
 }
 
-/// (e) Shares of response times per bucket.
+/// (e) Returns the shares of response times per bucket.
 pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let title = "percent of operations in each bucket; max in seconds";
     let mut table = per_time(
@@ -167,7 +167,7 @@ pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -
     table
 }
 
-/// Colours the column of the longest times of one sort, among lines that are compared with each other.
+/// Colors the longest latencies of one kind, among lines that are compared with each other.
 fn shade_longest(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -175,14 +175,14 @@ fn shade_longest(
     (time, name): (Time, &str),
     table: &mut Table,
 ) {
-    let two = table.lead.last().is_some_and(|head| head == "time");
+    let has_two_times = table.lead.last().is_some_and(|head| head == "time");
     for group in matrix.groups() {
         let lines: Vec<_> = group
             .iter()
             .filter_map(|line| {
                 let row = line.row(step.name).filter(|row| comparable(row))?;
                 let op = row.ops.get(kind).filter(|op| op.count > 0)?;
-                let lead = lead_of_time(matrix, line, kind, two.then_some(name));
+                let lead = lead_of_time(matrix, line, kind, has_two_times.then_some(name));
                 Some((lead, Some(time.buckets(op).max_seconds)))
             })
             .collect();
@@ -199,7 +199,7 @@ fn shade_longest(
     }
 }
 
-/// (e) Percentiles of the same times.
+/// (e) Returns percentiles of the same times.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let ops = || {
         let ops = matrix
@@ -230,10 +230,10 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
     )
 }
 
-/// A head, and what stands below it.
+/// A column: its head and its cell.
 type Head = (&'static str, fn(&OpFigures) -> String);
 
-/// What became of the operations that were asked for.
+/// The outcomes of operations.
 const ACCOUNTS: [Head; 8] = [
     ("offered", |op| whole(op.offered)),
     ("skipped", |op| whole(op.skipped)),
@@ -245,7 +245,7 @@ const ACCOUNTS: [Head; 8] = [
     ("rows_per_s", |op| rate_text(op.rows_per_second)),
 ];
 
-/// What became of the operations that were asked for.
+/// Returns the outcomes of operations.
 pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
@@ -277,10 +277,10 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let (shown, more) = errors.split_at(errors.len().min(ERRORS_MAX));
         let more = match more.len() {
             0 => String::new(),
-            count => format!("; and of {count} more"),
+            count => format!("; and {count} more"),
         };
         table.notes.push(format!(
-            "errors, those of attempts that were tried again included: {}{more}",
+            "errors, including those of retried attempts: {}{more}",
             shown.join("; ")
         ));
     }

@@ -1,5 +1,5 @@
-//! Targets of one table that began a step that only reads with trees that were not alike: what is compared is not the targets
-//! alone then.
+//! Detects read-only steps in which the targets of one table began with different trees. Then more than the targets
+//! differs.
 
 use analysis::InitialTree;
 
@@ -7,10 +7,10 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::listed;
 use crate::worth::comparable_by_target;
 
-/// Targets of a step beyond which they are counted.
+/// The maximum number of targets that are listed.
 const TARGETS_MAX: usize = 4;
 
-/// Steps in which that is so, each with the trees of the first target and of those that had another.
+/// Returns the steps with different trees, each with the tree of the first target and the trees that differ.
 pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut places = Vec::new();
     for step in matrix.measured() {
@@ -35,7 +35,7 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
     places
 }
 
-/// The tree with which each target began, that of the base first.
+/// Returns the tree with which each target began, the base first.
 fn trees<'a>(
     matrix: &Matrix<'a>,
     lines: &[Line<'a>],

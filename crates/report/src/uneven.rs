@@ -1,27 +1,27 @@
-//! What other programs used of the processors beside the targets, in words.
+//! Describes how much of the processors other programs used.
 
 use analysis::{Competition, Figures, UnevenStep, competition, uneven_steps};
 
 use crate::matrix::Matrix;
 
-/// Says what other programs did to the results, where small differences can't be seen for it.
+/// Returns what other programs did, if small differences can't be seen because of it.
 pub(crate) fn busy(figures: &Figures) -> Option<String> {
     competition(figures).map(text)
 }
 
-/// Says what other programs did.
+/// Returns what other programs did.
 pub(crate) fn text(competition: Competition) -> String {
     let what = match competition {
         Competition::Percent(percent) => format!("used up to {percent:.0}% of the processors"),
         Competition::PointsApart(points) => format!(
-            "used {points:.0} percentage points more of the processors beside one target than beside another"
+            "used {points:.0} percentage points more of the processors while one target ran than while another did"
         ),
     };
     format!("other programs {what}: small differences can't be seen")
 }
 
-/// Steps in which targets had different shares of others beside them, each with those that had least and most; the worst
-/// first.
+/// Returns the steps in which other programs used different shares next to different targets, each with the least and the
+/// most; the worst first.
 pub(crate) fn places(figures: &Figures, matrix: &Matrix<'_>) -> Vec<String> {
     let place = |UnevenStep {
                      step,

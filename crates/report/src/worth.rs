@@ -1,5 +1,4 @@
-//! What a row's figures are worth: whether they may be compared, what stands in their place if there are none, and why they are
-//! invalid.
+//! Whether a row's figures may be compared, why they are invalid, and what is shown instead of them.
 
 use analysis::Row;
 use record::Status;
@@ -8,24 +7,24 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::listed;
 use crate::table::{Cell, Tone};
 
-/// Places that a footnote names.
+/// The maximum number of places that a footnote lists.
 const PLACES_MAX: usize = 4;
 
-/// Why figures are invalid, each reason under a letter.
+/// The reasons why figures are invalid, each with a letter.
 #[derive(Default)]
 pub(crate) struct Footnotes {
-    /// The reasons, and where they hold.
+    /// The reasons and their places.
     notes: Vec<(String, Vec<String>)>,
 }
 
 impl Footnotes {
-    /// The letter for the reasons of `row`: the same reasons share one.
+    /// Returns the letter for the reasons of `row`; the same reasons share a letter.
     pub(crate) fn letter(&mut self, matrix: &Matrix<'_>, line: &Line<'_>, row: &Row) -> String {
         let place = format!("{} {}", matrix.label(line), row.step);
         self.letter_of(&row.reasons, place)
     }
 
-    /// The same for reasons that hold at `place`.
+    /// Returns the letter for reasons at `place`.
     pub(crate) fn letter_of(&mut self, reasons: &[String], place: String) -> String {
         let reasons = match reasons {
             [] => "no reason recorded".to_string(),
@@ -47,7 +46,7 @@ impl Footnotes {
         self.notes_in(Tone::Invalid.mark(), "")
     }
 
-    /// The notes, where letters have these before and after them.
+    /// Returns the notes, with `before` and `after` around the letters.
     pub(crate) fn notes_in(self, before: &str, after: &str) -> impl Iterator<Item = String> {
         let notes = self.notes.into_iter().enumerate();
         notes.map(move |(index, (reasons, places))| {
@@ -58,7 +57,7 @@ impl Footnotes {
     }
 }
 
-/// a b ... z aa ab ...
+/// Returns a, b ... z, aa, ab ...
 fn letters(index: usize) -> String {
     let last = char::from(b'a' + (index % 26) as u8);
     if index < 26 {
@@ -68,12 +67,12 @@ fn letters(index: usize) -> String {
     }
 }
 
-/// Whether a row's figures may be compared with others.
+/// Returns true if a row's figures may be compared with others.
 pub(crate) fn comparable(row: &Row) -> bool {
     row.valid && row.status == Status::Complete
 }
 
-/// The figures of a row: grey if they may not be compared, and then one of them marked.
+/// Makes the figures of a row gray if they must not be compared, and marks one of them.
 pub(crate) fn doubted(row: &Row, mut cells: Vec<Cell>, marked: usize) -> Vec<Cell> {
     if !comparable(row) {
         cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
@@ -84,7 +83,8 @@ pub(crate) fn doubted(row: &Row, mut cells: Vec<Cell>, marked: usize) -> Vec<Cel
     cells
 }
 
-/// The figures of a row: in their place how the step ended, if not as planned; grey and with a footnote if they are invalid.
+/// Replaces the figures of a row if the step did not end as planned, or makes them gray with a footnote if they are
+/// invalid.
 pub(crate) fn footnoted(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
@@ -105,7 +105,7 @@ pub(crate) fn footnoted(
     cells
 }
 
-/// What stands in the place of the figure of a step that did not end as planned.
+/// Returns the cell for a step that did not end as planned.
 pub(crate) fn ended_early(status: Status) -> Option<Cell> {
     let text = match status {
         Status::Complete => return None,
@@ -116,23 +116,25 @@ pub(crate) fn ended_early(status: Status) -> Option<Cell> {
     Some(Cell::toned(text, Tone::Failed))
 }
 
-/// A cell that failed between two steps shows it at the first step that it has not done.
+/// Returns the cell for a step that a line lacks. A cell that failed between two steps shows it at the next step.
 pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
     let first = matrix
         .measured()
         .find(|candidate| line.row(candidate.name).is_none());
-    let told = line
+    let is_shown_already = line
         .rows
         .iter()
         .any(|row| row.status != Status::Complete && matrix.shows(&row.step));
     match line.unfinished.flatten().and_then(ended_early) {
-        Some(cell) if !told && first.is_some_and(|first| first.name == step.name) => cell,
+        Some(cell) if !is_shown_already && first.is_some_and(|first| first.name == step.name) => {
+            cell
+        }
         _ if line.missing.contains(&step.name) => Cell::toned("missing", Tone::Absent),
         _ => Cell::not_run(),
     }
 }
 
-/// The row of a step that ended as planned, or what stands in the place of its figure.
+/// Returns the row of a step that ended as planned, or the cell that replaces it.
 pub(crate) fn ended<'a>(
     matrix: &Matrix<'a>,
     line: &Line<'a>,
@@ -144,12 +146,12 @@ pub(crate) fn ended<'a>(
     ended_early(row.status).map_or(Ok(row), Err)
 }
 
-/// What stands where the figure of an invalid step would be compared.
+/// Returns the cell for a comparison of an invalid step.
 pub(crate) fn not_compared() -> Cell {
     Cell::toned("", Tone::Invalid)
 }
 
-/// The rows of a step by target, in the order of the lines: those that may be compared with others.
+/// Returns the rows of a step that may be compared, by target, in the order of the lines.
 pub(crate) fn comparable_by_target<'a>(
     lines: &[Line<'a>],
     step: StepHead<'_>,

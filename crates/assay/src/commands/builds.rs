@@ -1,4 +1,4 @@
-//! `assay fetch` and `assay builds`: brings builds of engines, lists, verifies and removes them.
+//! `assay fetch` and `assay builds`: downloads, lists, verifies and removes builds of engines.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::cli::{BuildsArgs, FetchArgs};
 use crate::outcome::{Exit, report_error};
 use crate::output::print;
 
-/// Fetches builds.
+/// Downloads builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
     let specs = args
         .specs
@@ -19,8 +19,8 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
         check_name(name)?;
         if specs.len() > 1 {
             let count = specs.len();
-            let what = format!("`--name {name}` is for one build, but {count} are asked for");
-            return Err(Error::usage(what, "fetch them one by one").into());
+            let message = format!("`--name {name}` names one build, but {count} specs are given");
+            return Err(Error::usage(message, "fetch each build by itself").into());
         }
     }
     let mut exit = Exit::Ok;
@@ -33,7 +33,7 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
                 build.manifest.version,
                 build.path().display()
             ))?,
-            // The others are fetched all the same.
+            // A failure does not keep the others from being fetched.
             Err(error) => exit = exit.max(report_error(&error)),
         }
         Ok(())
@@ -41,7 +41,7 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Fetches builds; `take` is given each, or why it can't be had.
+/// Downloads builds, and calls `take` with each build or error.
 pub fn fetch_each(
     specs: &[Spec],
     name: Option<&str>,
@@ -49,38 +49,38 @@ pub fn fetch_each(
 ) -> anyhow::Result<()> {
     let store = Store::of_user()?;
     let lock = store.lock(&|line| eprintln!("{line}"))?;
-    warn_of_barred(store.root());
+    warn_of_private_store(store.root());
     for log in ["apt.log", "mvn.log"] {
-        // They are of the last fetch alone; one that stays is no harm.
+        // The logs of an earlier fetch would mislead; a log that can't be removed is harmless.
         let _ = fs_err::remove_file(store.downloads().join(log));
     }
     for spec in specs {
-        let say = |line: &str| eprintln!("{spec}: {line}");
-        take(builds::fetch(&store, &lock, spec, name, &say))?;
+        let print_line = |line: &str| eprintln!("{spec}: {line}");
+        take(builds::fetch(&store, &lock, spec, name, &print_line))?;
     }
     Ok(())
 }
 
-/// Servers that refuse to run as root run as another user, who must be able to reach them.
-fn warn_of_barred(root: &Path) {
+/// Warns if other users can't enter the store. Servers that refuse to run as root run as another user, who needs access.
+fn warn_of_private_store(root: &Path) {
     use std::os::unix::fs::MetadataExt;
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let is_barred = |path: &&Path| {
+    let is_private = |path: &&Path| {
         let metadata = path.metadata();
         metadata.is_ok_and(|metadata| metadata.mode() & 0o001 == 0)
     };
-    if let Some(barred) = root.ancestors().filter(is_barred).last() {
-        let barred = barred.display();
+    if let Some(private) = root.ancestors().filter(is_private).last() {
+        let private = private.display();
         eprintln!(
-            "warning: other users can't enter `{barred}`, and servers run as another user when assay is root\n\
-             help: name a folder that all may enter in ASSAY_BUILDS, or `chmod a+x {barred}`"
+            "warning: other users can't enter `{private}`, but root runs servers as another user\n\
+             help: run `chmod a+x {private}`, or set ASSAY_BUILDS to a directory that everybody can enter"
         );
     }
 }
 
-/// Lists builds, verifies them, removes one.
+/// Lists or verifies builds, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
     let store = Store::of_user()?;
     if let Some(name) = &args.remove {
@@ -92,7 +92,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut lines = vec![["name", "engine", "version", "MB", "spec", "state"].map(str::to_owned)];
     for (name, build) in store.list()? {
-        let (about, state) = match build {
+        let (columns, state) = match build {
             Err(error) => (["?"; 4].map(str::to_owned), Err(error.to_string())),
             Ok(build) => {
                 let state = match args.verify {
@@ -108,13 +108,13 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         if state.is_err() {
             exit = Exit::Failed;
         }
-        let [engine, version, size, spec] = about;
-        let state = state.map_or_else(|what| what, str::to_owned);
+        let [engine, version, size, spec] = columns;
+        let state = state.map_or_else(|problem| problem, str::to_owned);
         lines.push([name, engine, version, size, spec, state]);
     }
     if lines.len() == 1 {
         eprintln!(
-            "no builds in `{}`; `assay fetch postgres@17` gets one",
+            "no builds in `{}`; `assay fetch postgres@17` downloads one",
             store.root().display()
         );
         return Ok(exit);

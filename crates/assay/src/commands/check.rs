@@ -1,4 +1,4 @@
-//! `assay check`: what a plan comes to, without running it.
+//! `assay check`: checks a plan and estimates its cost without running it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use crate::locate;
 use crate::outcome::Exit;
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::preflight::{not_applicable, refuse_what_cannot_run};
+use crate::preflight::{not_applicable, reject_impossible};
 use crate::run::{about, factors, free_bytes};
 
 use super::show::pair_of;
 
-/// Shows what a plan comes to.
+/// Prints the estimates, the builds and the differences between the configs of a plan.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let file = plan_file::read(&args.plan)?;
     if let Some(pair) = &args.between {
         return check_between(&file, pair);
     }
-    refuse_what_cannot_run(&file)?;
+    reject_impossible(&file)?;
     let plan = &file.plan;
     let planned = plan.data_dir.as_ref().map(PathBuf::from);
     let data_root = args.data.clone().or(planned);
@@ -39,7 +39,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         );
     }
     if !located.left_out.is_empty() {
-        let _ = writeln!(text, "\nleft out, since versions don't have it:");
+        let _ = writeln!(text, "\noptions left out because the version lacks them:");
         for (option, targets) in &located.left_out {
             let _ = writeln!(text, "  {option}: {}", targets.join(", "));
         }
@@ -47,22 +47,22 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let base = &plan.targets[plan.base].name;
     let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
     if !differences.is_empty() {
-        let _ = writeln!(text, "\nwhat configs declare, against the base:");
+        let _ = writeln!(text, "\nhow the configs differ from the base:");
         text.push_str(&differences_text(differences));
     }
     match args.all {
         true => text.push_str(&everything(plan)),
         false => text
-            .push_str("\n`--all` shows every value with its origin, and the order of the cells\n"),
+            .push_str("\n`--all` shows every value and its origin, and the order of the cells\n"),
     }
     print(&text)?;
     Ok(Exit::Ok)
 }
 
-/// Returns what the plan takes, and what is wrong with that.
+/// Returns the cells of the plan, and its estimated time, disk space and connections.
 fn summary(plan: &Plan, data_root: &Path) -> String {
     let estimate = estimate::of_plan(plan);
-    let (needed, most) = (estimate.disk_bytes, estimate.connections);
+    let (needed, connections) = (estimate.disk_bytes, estimate.connections);
     let free = data_root.ancestors().find_map(free_bytes);
     let size = |bytes: u64| match bytes as f64 / 1e9 {
         small if small < 1.0 => format!("{:.0} MB", small * 1e3),
@@ -76,21 +76,21 @@ fn summary(plan: &Plan, data_root: &Path) -> String {
         size(needed),
     );
     if let Some(free) = free {
-        let word = match free < needed {
-            true => ": too much, with",
-            false => ",",
+        let remark = match free < needed {
+            true => "; too much: only",
+            false => ";",
         };
         let (free, place) = (size(free), data_root.display());
-        let _ = write!(text, "{word} {free} left for `{place}`");
+        let _ = write!(text, "{remark} {free} free for `{place}`");
     }
-    let _ = writeln!(text, "\nconnections  at most {most}");
+    let _ = writeln!(text, "\nconnections  at most {connections}");
     for left_out in not_applicable(plan, |_| true) {
         let _ = writeln!(text, "left out     {left_out}");
     }
     text
 }
 
-/// Returns every value with its origin, and the cells in their order.
+/// Returns every value and its origin, and the cells in their order.
 fn everything(plan: &Plan) -> String {
     let mut text = String::from("\nvalues:\n");
     let widest = |length: fn(&Resolved) -> usize| plan.resolved.iter().map(length).max();
@@ -115,7 +115,7 @@ fn everything(plan: &Plan) -> String {
     text
 }
 
-/// Shows in which options of their configs two targets differ.
+/// Prints how the configs of two targets differ.
 fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
     let targets = plan_targets(file, &[])?;
     let (a, b) = pair_of(pair, targets.iter().map(|target| target.name.as_str()))?;
@@ -133,7 +133,7 @@ fn differences_text(differences: Vec<analysis::Comparison>) -> String {
     report::differences(&settings, style())
 }
 
-/// The targets with what their configs declare; `located` are the builds as far as they were found.
+/// Returns the targets with what their configs declare. `located` are the builds that were found, if any.
 fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Vec<PlanTarget>> {
     let plan = &file.plan;
     let targets = plan.targets.iter().map(|target| {

@@ -1,4 +1,5 @@
-//! `assay compare`: which targets are faster or slower than a base, how surely, and why; from run directories alone.
+//! `assay compare`: shows which targets are faster or slower than a base, how sure that is, and why. It reads only run
+//! directories.
 
 mod factors;
 mod gate;
@@ -13,26 +14,23 @@ use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
 use words::{METRICS, Metric};
 
-use self::groups::Part;
+use self::groups::Group;
 use crate::cli::{CompareArgs, Format};
-use crate::outcome::{Exit, UsageError, most_alike_first};
+use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
 
-/// The nearest metrics that a refusal names.
-const METRICS_NAMED_MAX: usize = 10;
-
-/// Runs that are compared.
+/// The runs to compare.
 struct Runs {
     paths: Vec<PathBuf>,
     recorded: Vec<Recorded>,
 }
 
-/// Where the figures of a line come from.
+/// A line of a comparison, with the cell that its figures come from.
 struct Line<'a> {
-    /// What it is shown as.
+    /// The key under which the cell is shown.
     key: CellKey,
-    /// Which run has the cell, and the cell.
+    /// The index of the run that has the cell.
     run: usize,
     cell: &'a CellRef,
 }
@@ -57,15 +55,16 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         true => Vec::new(),
         false => shown.targets.iter().map(|it| it.name.clone()).collect(),
     };
-    let parts = groups::parts(&args.bases, shown, figures)?;
-    if args.gate && parts.len() > 1 {
-        let help = "give it once for each base";
-        return Err(UsageError::new("`--gate` judges by one base", Some(help.into())).into());
+    let groups = groups::by_base(&args.bases, shown, figures)?;
+    if args.gate && groups.len() > 1 {
+        let help = "run `assay compare --gate` once for each `--base`";
+        let message = "`--gate` judges by one base, but several are given";
+        return Err(UsageError::new(message, Some(help.into())).into());
     }
-    let compared = |Part { run, figures }: &Part| judged(args, run, figures, notes.clone());
-    let compared: Vec<Compared> = parts.iter().map(compared).collect();
+    let compared = |Group { run, figures }: &Group| compared(args, run, figures, notes.clone());
+    let compared: Vec<Compared> = groups.iter().map(compared).collect();
     let mut printed = Vec::new();
-    for (Part { run, figures }, compared) in parts.iter().zip(&compared) {
+    for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
         let findings = analysis::explain(figures, compared);
         let comparison = Comparison {
             run,
@@ -81,25 +80,25 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
             Format::Json => Printed::Json(report::compared_json(&comparison)),
         });
     }
-    print(&together_printed(printed)?)?;
-    if let ([Part { figures, .. }], [compared], true) = (&*parts, &*compared, args.gate) {
+    print(&joined(printed)?)?;
+    if let ([Group { figures, .. }], [compared], true) = (&*groups, &*compared, args.gate) {
         let lines = lines(&runs.recorded, args.by_run, &shown_targets);
         return Ok(gate::judge(args, &runs, figures, compared, &lines));
     }
-    let exits = parts.iter().map(|part| exit_of_reading(&part.figures));
+    let exits = groups.iter().map(|group| exit_of_reading(&group.figures));
     Ok(exits.max().unwrap_or(Exit::Ok))
 }
 
-/// A comparison as it is printed.
+/// A comparison in an output format.
 enum Printed {
     Text(String),
-    /// With a head.
+    /// Lines with a header line.
     Lines(String),
     Json(serde_json::Value),
 }
 
-/// Returns several comparisons as one text.
-fn together_printed(mut all: Vec<Printed>) -> anyhow::Result<String> {
+/// Joins several comparisons into one text.
+fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
     if let [Printed::Json(json)] = all.as_slice() {
         return json_text(json);
     }
@@ -120,7 +119,7 @@ fn together_printed(mut all: Vec<Printed>) -> anyhow::Result<String> {
     }
 }
 
-/// What comes of a comparison.
+/// The result of a comparison.
 pub struct Answer {
     /// The targets of all runs, and the base.
     pub shown: Run,
@@ -140,26 +139,27 @@ pub fn answer(
         notes,
     } = prepare(directories, recorded, args)?;
     Ok(Answer {
-        compared: judged(args, &shown, &figures, notes),
+        compared: compared(args, &shown, &figures, notes),
         shown,
         figures,
     })
 }
 
-fn judged(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
+fn compared(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
     let mut compared = analysis::compare(figures, &options(args, &shown.base, figures));
     compared.notes.extend(notes);
     compared
 }
 
-/// What is to be compared, and what should be known of it.
+/// The input of a comparison.
 struct Prepared {
     shown: Run,
     figures: Figures,
+    /// Remarks on how the runs differ.
     notes: Vec<String>,
 }
 
-/// Reads what is to be compared; runs that can't be are refused.
+/// Reads the input of a comparison. Refuses runs that can't be compared.
 fn prepare(
     directories: &[RunDir],
     recorded: &[Recorded],
@@ -170,7 +170,7 @@ fn prepare(
         false => compat::check_repeats(recorded),
     };
     let mut notes = notes.map_err(UsageError::from)?;
-    // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
+    // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
     let by_step = (!args.by_step.is_empty())
         .then(|| steps::by_step(&recorded[0].run, &mut figures, &args.by_step))
@@ -186,7 +186,7 @@ fn prepare(
         compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
     } else {
         let base = args.bases.first().map(|base| base.target.as_str());
-        together(recorded, base)?
+        merged(recorded, base)?
     };
     Ok(Prepared {
         shown,
@@ -202,25 +202,21 @@ fn check_metrics(figures: &Figures, wanted: &[&'static str]) -> Result<(), Usage
     let Some(lacking) = wanted.find(|name| !has(name)) else {
         return Ok(());
     };
-    let mut there: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    there.retain(|name| has(name));
-    most_alike_first(&mut there, lacking, |name| name);
-    there.truncate(METRICS_NAMED_MAX);
-    Err(UsageError::new(
-        format!("no step that is compared has the metric `{lacking}`"),
-        Some(format!(
-            "metrics here, the nearest first: {}",
-            there.join(", ")
-        )),
-    ))
+    let mut present: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    present.retain(|name| has(name));
+    let help = did_you_mean(&mut present, lacking, "metrics");
+    let message = format!("none of the compared steps has the metric `{lacking}`");
+    Err(UsageError::new(message, help))
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
     let directories = opened?;
     if args.by_run && directories.len() < 2 {
-        let help = "give the run that others are compared to first, then these";
-        return Err(UsageError::new("`--by-run` takes two runs or more", Some(help.into())).into());
+        let help = "give the base run first, then the runs to compare with it";
+        return Err(
+            UsageError::new("`--by-run` needs at least two runs", Some(help.into())).into(),
+        );
     }
     let runs = Runs {
         paths: args.runs.clone(),
@@ -229,8 +225,8 @@ fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     Ok((directories, runs))
 }
 
-/// The targets of all runs, of which those of one name are one, and the base.
-fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
+/// Returns a run with the targets of all runs, merged by name, and the base.
+fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
     let runs = || runs.iter().map(|recorded| &recorded.run);
     let mut shown = runs().next().cloned().unwrap_or_default();
     for target in runs().flat_map(|run| &run.targets) {
@@ -245,31 +241,27 @@ fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
     let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
     names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
-        let mut alike = names.clone();
-        most_alike_first(&mut alike, &shown.base, |name| name);
-        let alike = alike.join(", ");
+        let targets = did_you_mean(&mut names, &shown.base, "targets");
         let (message, help) = match base {
-            Some(base) => (
-                format!("`--base {base}` is no target of these runs"),
-                format!("targets here, the nearest first: {alike}"),
-            ),
+            Some(base) => (format!("unknown target `{base}` in `--base`"), targets),
             None => (
                 format!(
-                    "the plan's base, `{}`, is in none of these runs",
+                    "these runs did not measure the plan's base, `{}`",
                     shown.base
                 ),
-                format!("give another with `--base`: {alike}"),
+                targets
+                    .map(|targets| format!("choose another base with `--base TARGET`; {targets}")),
             ),
         };
-        return Err(UsageError::new(message, Some(help)).into());
+        return Err(UsageError::new(message, help).into());
     }
     if names.len() == 1 {
         let message = format!(
-            "there is one target, `{}`, and nothing to compare it with",
+            "there is nothing to compare: `{}` is the only target",
             names[0]
         );
-        let help = "give a run of another target as well, or two runs of this one and `--by-run`; `assay report` draws one target \
-                    over its clients";
+        let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
+                    `assay report` show one target";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
     Ok(shown)
@@ -278,9 +270,9 @@ fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::costs(figures);
     for threshold in &args.thresholds {
-        let named = threshold.metric.as_deref().and_then(Metric::named);
-        let named = named.map(|metric| metric.name);
-        metrics.extend(named.filter(|metric| !metrics.contains(metric)));
+        let metric = threshold.metric.as_deref().and_then(Metric::named);
+        let name = metric.map(|metric| metric.name);
+        metrics.extend(name.filter(|name| !metrics.contains(name)));
     }
     CompareOptions {
         base: base.to_owned(),
@@ -292,7 +284,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
     }
 }
 
-/// Returns which cells stand behind which line; where steps are compared each cell is behind one for each of `steps`.
+/// Returns a line for each cell. If steps are compared, each cell has a line for each of `steps`.
 fn lines<'a>(runs: &'a [Recorded], by_run: bool, steps: &[String]) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
     for (run, recorded) in runs.iter().enumerate() {

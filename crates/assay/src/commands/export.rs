@@ -1,4 +1,4 @@
-//! `assay export`: what runs came to, for other tools.
+//! `assay export`: writes the results of runs for other tools.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -12,13 +12,13 @@ use report::{ComparedRun, Comparison, Form, HistogramLog, SecondTable};
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
-use crate::outcome::{Exit, Several, UsageError, report_error};
+use crate::outcome::{Errors, Exit, UsageError, report_error};
 use crate::output::{complain, print};
-use crate::runs::{PutAside, exit_of_reading};
+use crate::runs::{SetAsideCounts, exit_of_reading, unknown_step};
 
 type Sink = Box<dyn Write + Send>;
 
-/// Writes what is asked for.
+/// Writes the results of runs in the format that `args` names.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     let output = args.output.as_deref();
     let form = match args.format {
@@ -26,22 +26,22 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
         ExportFormat::Parquet => Form::Parquet,
         _ if !args.tables.is_empty() || args.partition.is_some() => {
             return Err(UsageError::new(
-                "only `csv` and `parquet` are tables",
-                Some("leave out `--table` and `--partition`, or use `--format parquet`".into()),
+                "`--table` and `--partition` need `--format csv` or `--format parquet`",
+                Some("remove them, or choose one of these formats".into()),
             )
             .into());
         }
-        ExportFormat::Benchstat => return Asked::new(args)?.write_benchmarks(output),
-        ExportFormat::Hdr => return Asked::new(args)?.write_latencies(output),
+        ExportFormat::Benchstat => return Selection::new(args)?.write_benchmarks(output),
+        ExportFormat::Hdr => return Selection::new(args)?.write_latencies(output),
     };
     match &args.partition {
         Some(directory) => write_partitions(args, form, directory),
-        None => Asked::new(args)?.write_tables(&args.tables, form, output),
+        None => Selection::new(args)?.write_tables(&args.tables, form, output),
     }
 }
 
-/// The runs, and what of them.
-struct Asked {
+/// The runs and steps to export.
+struct Selection {
     directories: Vec<RunDir>,
     runs: Vec<Run>,
     /// Names of steps; empty: all.
@@ -50,32 +50,32 @@ struct Asked {
     saw_damage: Cell<bool>,
 }
 
-/// What tables are made of, but for those of seconds.
+/// The contents of all tables except those of seconds.
 struct Figures {
     rows: Vec<Row>,
-    /// What comes of comparing the targets, where that is asked for.
+    /// The comparison of the targets, if a table needs it.
     answer: Option<Answer>,
 }
 
-impl Asked {
+impl Selection {
     fn new(args: &ExportArgs) -> anyhow::Result<Self> {
         let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
         let directories = opened?;
-        // In a table a measurement that stands twice would count twice, and nobody sees it.
+        // Nobody would notice in a table that a measurement counts twice.
         let recorded = Recorded::read(&directories)?;
         refuse_copies(&recorded).map_err(UsageError::from)?;
-        let asked = Self {
+        let selection = Self {
             directories,
             runs: recorded.into_iter().map(|recorded| recorded.run).collect(),
             steps: args.steps.clone(),
             saw_damage: Cell::new(false),
         };
-        asked.check_steps()?;
-        Ok(asked)
+        selection.check_steps()?;
+        Ok(selection)
     }
 
-    /// All steps of one run.
-    fn whole(path: &Path) -> Result<Self, RecordError> {
+    /// Selects all steps of one run.
+    fn whole_run(path: &Path) -> Result<Self, RecordError> {
         let directory = RunDir::open(path)?;
         Ok(Self {
             runs: vec![directory.read_run()?],
@@ -85,48 +85,47 @@ impl Asked {
         })
     }
 
-    /// A step that is named is there.
+    /// Checks that the runs have the selected steps.
     fn check_steps(&self) -> anyhow::Result<()> {
         if self.steps.is_empty() {
             return Ok(());
         }
-        let mut there: Vec<String> = Vec::new();
+        let mut known: Vec<String> = Vec::new();
         for (directory, run) in self.directories.iter().zip(&self.runs) {
             for cell in &run.cells {
                 let steps = directory.cell(cell)?.read_steps()?;
                 let planned = run.workloads.iter().flat_map(|of| &of.steps);
                 for name in planned.chain(steps.iter().map(|step| &step.step().name)) {
-                    if !there.contains(name) {
-                        there.push(name.clone());
+                    if !known.contains(name) {
+                        known.push(name.clone());
                     }
                 }
             }
         }
-        match self.steps.iter().find(|step| !there.contains(step)) {
-            Some(unknown) => Err(UsageError::new(
-                format!("there is no step `{unknown}`"),
-                Some(format!("steps here: {}", there.join(", "))),
-            )
-            .into()),
+        match self.steps.iter().find(|step| !known.contains(step)) {
+            Some(unknown) => {
+                let known = known.iter().map(String::as_str).collect();
+                Err(unknown_step(unknown, known).into())
+            }
             None => Ok(()),
         }
     }
 
-    /// Returns the runs, as those take them that write.
+    /// Returns references to the runs.
     fn runs(&self) -> Vec<&Run> {
         self.runs.iter().collect()
     }
 
-    /// Hands over each step that was asked for, one after the other.
+    /// Calls `take` with each selected step.
     fn each(
         &self,
         mut take: impl FnMut(&StepReader, Row) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
-        let before = PutAside::count(&paths);
+        let before = SetAsideCounts::of(&paths);
         analysis::for_each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
-                before.refuse_more(&paths)?;
+                before.refuse_changes(&paths)?;
             }
             if row.damaged {
                 self.saw_damage.set(true);
@@ -139,7 +138,7 @@ impl Asked {
         })
     }
 
-    /// How an export ends that was written.
+    /// Returns the exit code of an export that was written.
     fn exit(&self) -> Exit {
         match self.saw_damage.get() {
             true => Exit::Failed,
@@ -147,7 +146,7 @@ impl Asked {
         }
     }
 
-    /// All of them, without what they did second by second.
+    /// Returns the selected steps without their series of seconds.
     fn rows(&self) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(|_, mut row| {
@@ -158,7 +157,7 @@ impl Asked {
         Ok(rows)
     }
 
-    /// Reads what these tables are made of.
+    /// Reads the contents of these tables.
     fn figures(&self, tables: &[ExportTable]) -> anyhow::Result<Figures> {
         let of_rows = [ExportTable::Steps, ExportTable::Metrics];
         let takes_rows = tables.iter().any(|table| of_rows.contains(table));
@@ -169,12 +168,12 @@ impl Asked {
         let compare = || {
             let recorded = Recorded::read(&self.directories)?;
             let paths = self.directories.iter().map(|it| it.path().to_owned());
-            let usual = CompareArgs::usual(paths.collect(), self.steps.clone());
-            compare::answer(&self.directories, &recorded, &usual)
+            let args = CompareArgs::with_defaults(paths.collect(), self.steps.clone());
+            compare::answer(&self.directories, &recorded, &args)
         };
-        let is_asked = tables.contains(&ExportTable::Verdicts);
-        let answer = is_asked.then(compare).transpose()?;
-        // What is read for rows has said it.
+        let has_verdicts = tables.contains(&ExportTable::Verdicts);
+        let answer = has_verdicts.then(compare).transpose()?;
+        // `rows` has already reported damage.
         if let Some(answer) = answer.as_ref().filter(|_| !takes_rows) {
             let is_damaged = exit_of_reading(&answer.figures) != Exit::Ok;
             self.saw_damage.set(self.saw_damage.get() || is_damaged);
@@ -182,7 +181,7 @@ impl Asked {
         Ok(Figures { rows, answer })
     }
 
-    /// Writes a table into a sink: all of it, or what is about one engine.
+    /// Writes a table into a sink: all of it, or only the rows of one engine.
     fn write_table(
         &self,
         (table, form): (ExportTable, Form),
@@ -191,18 +190,18 @@ impl Asked {
         sink: Sink,
     ) -> anyhow::Result<Sink> {
         let runs = self.runs();
-        let is_about = |row: &Row| engine.is_none_or(|engine| row.engine == engine);
-        let rows = figures.rows.iter().filter(|row| is_about(row));
+        let is_of_engine = |row: &Row| engine.is_none_or(|engine| row.engine == engine);
+        let rows = figures.rows.iter().filter(|row| is_of_engine(row));
         match (table, &figures.answer) {
             (ExportTable::Steps, _) => Ok(report::step_table(rows, &runs, form, sink)?),
             (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
             (ExportTable::Verdicts, None) => Ok(sink),
             (ExportTable::Verdicts, Some(answer)) => {
-                let named = |run| ComparedRun {
+                let unnamed = |run| ComparedRun {
                     name: String::new(),
                     run,
                 };
-                let runs: Vec<_> = self.runs.iter().map(named).collect();
+                let runs: Vec<_> = self.runs.iter().map(unnamed).collect();
                 let comparison = Comparison {
                     run: &answer.shown,
                     runs: &runs,
@@ -214,7 +213,7 @@ impl Asked {
             }
             (ExportTable::Seconds, _) => {
                 let mut table = SecondTable::new(form, &runs, sink)?;
-                self.each(|step, row| match is_about(&row) {
+                self.each(|step, row| match is_of_engine(&row) {
                     true => Ok(table.add(&row, step.step().started_unix_ns)?),
                     false => Ok(()),
                 })?;
@@ -235,8 +234,8 @@ impl Asked {
         };
         if tables.len() > 1 && !output.is_some_and(is_directory) {
             return Err(UsageError::new(
-                "each table is a file of its own",
-                Some("name a directory for them: `-o DIR/`".into()),
+                "several tables need a directory, since each is written to its own file",
+                Some("name a directory: `-o DIR/`".into()),
             )
             .into());
         }
@@ -250,7 +249,7 @@ impl Asked {
         Ok(self.exit())
     }
 
-    /// Writes the tables of the one run, those of each engine into a file of its own.
+    /// Writes the tables of the only run, one file for each table and engine.
     fn write_partition(
         &self,
         tables: &[ExportTable],
@@ -266,7 +265,7 @@ impl Asked {
             ],
             tables => tables.to_owned(),
         };
-        // There is nothing to compare, which is no reason to leave out all else.
+        // A run without anything to compare still has its other tables.
         if !has_comparison(run) {
             tables.retain(|table| *table != ExportTable::Verdicts);
         }
@@ -291,10 +290,13 @@ impl Asked {
     fn write_benchmarks(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
         let benchmarks = report::benchmarks(&self.runs(), &self.rows()?);
         for left_out in &benchmarks.left_out {
-            complain!("warning: left out, {left_out}");
+            complain!("warning: left out: {left_out}");
         }
         if benchmarks.result_count == 0 {
-            complain!("error: there is no valid result, and nothing was written");
+            complain!(
+                "error: the runs have no valid result, so nothing was written\n\
+                 help: `assay show RUN` says why each step is invalid"
+            );
             return Ok(Exit::Invalid);
         }
         write_to(output, "benchmarks.txt", false, |mut sink| {
@@ -308,8 +310,8 @@ impl Asked {
     fn write_latencies(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
         let Some(directory) = output else {
             return Err(UsageError::new(
-                "HdrHistogram logs are one file for each cell",
-                Some("name a directory for them: `-o DIR`".into()),
+                "`--format hdr` needs a directory, since it writes one file per cell",
+                Some("name a directory: `-o DIR`".into()),
             )
             .into());
         };
@@ -326,46 +328,46 @@ impl Asked {
     }
 }
 
-/// Writes the tables of each run by itself, where many runs are kept. A run that can't be read is left out, and named.
+/// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't be read, with an error.
 fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::Result<Exit> {
     let left_out = |path: &Path, error: anyhow::Error| {
         error.context(format!("run `{}` is left out", path.display()))
     };
     let mut errors = Vec::new();
-    let mut readable: Vec<(&Path, Asked)> = Vec::new();
+    let mut readable: Vec<(&Path, Selection)> = Vec::new();
     for path in &args.runs {
-        let asked = match Asked::whole(path) {
-            Ok(asked) => asked,
+        let selection = match Selection::whole_run(path) {
+            Ok(selection) => selection,
             Err(error) => {
                 errors.push(left_out(path, error.into()));
                 continue;
             }
         };
-        let id = &asked.runs[0].id;
+        let id = &selection.runs[0].id;
         if let Some((first, _)) = readable.iter().find(|(_, it)| it.runs[0].id == *id) {
-            let (first, again) = (first.display(), path.display());
+            let (first, second) = (first.display(), path.display());
             return Err(UsageError::new(
-                format!("runs `{first}` and `{again}` are one, `{id}`"),
+                format!("`{first}` and `{second}` are the same run, `{id}`"),
                 Some("give each run once".into()),
             )
             .into());
         }
-        readable.push((path, asked));
+        readable.push((path, selection));
     }
     let mut exit = Exit::Ok;
     let mut is_written = false;
-    for (path, asked) in readable {
-        match asked.write_partition(&args.tables, form, directory) {
+    for (path, selection) in readable {
+        match selection.write_partition(&args.tables, form, directory) {
             Ok(()) => is_written = true,
             Err(error) if error.chain().any(|cause| cause.is::<RecordError>()) => {
                 errors.push(left_out(path, error));
             }
             Err(error) => return Err(error),
         }
-        exit = exit.max(asked.exit());
+        exit = exit.max(selection.exit());
     }
     if !is_written {
-        Several::of(errors)?;
+        Errors::combine(errors)?;
         return Ok(exit);
     }
     for error in &errors {
@@ -376,7 +378,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
     Ok(exit)
 }
 
-/// The logs of cells, of which one is being written. Steps of a cell come one after the other.
+/// Writes the logs of cells, one after the other. The steps of a cell must be added together.
 struct Logs<'a> {
     directory: &'a Path,
     of_several_runs: bool,
@@ -403,10 +405,10 @@ impl Logs<'_> {
         };
         if !row.valid {
             log.say_invalid(&row.step, &row.reasons)?;
-            let cell = &row.cell.target;
+            let target = &row.cell.target;
             let reasons = row.reasons.join("; ");
             complain!(
-                "warning: `{}` of {cell} is invalid, as its tags say: {reasons}",
+                "warning: step `{}` of `{target}` is invalid, and its log lines are tagged so: {reasons}",
                 row.step
             );
         }
@@ -424,7 +426,7 @@ impl Logs<'_> {
         Ok(())
     }
 
-    /// The file of a cell: `pg17.base-c8-r1.hlog`.
+    /// Returns the file name of a cell: `pg17.base-c8-r1.hlog`.
     fn name(&self, row: &Row) -> String {
         let run = format!("run{}-", row.run + 1);
         let variant = row
@@ -445,7 +447,7 @@ impl Logs<'_> {
     }
 }
 
-/// A file that has its name when all of it is there. Dropped before, it is removed.
+/// A file that gets its name when it is complete. If dropped before, it is removed.
 struct NewFile {
     partial: PathBuf,
     path: PathBuf,
@@ -473,13 +475,13 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Why it is not whole is told already.
+            // The error that kept it from being completed was reported.
             let _ = fs_err::remove_file(&self.partial);
         }
     }
 }
 
-/// Lets `write` write a file, or stdout where none is named. A directory gets a file of that name in it.
+/// Calls `write` with a file to write, or with stdout if `output` is `None`. In a directory the file is called `name`.
 fn write_to(
     output: Option<&Path>,
     name: &str,
@@ -489,7 +491,7 @@ fn write_to(
     let Some(output) = output else {
         if is_binary && io::stdout().is_terminal() {
             return Err(UsageError::new(
-                "Parquet is not for a terminal",
+                "Parquet is a binary format and can't be written to a terminal",
                 Some("name a file: `-o FILE`".into()),
             )
             .into());
@@ -497,10 +499,10 @@ fn write_to(
         let written =
             write(Box::new(BufWriter::new(io::stdout()))).and_then(|mut sink| Ok(sink.flush()?));
         return match written {
-            // A reader that has gone is no error.
+            // A closed pipe is not an error.
             Err(error) if is_broken_pipe(&error) => Ok(()),
-            // Others say what they are about.
-            Err(error) if error.is::<io::Error>() => Err(error.context("stdout can't be written")),
+            // Other errors say what failed.
+            Err(error) if error.is::<io::Error>() => Err(error.context("cannot write to stdout")),
             written => written,
         };
     };
@@ -542,7 +544,7 @@ fn file_name(name: &str, form: Form) -> String {
     format!("{name}.{ending}")
 }
 
-/// Returns whether a run has another target beside its base.
+/// Returns true if a run has a target besides its base.
 fn has_comparison(run: &Run) -> bool {
     let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
     let count = targets.len();

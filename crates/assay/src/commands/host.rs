@@ -1,20 +1,20 @@
-//! `assay host`: the machine as a run would note it.
+//! `assay host`: describes the machine as a run records it.
 
 use probe::HostContext;
 
 use crate::cli::HostArgs;
-use crate::host::look;
+use crate::host::describe;
 use crate::outcome::{Exit, UsageError};
-use crate::output::print;
+use crate::output::{print, style};
 
-/// Shows the machine, the flush latency of a directory, and warnings.
+/// Prints a description of the machine, the flush latency of a directory, and warnings.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     if !args.directory.is_dir() {
         let message = format!("`{}` is not a directory", args.directory.display());
-        let help = "give the directory that databases would be made in";
+        let help = "give an existing directory on the disk that databases will use";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
-    let (host, warnings) = look(HostContext {
+    let (host, warnings) = describe(HostContext {
         data_dir: &args.directory,
         needed_bytes: None,
         has_local_server: true,
@@ -30,9 +30,13 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         text.push_str(&format!("{name:width$}  {value}\n"));
     }
     if let Some(fsync) = host.fsync {
-        let us = |ns: u64| ns as f64 / 1e3;
+        let unit = match style().unicode {
+            true => "\u{b5}s",
+            false => "us",
+        };
+        let us = |ns: u64| format!("{:.0} {unit}", ns as f64 / 1e3);
         text.push_str(&format!(
-            "{:width$}  p50 {:.0} us, p99 {:.0} us, max {:.0} us ({} writes of 4 KiB, each with fdatasync)\n",
+            "{:width$}  p50 {}, p99 {}, max {} ({} writes of 4 KiB, each with fdatasync)\n",
             "fsync",
             us(fsync.p50_ns),
             us(fsync.p99_ns),
@@ -41,8 +45,8 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         ));
     }
     for warning in &warnings {
-        let said = report::terminal_text(&warning.text);
-        text.push_str(&format!("\nwarning[{}]: {said}\n", warning.code));
+        let warning_text = report::terminal_text(&warning.text);
+        text.push_str(&format!("\nwarning[{}]: {warning_text}\n", warning.code));
     }
     print(&text)?;
     Ok(Exit::Ok)

@@ -1,4 +1,4 @@
-//! `assay completions`, `assay man` and `assay plan-schema`: what shells, `man` and editors need.
+//! `assay completions`, `assay man` and `assay plan-schema`: files for shells, `man` and editors.
 
 use anyhow::Context;
 use clap::CommandFactory;
@@ -7,10 +7,10 @@ use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::outcome::Exit;
 use crate::output::{json_text, print};
 
-/// Prints a shell's script.
+/// Prints the completion script for a shell.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let all = Cli::command();
-    // The scripts would offer hidden commands too.
+    // Otherwise the script would offer hidden commands too.
     let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
     let mut shown = clap::Command::new("assay")
         .disable_help_subcommand(true)
@@ -22,7 +22,7 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints the manual page of assay, or writes those of all its commands.
+/// Prints the manual page of assay, or writes the manual pages of all commands.
 pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     let command = Cli::command();
     if let Some(directory) = &args.directory {

@@ -1,4 +1,4 @@
-//! `assay report`: what runs came to, as one page of HTML.
+//! `assay report`: writes the results of runs as one HTML file.
 
 use std::path::Path;
 
@@ -35,8 +35,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(exit_of_reading(&figures))
 }
 
-/// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`. `notes`
-/// are what should be known of several runs.
+/// Writes the report of `directories` with these figures, curves and notes to the file `output`.
 pub fn write_report(
     directories: &[RunDir],
     figures: &Figures,
@@ -54,20 +53,23 @@ pub fn write_report(
         curves,
         notes,
     };
-    fs_err::write(output, report::html_page(&page)).context("the report can't be written")
+    fs_err::write(output, report::html_page(&page))
+        .context("cannot write the report; `-o FILE` chooses another file")
 }
 
-/// Writes the plots of a report, a file each.
+/// Writes each plot of a report to a file.
 fn write_plots(run: &Run, figures: &Figures, folder: &Path) -> anyhow::Result<()> {
     let plots = report::plots(run, figures);
     if plots.is_empty() {
-        complain!("warning: no plots: they need several targets, numbers of clients or rates");
+        complain!(
+            "warning: no plots were written: the run needs several targets, numbers of clients, or rates"
+        );
         return Ok(());
     }
-    fs_err::create_dir_all(folder).context("the plots can't be written")?;
+    fs_err::create_dir_all(folder).context("cannot write the plots")?;
     for (name, svg) in plots {
         let file = folder.join(name).with_extension("svg");
-        fs_err::write(&file, svg).context("the plots can't be written")?;
+        fs_err::write(&file, svg).context("cannot write the plots")?;
         print(&format!("{}\n", file.display()))?;
     }
     Ok(())
@@ -78,7 +80,7 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
     let mut cells = Vec::new();
     for cell in &run.cells {
         let directory = directory.cell(cell)?;
-        // One that can't be read is told among the figures.
+        // The figures report a cell that can't be read.
         if let Ok(cell) = directory.read() {
             let steps = directory
                 .read_steps()?

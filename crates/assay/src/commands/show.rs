@@ -1,11 +1,11 @@
-//! `assay show`: the tables of a run, from its directory alone.
+//! `assay show`: prints the tables of a run from its directory.
 
 use analysis::RunSettings;
 use record::RunDir;
 use report::TableStyle;
 
 use crate::cli::{Format, ShowArgs};
-use crate::outcome::{Exit, UsageError};
+use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
 
@@ -24,22 +24,22 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
-    let named = |style| {
-        report::tables_named(&run, &figures, &args.tables, style).map_err(|(unknown, known)| {
-            let known = format!("tables here: {}", known.join(", "));
-            UsageError::new(format!("the run has no table `{unknown}`"), Some(known))
+    let named_tables = |style| {
+        report::tables_named(&run, &figures, &args.tables, style).map_err(|(unknown, mut known)| {
+            let help = did_you_mean(&mut known, &unknown, "tables");
+            UsageError::new(format!("the run has no table `{unknown}`"), help)
         })
     };
     let text = match args.format {
         Format::Json | Format::Csv if !args.tables.is_empty() => {
             return Err(UsageError::new(
-                "`--table` is for tables that people read",
-                Some("`--format json` and `--format csv` have all figures".into()),
+                "`--table` needs `--format table` or `--format markdown`",
+                Some("remove `--table`: JSON and CSV always contain all figures".into()),
             )
             .into());
         }
-        Format::Table if !args.tables.is_empty() => named(Some(style))?,
-        Format::Markdown if !args.tables.is_empty() => named(None)?,
+        Format::Table if !args.tables.is_empty() => named_tables(Some(style))?,
+        Format::Markdown if !args.tables.is_empty() => named_tables(None)?,
         Format::Table if args.summary => report::tables_summary(&run, &figures, style),
         Format::Table => report::tables(&run, &figures, style),
         Format::Json => json_text(&analysis::json(&run, &figures))?,
@@ -50,7 +50,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     Ok(exit_of_reading(&figures))
 }
 
-/// Prints in which settings two targets of a run differ.
+/// Prints how the settings of two targets of a run differ.
 fn show_between(
     directory: &RunDir,
     pair: &[String],
@@ -65,8 +65,8 @@ fn show_between(
         Format::Json => json_text(&analysis::settings_json(&settings))?,
         Format::Csv | Format::Markdown => {
             return Err(UsageError::new(
-                "what differs between two targets is no table of steps",
-                Some("use `--format table` or `--format json`".into()),
+                "`--between` needs `--format table` or `--format json`",
+                Some("remove `--format`, or choose one of these".into()),
             )
             .into());
         }
@@ -75,22 +75,19 @@ fn show_between(
     Ok(Exit::Ok)
 }
 
-/// The two targets that were named, if there are such.
+/// Returns the two targets of `--between`, which must be among `targets`.
 pub fn pair_of<'a>(
     pair: &'a [String],
     targets: impl Iterator<Item = &'a str>,
 ) -> anyhow::Result<(&'a str, &'a str)> {
-    let targets: Vec<&str> = targets.collect();
+    let mut targets: Vec<&str> = targets.collect();
     let [a, b] = pair else {
         unreachable!("the command line has two names or none");
     };
     for name in [a, b] {
         if !targets.contains(&name.as_str()) {
-            return Err(UsageError::new(
-                format!("`{name}` is no target"),
-                Some(format!("targets here: {}", targets.join(", "))),
-            )
-            .into());
+            let help = did_you_mean(&mut targets, name, "targets");
+            return Err(UsageError::new(format!("unknown target `{name}`"), help).into());
         }
     }
     Ok((a, b))

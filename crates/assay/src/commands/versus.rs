@@ -1,4 +1,4 @@
-//! `assay versus` and `assay init`: plans for what the command line names.
+//! `assay versus` and `assay init`: write a plan for the targets on the command line.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use plan::Engine;
 use super::builds::fetch_each;
 use crate::cli::{InitArgs, PlanArgs, RunArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
-use crate::outcome::{Exit, Several, UsageError};
+use crate::outcome::{Errors, Exit, UsageError};
 use crate::output::print;
 use crate::{estimate, run};
 
-/// Repeats without which there is no verdict.
-const REPEATS_LEAST: u32 = 3;
-/// A plan has no more.
-const REPEATS_MOST: u64 = 1000;
-/// Repeats of a first plan.
-const REPEATS_USUAL: u32 = 5;
+/// The minimum number of repeats for verdicts.
+const REPEATS_MIN: u32 = 3;
+/// The maximum number of repeats of a plan.
+const REPEATS_MAX: u64 = 1000;
+/// The number of repeats of a first plan.
+const REPEATS_DEFAULT: u32 = 5;
 
-/// Builds that have a name of their own, and what plans call them.
+/// Targets without a version: the name on the command line, the engine, and the source in plans.
 const UNVERSIONED: [(&str, Engine, &str); 5] = [
     ("sqlite", Engine::Sqlite, "bundled"),
     ("postgres", Engine::Postgres, "distribution"),
@@ -30,32 +30,33 @@ const UNVERSIONED: [(&str, Engine, &str); 5] = [
     ("null", Engine::Null, "bundled"),
 ];
 
-/// What a quick run is good for.
-const QUICK: &str = "3 repeats of steps of 1 s show large changes alone, and nothing that takes its time: checkpoints, vacuum, \
-     compaction, a database that grows. `--minutes` shows more";
+/// The limits of a quick run.
+const QUICK: &str = "3 repeats of 1-second steps show only large changes, and no slow effects such as checkpoints, vacuum, \
+     compaction, or a growing database. `--minutes` shows more";
 
-/// Returns the error of a command line that can't be followed.
-fn refused<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
+/// Returns a usage error.
+fn usage_error<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
     Err(UsageError::new(message, Some(help.into())).into())
 }
 
-/// Measures targets against each other: fetches what is missing, writes the plan and runs it.
+/// Compares targets: fetches missing builds, writes the plan and runs it.
 pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     let configs = configs(&args.configs)?;
-    let mut found = find_all(&args.targets)?;
-    let missing: Vec<Spec> = found.iter().filter_map(Found::missing).cloned().collect();
+    let mut targets = find_all(&args.targets)?;
+    let missing = targets.iter().filter_map(TargetBuild::missing);
+    let missing: Vec<Spec> = missing.cloned().collect();
     if !args.dry_run && !missing.is_empty() {
         let mut errors = Vec::new();
         fetch_each(&missing, None, |fetched| {
             errors.extend(fetched.err());
             Ok(())
         })?;
-        Several::of(errors)?;
-        found = find_all(&args.targets)?;
+        Errors::combine(errors)?;
+        targets = find_all(&args.targets)?;
     }
-    let (builds, identities) = named(&args.targets, found)?;
+    let (builds, identities) = name_builds(&args.targets, targets)?;
     let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
-    refuse_twins(args, &identities, &configs)?;
+    reject_duplicates(args, &identities, &configs)?;
     let template = template(args.workload, &builds, !configs.is_empty())?;
     let draft = Draft {
         head: String::new(),
@@ -72,15 +73,15 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     match (args.aa, count) {
         (true, 1) | (false, 2..) => {}
         (true, _) => {
-            return refused(
-                format!("`--aa` measures one target against itself, not {count}"),
-                format!("`assay versus --aa {first}`"),
+            return usage_error(
+                format!("`--aa` compares one target with itself, but {count} targets are given"),
+                format!("for example: `assay versus --aa {first}`"),
             );
         }
         (false, _) => {
-            return refused(
-                format!("`{first}` is one target, and there is nothing to compare it with"),
-                "name another one, give `--config OPTION=VALUE`, or measure it against itself with `--aa`",
+            return usage_error(
+                format!("there is nothing to compare: `{first}` is the only target"),
+                "name another target, add `--config OPTION=VALUE`, or compare the target with itself with `--aa`",
             );
         }
     }
@@ -92,7 +93,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
             head += &format!("Quick: {QUICK}.\n");
         }
         head + &format!(
-            "To measure something else, edit it, then\n  assay check {path}\n  assay run {path}"
+            "To measure something else, edit this file, then run\n  assay check {path}\n  assay run {path}"
         )
     };
     let repeats = repeats(args, &draft)?;
@@ -127,12 +128,12 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
 /// Writes a first plan.
 pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let targets = [args.target.clone()];
-    let found = find_all(&targets)?;
-    let fetch = found[0]
+    let target_builds = find_all(&targets)?;
+    let fetch = target_builds[0]
         .missing()
         .map(|spec| format!("assay fetch {spec}; "));
-    let (builds, _) = named(&targets, found)?;
-    let configs = Vec::from_iter(DraftConfig::beside(builds[0].engine));
+    let (builds, _) = name_builds(&targets, target_builds)?;
+    let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
     let output = args.output.display();
     let next = format!(
         "{}assay check {output}; assay run {output}",
@@ -141,7 +142,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let template = template(args.workload, &builds, false)?;
     let draft = Draft {
         head: format!(
-            "{}, small, on {}. docs/plan.md has all keys.\n  {next}",
+            "{}, small, on {}. docs/plan.md describes all keys.\n  {next}",
             template.title, args.target
         ),
         template,
@@ -152,20 +153,19 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         has_base: true,
         is_against_itself: false,
     };
-    let text = draft.text(REPEATS_USUAL);
+    let text = draft.text(REPEATS_DEFAULT);
     let file = fs_err::OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&args.output);
     let mut file = file.map_err(|error| {
         let help = match error.kind() {
-            ErrorKind::AlreadyExists => "assay overwrites no plan: name another file with `-o`",
-            _ => "name another file with `-o`",
+            ErrorKind::AlreadyExists => {
+                "assay does not overwrite plans: choose another file with `-o FILE`"
+            }
+            _ => "choose another file with `-o FILE`",
         };
-        UsageError::new(
-            format!("the plan can't be written: {error}"),
-            Some(help.into()),
-        )
+        UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
     })?;
     file.write_all(text.as_bytes())?;
     eprintln!("next: {next}");
@@ -173,73 +173,79 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What a target on the command line is.
-enum Found {
-    /// A build that is here, or is looked for when the plan is read.
-    Here {
+/// The build of a target on the command line.
+enum TargetBuild {
+    /// A build that is in the store, or that is located when the plan is run.
+    Available {
         engine: Engine,
-        /// What a plan calls it.
+        /// What the plan says of it.
         source: String,
-        /// What it is, whatever it is called.
+        /// The same for all names of one build.
         identity: String,
     },
-    /// A build that was not fetched.
+    /// A build that is not downloaded yet.
     Missing(Spec),
 }
 
-impl Found {
+impl TargetBuild {
     fn missing(&self) -> Option<&Spec> {
         match self {
-            Self::Here { .. } => None,
+            Self::Available { .. } => None,
             Self::Missing(spec) => Some(spec),
         }
     }
 }
 
-fn find_all(targets: &[String]) -> anyhow::Result<Vec<Found>> {
-    // Without a place for builds there are none.
+fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
+    // A user without a directory for builds has no builds.
     let store = Store::of_user().ok();
     targets.iter().map(|it| find(store.as_ref(), it)).collect()
 }
 
-/// Finds out what a target is: a build of the store by its name, an engine, or a spec.
-fn find(store: Option<&Store>, target: &str) -> anyhow::Result<Found> {
-    let here = |engine: &str, source: &str, identity: &str| {
-        let named = Engine::NAMES.iter().find(|(name, _)| *name == engine);
-        let (_, engine) = named.with_context(|| format!("`{engine}` is no engine of plans"))?;
-        Ok(Found::Here {
+/// Finds the build of a target, which is the name of a build in the store, an engine, or a spec.
+fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
+    let available = |engine: &str, source: &str, identity: &str| {
+        let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
+        let (_, engine) = known
+            .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
+        Ok(TargetBuild::Available {
             engine: *engine,
             source: source.to_owned(),
             identity: identity.to_owned(),
         })
     };
     if let Some(build) = store.map(|it| it.by_name(target)).transpose()?.flatten() {
-        return here(&build.manifest.engine, target, target);
+        return available(&build.manifest.engine, target, target);
     }
     if let Some((_, engine, source)) = UNVERSIONED.iter().find(|(name, ..)| *name == target) {
-        return here(engine.name(), source, engine.name());
+        return available(engine.name(), source, engine.name());
     }
     if ["rocksdb", "speedb"].contains(&target) {
         let newest = store.map(|it| it.newest(target)).transpose()?.flatten();
         let Some(build) = newest else {
-            let help =
-                "name a version, as in `rocksdb@9.9.3`, which `assay versus` and `assay fetch` get";
-            let message = format!("no build of `{target}` was fetched");
-            return refused(message, help);
+            let help = format!(
+                "name a version to download, for example `{target}@{}`",
+                match target {
+                    "rocksdb" => "9.9.3",
+                    _ => "2.8.0",
+                }
+            );
+            let message = format!("no build of `{target}` is downloaded");
+            return usage_error(message, help);
         };
         let name = &build.manifest.name;
-        return here(&build.manifest.engine, name, name);
+        return available(&build.manifest.engine, name, name);
     }
     let spec = Spec::parse(target).map_err(|error| {
         let engines: Vec<&str> = UNVERSIONED.iter().map(|(name, ..)| *name).collect();
         let help = format!(
-            "{}; or name one of `assay builds`, or an engine: `{}`, `rocksdb`, `speedb`",
+            "{}; or name a build that `assay builds` lists, or an engine: `{}`, `rocksdb`, `speedb`",
             error.help(),
             engines.join("`, `")
         );
         UsageError::new(error.to_string(), Some(help))
     })?;
-    let found = match (store, spec.engine()) {
+    let stored = match (store, spec.engine()) {
         (None, _) => None,
         (Some(store), Some(engine)) => store.find(engine, target)?,
         (Some(store), None) => match &spec {
@@ -249,35 +255,37 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<Found> {
             _ => store.by_spec(&spec.to_string())?,
         },
     };
-    match found {
-        None => Ok(Found::Missing(spec)),
+    match stored {
+        None => Ok(TargetBuild::Missing(spec)),
         Some(build) => {
             let name = &build.manifest.name;
             let source = spec.engine().map_or(name.as_str(), |_| target);
-            here(&build.manifest.engine, source, name)
+            available(&build.manifest.engine, source, name)
         }
     }
 }
 
-/// Returns the builds with names for a plan, and what each is. One that was not fetched stands as it was asked for, where its
-/// engine is known.
-fn named(targets: &[String], found: Vec<Found>) -> anyhow::Result<(Vec<DraftBuild>, Vec<String>)> {
+/// Returns the builds with their names in a plan, and the identity of each. A missing build keeps its spec.
+fn name_builds(
+    targets: &[String],
+    target_builds: Vec<TargetBuild>,
+) -> anyhow::Result<(Vec<DraftBuild>, Vec<String>)> {
     let mut builds: Vec<DraftBuild> = Vec::new();
     let mut identities = Vec::new();
-    for (target, found) in targets.iter().zip(found) {
-        let (engine, source, identity) = match found {
-            Found::Here {
+    for (target, target_build) in targets.iter().zip(target_builds) {
+        let (engine, source, identity) = match target_build {
+            TargetBuild::Available {
                 engine,
                 source,
                 identity,
             } => (engine, source, identity),
-            Found::Missing(spec) => {
-                let named = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
-                let Some((_, engine)) = Engine::NAMES.iter().find(named) else {
+            TargetBuild::Missing(spec) => {
+                let is_of_spec = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
+                let Some((_, engine)) = Engine::NAMES.iter().find(is_of_spec) else {
                     let message =
-                        format!("which engine `{target}` is of is known once it is fetched");
-                    let help = format!("`assay fetch {target}` gets it");
-                    return refused(message, help);
+                        format!("the engine of `{target}` is not known before its download");
+                    let help = format!("download it first: `assay fetch {target}`");
+                    return usage_error(message, help);
                 };
                 (*engine, target.clone(), target.clone())
             }
@@ -297,7 +305,7 @@ fn named(targets: &[String], found: Vec<Found>) -> anyhow::Result<(Vec<DraftBuil
     Ok((builds, identities))
 }
 
-/// Returns text as a name in a plan.
+/// Turns text into a valid name in a plan.
 fn plan_name(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     let chars = text
@@ -306,15 +314,16 @@ fn plan_name(text: &str) -> String {
     chars.take(60).collect()
 }
 
-/// Returns the configs of `--config`.
-fn configs(given: &[String]) -> anyhow::Result<Vec<DraftConfig>> {
+/// Parses the arguments of `--config`.
+fn configs(arguments: &[String]) -> anyhow::Result<Vec<DraftConfig>> {
     let mut configs: Vec<DraftConfig> = Vec::new();
-    for (number, text) in (1..).zip(given) {
+    for (number, text) in (1..).zip(arguments) {
         let options = text.split_whitespace().map(|option| {
             let option = option.split_once('=').filter(|(name, _)| !name.is_empty());
             let (name, value) = option.ok_or_else(|| {
-                let help = "write `--config 'OPTION=VALUE OPTION=VALUE'`; other options are for the plan: `--dry-run` prints it";
-                UsageError::new(format!("`{text}` is no list of options"), Some(help.into()))
+                let help = "write `--config 'OPTION=VALUE OPTION=VALUE'`; for anything else, edit the plan that `--dry-run` prints";
+                let message = format!("`--config '{text}'`: expected options as OPTION=VALUE");
+                UsageError::new(message, Some(help.into()))
             })?;
             Ok((name.to_owned(), value.to_owned()))
         });
@@ -333,8 +342,8 @@ fn configs(given: &[String]) -> anyhow::Result<Vec<DraftConfig>> {
     Ok(configs)
 }
 
-/// Refuses targets that are the same thing twice.
-fn refuse_twins(
+/// Rejects builds and configs that are given twice.
+fn reject_duplicates(
     args: &VersusArgs,
     identities: &[String],
     configs: &[DraftConfig],
@@ -342,14 +351,14 @@ fn refuse_twins(
     let target = &args.targets[0];
     let help = |target: &str| {
         format!(
-            "`assay versus --aa {target}` measures it against itself: what this machine calls a difference for no reason"
+            "to measure the noise of this machine, compare one target with itself: `assay versus --aa {target}`"
         )
     };
     for (index, identity) in identities.iter().enumerate() {
         if let Some(first) = identities[..index].iter().position(|it| it == identity) {
             let (one, other) = (&args.targets[first], &args.targets[index]);
             let message = match one == other {
-                true => format!("`{one}` is there twice"),
+                true => format!("`{one}` is given twice"),
                 false => format!("`{one}` and `{other}` are the same build, `{identity}`"),
             };
             return Err(UsageError::new(message, Some(help(one))).into());
@@ -360,14 +369,14 @@ fn refuse_twins(
             .iter()
             .any(|it| it.options == config.options)
         {
-            let message = format!("`--config '{}'` is there twice", args.configs[index]);
+            let message = format!("`--config '{}'` is given twice", args.configs[index]);
             return Err(UsageError::new(message, Some(help(target))).into());
         }
     }
     Ok(())
 }
 
-/// Returns the template of the workload that is asked for, or that suits the builds.
+/// Returns the template of `workload`, or of the default workload of the builds.
 fn template(
     workload: Option<WorkloadName>,
     builds: &[DraftBuild],
@@ -377,10 +386,10 @@ fn template(
     let first = builds[0].engine;
     let is_mixed = engines.any(|engine| engine != first);
     if is_mixed && has_configs {
-        let message = "`--config` has options of one engine, and the targets are of several";
-        let help =
-            "leave it out, or give each engine its configs in the plan, which `--dry-run` prints";
-        return refused(message, help);
+        let message =
+            "`--config` sets options of one engine, but the targets belong to several engines";
+        let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
+        return usage_error(message, help);
     }
     let workload = workload.or(is_mixed.then_some(WorkloadName::Insert));
     let template = Template::of(workload, first);
@@ -389,40 +398,40 @@ fn template(
         .find(|build| !(template.runs_on)(build.engine))
     {
         let message = format!(
-            "{} runs on {}, and `{}` is {}",
+            "{} runs only on {}, but the engine of `{}` is {}",
             template.title,
             template.engines,
             build.name,
             build.engine.name()
         );
-        let help = "`--workload insert` runs on all engines";
-        return refused(message, help);
+        let help = "choose `--workload insert`, which runs on all engines";
+        return usage_error(message, help);
     }
     Ok(template)
 }
 
-/// Returns how many repeats fit into the time that is given.
+/// Returns how many repeats fit into `--minutes`.
 fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
     let parsed = plan::parse("versus.toml", &draft.text(1), &[]);
-    // What is wrong with the plan is told when it is read.
+    // Errors of the plan are reported when it is read to be run.
     let (false, Ok((plan, _))) = (args.quick, parsed) else {
-        return Ok(REPEATS_LEAST);
+        return Ok(REPEATS_MIN);
     };
     let each_s = estimate::of_plan(&plan).time.as_secs_f64();
     let repeats = (f64::from(args.minutes) * 60.0 / each_s) as u64;
-    if repeats < u64::from(REPEATS_LEAST) {
-        let minutes = (each_s * f64::from(REPEATS_LEAST) / 60.0).ceil();
+    if repeats < u64::from(REPEATS_MIN) {
+        let minutes = (each_s * f64::from(REPEATS_MIN) / 60.0).ceil();
         let message = format!(
-            "{} min are too few: {REPEATS_LEAST} repeats, the least that verdicts need, take about {minutes} min",
+            "`--minutes {}` is too short: verdicts need at least {REPEATS_MIN} repeats, which take about {minutes} min",
             args.minutes
         );
-        let help = format!("`--minutes {minutes}` measures them, `--quick` shorter steps");
-        return refused(message, help);
+        let help = format!("use `--minutes {minutes}`, or `--quick` for shorter steps");
+        return usage_error(message, help);
     }
-    Ok(repeats.min(REPEATS_MOST) as u32)
+    Ok(repeats.min(REPEATS_MAX) as u32)
 }
 
-/// Returns the name of the plan's file: what is compared.
+/// Returns the name of the plan's file without its extension, made of the builds and configs.
 fn stem(draft: &Draft<'_>, is_against_itself: bool) -> String {
     let mut words = vec![match is_against_itself {
         true => "aa",
@@ -433,14 +442,11 @@ fn stem(draft: &Draft<'_>, is_against_itself: bool) -> String {
     words.join("-").chars().take(64).collect()
 }
 
-/// Writes a plan into a directory, beside other plans that are there; returns where it is.
+/// Writes a plan into a directory without overwriting other plans, and returns its path.
 fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyhow::Result<PathBuf> {
     let unusable = |error: std::io::Error| {
-        let help = "name another directory with `--results`";
-        UsageError::new(
-            format!("the plan can't be written: {error}"),
-            Some(help.into()),
-        )
+        let help = "choose another directory with `--results DIR`";
+        UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
     };
     fs_err::create_dir_all(directory).map_err(unusable)?;
     let mut number = 1;
@@ -451,7 +457,7 @@ fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyho
         };
         let text = text_at(&path.display().to_string());
         match fs_err::read_to_string(&path) {
-            Ok(there) if there == text => return Ok(path),
+            Ok(existing) if existing == text => return Ok(path),
             Ok(_) => number += 1,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs_err::write(&path, text).map_err(unusable)?;
@@ -462,7 +468,7 @@ fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyho
     }
 }
 
-/// Returns the command line in one line, as a shell takes it.
+/// Returns the command line as one line, quoted for a shell.
 fn command_line() -> String {
     let args = std::env::args().skip(1).filter(|arg| arg != "--dry-run");
     let args = args.map(|arg| {

@@ -41,7 +41,7 @@ impl EngineRow for Sqlite {
                 cell.clean_up(Some(data_dir), result)
             }
             Err(error) => {
-                // What cannot be removed now is wiped by the next run.
+                // The next run wipes files that can't be removed now.
                 let _ = data_dir.remove();
                 Err(error.into())
             }

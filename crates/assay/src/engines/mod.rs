@@ -1,5 +1,5 @@
-//! What assay does with an engine besides using its sessions: a row for each. Sessions are static types, so a row starts
-//! its target, has the cell measured and stops it again.
+//! The engines as the conductor uses them, one row each. Sessions are static types, so a row starts its target, measures
+//! the cell, and stops the target.
 
 mod embedded;
 pub mod rocksdb;
@@ -12,32 +12,32 @@ use record::{FileHash, Status};
 use crate::run::cell_run::CellRun;
 use crate::trials::Configs;
 
-/// An engine: how it is found, tried and measured.
+/// An engine that assay can find, try and measure.
 pub trait EngineRow: Sync {
-    /// Finds a build, and has it try its configs.
+    /// Finds a build, and lets it try its configs.
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts>;
 
     /// Starts the target of a cell, runs the cell's steps on it, and stops it.
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status>;
 
-    /// Checks the URL of a server that runs already.
+    /// Checks the URL of a server that already runs.
     fn check_url(&self, _: &str) -> Result<(), SetupError> {
         Ok(())
     }
 }
 
-/// A build that was found.
+/// The version, the place and the files of a build.
 pub struct BuildFacts {
     /// The version, as the engine reports it.
     pub version: String,
-    /// The place where it was found.
+    /// Its directory or URL.
     pub source: String,
     /// Its files.
     pub files: Vec<FileHash>,
 }
 
 impl BuildFacts {
-    /// Returns an engine that is part of assay.
+    /// Returns the facts of an engine that is part of assay.
     fn bundled(version: &str) -> Self {
         Self {
             version: version.into(),

@@ -38,20 +38,20 @@ pub struct RocksDb;
 impl EngineRow for RocksDb {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
-        let (mut of, mut all) = (Vec::new(), Vec::new());
+        let (mut owners, mut all) = (Vec::new(), Vec::new());
         for (&config, &target) in &configs.targets {
             let openings = openings(configs.file, &configs.file.plan.configs[config])?;
-            of.extend(openings.iter().map(|_| (config, target)));
+            owners.extend(openings.iter().map(|_| (config, target)));
             all.extend(openings);
         }
-        let (found, tried) = library::identify(Path::new(&installed.place), &all)?;
-        for ((config, target), tried) in of.into_iter().zip(tried) {
-            configs.trials.add(config, target, &found.version, tried);
+        let (identity, tried) = library::identify(Path::new(&installed.place), &all)?;
+        for ((config, target), tried) in owners.into_iter().zip(tried) {
+            configs.trials.add(config, target, &identity.version, tried);
         }
         Ok(BuildFacts {
-            files: installed.hashes(&[PathBuf::from(&found.path)])?,
-            version: found.version,
-            source: found.path,
+            files: installed.hashes(&[PathBuf::from(&identity.path)])?,
+            version: identity.version,
+            source: identity.path,
         })
     }
 
@@ -80,7 +80,7 @@ impl EngineRow for RocksDb {
 /// Returns the configs with which a database is opened, in order: two if the plan has options for the load only.
 fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
     let of_steps = rocksdb::Config {
-        // At most one: more are refused before the run.
+        // At most one: a config with more is rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
         unknown: match config.skips_unknown_options {
@@ -182,41 +182,41 @@ fn steps(
     }
 }
 
-/// Adds the load's settings that differ, and those that the config sets for it.
+/// Records the load's settings that differ from those of the other steps, and those that the config declares for the load.
 fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
     let declared = cell.config().declared();
     let later = &cell.record.settings;
-    let is_told = |setting: &Setting| {
+    let is_recorded = |setting: &Setting| {
         let name = bare(&setting.name);
         let own = format!("{LOAD_OPTION}{name}");
         let is_declared = || {
             declared.iter().any(|(option, _)| {
-                let part = own.strip_prefix(option.as_str());
-                part.is_some_and(|part| part.is_empty() || part.starts_with('.'))
+                let suffix = own.strip_prefix(option.as_str());
+                suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
             })
         };
         let is_same = |it: &Setting| (&it.name, &it.value) == (&setting.name, &setting.value);
         !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
     };
-    let told: Vec<Setting> = load_settings
+    let recorded: Vec<Setting> = load_settings
         .into_iter()
-        .filter(is_told)
+        .filter(is_recorded)
         .map(|setting| Setting {
             name: name_in_load(&setting.name),
             ..setting
         })
         .collect();
-    cell.record.settings.extend(told);
+    cell.record.settings.extend(recorded);
     cell.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
     cell.describe_settings()
 }
 
-/// Warns about options of the config that this version of RocksDB does not have.
+/// Warns about options of the config that this version of RocksDB lacks.
 fn note_left_out(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
     let left_out = database.not_applicable();
     if !left_out.is_empty() {
         let text = format!(
-            "not applicable to {}: `{}`",
+            "{} lacks these options of the config, which are left out: `{}`",
             database.version(),
             left_out.join("`, `")
         );

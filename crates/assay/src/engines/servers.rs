@@ -21,7 +21,7 @@ use crate::{estimate, version};
 pub struct Servers<E> {
     /// Finds an installed build.
     locate: fn(&str) -> Result<Located, SetupError>,
-    /// Has an installed build read a config.
+    /// Lets an installed build read a config.
     try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
     attach: fn(&str) -> Result<E, SetupError>,
@@ -41,12 +41,12 @@ struct Located {
 
 pub const POSTGRES: Servers<Postgres> = Servers {
     locate: |build| {
-        let found = postgres::locate(build)?;
+        let install = postgres::locate(build)?;
         Ok(Located {
-            name: format!("PostgreSQL {}", found.version.text),
-            version: found.version.text,
-            place: found.bin_dir,
-            files: found.files,
+            name: format!("PostgreSQL {}", install.version.text),
+            version: install.version.text,
+            place: install.bin_dir,
+            files: install.files,
         })
     },
     try_config: Postgres::try_config,
@@ -58,12 +58,12 @@ pub const POSTGRES: Servers<Postgres> = Servers {
 
 pub const MYSQL: Servers<Mysql> = Servers {
     locate: |build| {
-        let found = mysql::locate(build)?;
+        let install = mysql::locate(build)?;
         Ok(Located {
-            name: found.version.to_string(),
-            version: found.version.text,
-            place: found.program,
-            files: found.files,
+            name: install.version.to_string(),
+            version: install.version.text,
+            place: install.program,
+            files: install.files,
         })
     },
     try_config: Mysql::try_config,
@@ -87,10 +87,10 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             });
         }
         let installed = Installed::of(build)?;
-        let found = (self.locate)(&installed.place)?;
+        let located = (self.locate)(&installed.place)?;
         let executable = version::own_path()?;
         let connections = estimate::of_plan(&configs.file.plan).connections;
-        configs.each(&found.name, |configs, config, target| {
+        configs.each(&located.name, |configs, config, target| {
             let plan = &configs.file.plan;
             let data_root = configs.data_root.map(|root| root.join(target));
             Ok((self.try_config)(&StartOptions {
@@ -108,9 +108,9 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             })?)
         })?;
         Ok(BuildFacts {
-            version: found.version,
-            source: found.place.display().to_string(),
-            files: installed.hashes(&found.files)?,
+            version: located.version,
+            source: located.place.display().to_string(),
+            files: installed.hashes(&located.files)?,
         })
     }
 

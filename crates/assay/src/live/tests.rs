@@ -41,7 +41,7 @@ fn latency(second: u32, kind: &str, is_response: bool, count: u64) -> Latency {
     }
 }
 
-/// A run that is in the midst of its second step: queries beside scheduled inserts.
+/// Returns a run that is in the midst of its second step: queries beside scheduled inserts.
 fn state() -> state::RunState {
     let about = state::RunInfo {
         name: "commit".into(),
@@ -118,19 +118,19 @@ fn what_a_scraper_reads() {
     insta::assert_snapshot!(metrics::text(&state(), 11 * SECOND_NS));
 }
 
-/// The page's own test, in a browser, is told the same.
-const TOLD: &str = include_str!("../../../report/tests/it/browser/live.json");
+/// the page is tested with the same.
+const PAGE_JSON: &str = include_str!("../../../report/tests/it/browser/live.json");
 
 #[test]
-fn what_the_page_is_told() {
-    let told: Value = serde_json::from_str(TOLD).unwrap();
+fn what_the_page_gets() {
+    let json: Value = serde_json::from_str(PAGE_JSON).unwrap();
     let state = state();
-    assert_eq!(state.to_json(0, 0, 11 * SECOND_NS), told);
-    // What it knows already it is not told again, but all of a step that it does not know.
+    assert_eq!(state.to_json(0, 0, 11 * SECOND_NS), json);
+    // The page gets nothing that it has already, but all of a step that it does not have.
     for (step, known, from) in [(2, 1, 1), (2, 2, 2), (2, 99, 2), (1, 1, 0)] {
-        let told = state.to_json(step, known, 0);
-        let query = &told["step"]["kinds"][0];
-        assert_eq!(told["step"]["from"], from, "{step} {known}");
+        let json = state.to_json(step, known, 0);
+        let query = &json["step"]["kinds"][0];
+        assert_eq!(json["step"]["from"], from, "{step} {known}");
         assert_eq!(query["ok"].as_array().unwrap().len(), 2 - from, "{query}");
     }
 }
@@ -200,9 +200,9 @@ fn another_process_tells_through_a_pipe() {
     drop(other);
     drop(relay);
     let next = || events.recv_timeout(Duration::from_secs(60));
-    let told = [next().unwrap(), next().unwrap()].map(|event| json!(event));
+    let events = [next().unwrap(), next().unwrap()].map(|event| json!(event));
     assert_eq!(
-        told,
+        events,
         [
             json!({"Step": {"name": "a", "measures": true}}),
             json!("Loaded")

@@ -44,7 +44,7 @@ impl RunContext {
             data_root.display(),
             results.display()
         ));
-        let (mut host, warnings) = host::look(HostContext {
+        let (mut host, warnings) = host::describe(HostContext {
             data_dir: &data_root,
             ..needs
         })?;

@@ -173,7 +173,7 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     let stop = stop::watch()?;
     let directory = RunDir::open(&args.run)?;
     let run = directory.read_run()?;
-    let mut file = plan_file::recorded_in_silence(&run.plan)?;
+    let mut file = plan_file::recorded_quietly(&run.plan)?;
     resume::raise_repeats(&mut file.plan, &run.cells);
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()

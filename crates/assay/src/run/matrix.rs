@@ -239,7 +239,7 @@ mod tests {
         let cells = references(&plan);
         assert_eq!(cells.len(), 1, "those of PostgreSQL alone");
         let said = not_applicable(&plan, |_| true);
-        let begin = "`lite.default` is not applicable, and left out: SQLite ";
+        let begin = "`lite.default` can't be measured and is left out: SQLite ";
         assert!(said.len() == 1 && said[0].starts_with(begin), "{said:?}");
         assert!(not_applicable(&plan, |cell| cell.key.target == "pg.default").is_empty());
     }

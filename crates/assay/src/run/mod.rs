@@ -65,7 +65,7 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
     if args.aa {
         file = against_itself::plan(&file, &args.plan, &planned, &only)?;
     }
-    preflight::refuse_what_cannot_run(&file)?;
+    preflight::reject_impossible(&file)?;
     file.keep_files()?;
     let mut cells = matrix::references(&file.plan);
     cells.retain(|cell| match args.aa {
@@ -135,7 +135,7 @@ fn resume_run(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> any
         None => resume::plan(&run.plan, &args.plan)?,
     };
     resume::raise_repeats(&mut file.plan, &run.cells);
-    preflight::refuse_what_cannot_run(&file)?;
+    preflight::reject_impossible(&file)?;
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() {
         Display::new(args.place.quiet).say(&format!(

@@ -3,7 +3,7 @@
 use glob::{MatchOptions, Pattern};
 use record::CellRef;
 
-use crate::outcome::{UsageError, most_alike_first};
+use crate::outcome::{UsageError, most_similar_first};
 
 /// A `*` matches within one name only: `a.*/c8/*` has no variant.
 const OPTIONS: MatchOptions = MatchOptions {
@@ -80,7 +80,7 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     names.sort_unstable();
     names.dedup();
     // The most similar first, then by name.
-    most_alike_first(&mut names, text, |name| name);
+    most_similar_first(&mut names, text, |name| name);
     let count = names.len();
     names.truncate(NEAREST);
     let what = if filter.matches_target_only {

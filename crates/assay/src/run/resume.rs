@@ -240,7 +240,7 @@ mod tests {
     const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\
                           [config.sqlite.x]\n[config.sqlite.y]\n";
 
-    /// The names of the cells of a run of [`MATRIX`] that began with those that `began` says, after repeats were added.
+    /// Returns the names of the cells of a run of [`MATRIX`] that began with those that `began` says, after repeats were added.
     fn more_repeats(
         began: impl Fn(&CellRef) -> bool,
         repeats: u32,

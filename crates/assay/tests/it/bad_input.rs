@@ -30,7 +30,7 @@ fn check_cases(place: &Place, cases: &str) {
     place.assert_no_process_is_left();
 }
 
-/// A place with a plan for each engine, all of them right.
+/// Returns a place with a plan for each engine, all of them right.
 fn place_with_plans() -> Place {
     let place = Place::new();
     let base = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
@@ -139,10 +139,10 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
         a device | run 0.toml | 2 | .toml:10:8 | config `c`: `/dev/zero` is not a regular file | help:
         a pipe | check 1.toml | 2 | .toml:10:8 | `pipe` is not a regular file
         a directory | run 2.toml | 2 | .toml:10:8 | `data` is not a regular file
-        more than any configuration | run 3.toml | 2 | .toml:10:8 | `huge` has more than 16 MiB
+        more than any configuration | run 3.toml | 2 | .toml:10:8 | `huge` is larger than 16 MiB
         a file that is not UTF-8 | run 4.toml | 2 | .toml:10:8 | `latin` is not UTF-8: line 2, byte 6 is 0xE9
         a plan that is not UTF-8 | check latin.toml | 2 | `latin.toml` is not UTF-8: line 2, byte 6 is 0xE9 | help:
-        a plan without an end | check /dev/zero | 2 | `/dev/zero` has more than 16 MiB
+        a plan without an end | check /dev/zero | 2 | `/dev/zero` is larger than 16 MiB
         "#,
     );
     assert_eq!(entries(&place.join("results")).len(), 0);
@@ -262,7 +262,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
         place.write("pg-options.toml", &(steps + &engine));
         for command in ["check", "run"] {
             let said = "pg-options.toml:13:17 | unrecognized configuration parameter \"shared_bufers\" \
-                        | pg-options.toml:15:8 | line 2 of it \
+                        | pg-options.toml:15:8 | line 2 of this file \
                         | invalid value for parameter \"shared_buffers\": \"lots\" \
                         | 2 errors in `pg-options.toml`; nothing was run";
             let case = format!("PostgreSQL | {command} pg-options.toml | 2 | {said}");
@@ -308,7 +308,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         r#"
         closed port | run closed.toml | 1 | 127.0.0.1 | Connection refused | help: start the server
         no PostgreSQL | run other.toml | 1 | 127.0.0.1 | PostgreSQL
-        a config | run config.toml | 2 | config.toml:10:20 | can't be given a config | help:
+        a config | run config.toml | 2 | config.toml:10:20 | can't configure a server | help:
         no URL | check no-url.toml | 2 | no-url.toml:8:7 | postgresql://
         "#,
     );

@@ -359,7 +359,7 @@ fn tables_without_secondary_indexes_are_neither_indexed_nor_scanned() {
     );
 }
 
-/// All columns of all rows but the key, sorted.
+/// Returns all columns of all rows but the key, sorted.
 fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
     let directory = place.join("data/lite.base/sqlite");
     let sqlite = engine::sqlite::Sqlite::start(&directory, &[]).unwrap();
@@ -449,7 +449,7 @@ fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
     assert_eq!(running.wait().signal, Some(9));
     let database = place.join("data/lite.base/sqlite");
     assert!(entries(&database).len() > 1, "there is no database");
-    let neighbour = place.write("data/lite.base/notes", "precious");
+    let neighbor = place.write("data/lite.base/notes", "precious");
     assert_eq!(
         Shown::read(&place, &place.only_run()).steps("lite.base"),
         [
@@ -460,5 +460,5 @@ fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
     );
     let plan = workload(2_000, 1_000, QUICK, steps) + SQLITE;
     place.run(&plan, &[]).expect_code(0);
-    assert!(!Path::exists(&database) && neighbour.exists());
+    assert!(!Path::exists(&database) && neighbor.exists());
 }

@@ -3,7 +3,7 @@
 use crate::place::{ASSAY, NULL, Place, QUICK, SQLITE, workload};
 use crate::postgres_is_here_or_test_is_skipped;
 
-/// Text with what differs between machines and versions taken out.
+/// Returns text with what differs between machines and versions taken out.
 fn settled(place: &Place, text: &str) -> String {
     let text = text.replace(place.path().to_str().unwrap(), "[PLACE]");
     let line = |line: &str| -> String {
@@ -163,7 +163,7 @@ fn a_quiet_run_prints_its_directory_alone() {
     let quiet = place.run(&plan, &["--quiet"]).expect_code(0);
     assert_eq!(quiet.stdout.lines().count(), 1, "{quiet}");
     quiet.run_directory();
-    // What should be known is said all the same; progress is not.
+    // Problems and warnings is said all the same; progress is not.
     for line in quiet.stderr.lines() {
         assert!(line.starts_with("warning["), "{quiet}");
     }
@@ -177,14 +177,14 @@ fn a_quiet_run_prints_its_directory_alone() {
 }
 
 #[test]
-fn colour_is_for_terminals_that_do_not_refuse_it() {
+fn color_is_for_terminals_that_do_not_refuse_it() {
     let place = Place::new();
     let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\"]") + SQLITE;
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     place.write("bad.toml", "nam = 1\n");
     // `script` gives a command a terminal; it is part of every Linux that has `mount`.
-    let on_terminal = |args: &str, no_colour: &str| {
-        let shell = format!("NO_COLOR={no_colour} TERM=xterm {ASSAY} {args}");
+    let on_terminal = |args: &str, no_color: &str| {
+        let shell = format!("NO_COLOR={no_color} TERM=xterm {ASSAY} {args}");
         let output = std::process::Command::new("script")
             .args(["-qec", &shell, "/dev/null"])
             .current_dir(place.path())
@@ -206,8 +206,8 @@ fn colour_is_for_terminals_that_do_not_refuse_it() {
         assert!(!plain.contains("\x1b["), "{args}: {plain:?}");
         assert!(!plain.is_empty());
     }
-    let coloured = on_terminal("check bad.toml", "").unwrap();
-    assert!(coloured.contains("\x1b["), "{coloured:?}");
+    let colored = on_terminal("check bad.toml", "").unwrap();
+    assert!(colored.contains("\x1b["), "{colored:?}");
     let piped = place.assay(&["check", "bad.toml"]).expect_code(2);
     assert!(!piped.stderr.contains("\x1b["), "{piped}");
 }

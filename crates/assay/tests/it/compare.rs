@@ -12,7 +12,7 @@ const FULL_AND_OFF: &str = r#"
 set = { journal_mode = "delete", synchronous = "extra" }
 "#;
 
-/// A small load, so many times.
+/// Returns a small load, so many times.
 fn load(repeats: u32, rows: u32, configs: &str) -> String {
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
     format!(
@@ -131,12 +131,12 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
 
     let gate = compared(&place, &[&run, "--gate"]).expect_code(3);
     gate.expect_in_stderr(&[
-        "regressed: throughput in 1 of 1 comparison",
+        "regression: throughput in 1 of 1 comparison",
         "lite.full c1 l.i0: slower, 0.",
     ]);
     // The other way round it is faster, and what is faster passes.
     let gate = compared(&place, &[&run, "--gate", "--base", "lite.full"]).expect_code(0);
-    gate.expect_in_stderr(&["no regression is shown: throughput in 1 comparison"]);
+    gate.expect_in_stderr(&["no regression: throughput in 1 comparison"]);
     // So does what is slower by no more than is allowed.
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
@@ -165,7 +165,7 @@ fn equal_configs_are_not_called_different() {
         &[&run, "--gate", "--effect", "95", "--error-rate", "0.01"],
     );
     assert!(gate.code == Some(0) || gate.code == Some(4), "{gate}");
-    assert!(!gate.stderr.contains("regressed"), "{gate}");
+    assert!(!gate.stderr.contains("regression:"), "{gate}");
 }
 
 #[test]
@@ -173,18 +173,21 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     let place = Place::new();
     let run = measured(&place, &load(1, 500, FULL_AND_OFF));
     let table = compared(&place, &[&run]).expect_code(0);
-    assert!(table.stdout.contains("Compared are single runs"), "{table}");
+    assert!(
+        table.stdout.contains("The comparison uses single runs"),
+        "{table}"
+    );
     let gate = compared(&place, &[&run, "--gate"]).expect_code(4);
     let command = gate
         .stderr
         .lines()
-        .find_map(|line| line.split_once("measure just these again: assay "));
+        .find_map(|line| line.split_once("measure only these comparisons again: assay "));
     let (_, command) = command.unwrap_or_else(|| panic!("no command in {gate}"));
     assert_eq!(
         command,
         format!("run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.full/c1/*'")
     );
-    assert!(gate.stderr.contains("help: once, and then judge"), "{gate}");
+    assert!(gate.stderr.contains("help: do this once"), "{gate}");
 
     // The command as a shell would read it.
     let args: Vec<&str> = command
@@ -235,7 +238,7 @@ fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
     assert_eq!(across[0]["target"], "lite.full");
     assert_eq!(across[0]["pairing"], "independent");
     let refused = compared(&place, &[&third]).expect_code(2);
-    refused.expect_in_stderr(&["there is one target, `lite.full`", "--by-run"]);
+    refused.expect_in_stderr(&["`lite.full` is the only target", "--by-run"]);
     let refused = compared(&place, &[&third, &fourth, "--by-run"]).expect_code(2);
     refused.expect_in_stderr(&["no target of the first run is in another"]);
 
@@ -281,10 +284,10 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         ),
         (&[&run, &copy], &["runs 1 and 2 are one"]),
         (&[&run, &copy, "--by-run"], &["runs 1 and 2 are one"]),
-        (&[&run, "--by-run"], &["takes two runs or more"]),
+        (&[&run, "--by-run"], &["needs at least two runs"]),
         (
             &[&run, "--base", "lite.nxt"],
-            &["is no target of these runs", "lite.next"],
+            &["unknown target", "lite.next"],
         ),
         (&[&run, "--step", "l.i9"], &["no step `l.i9`"]),
         (
@@ -411,8 +414,8 @@ fn what_was_not_measured_is_no_pass() {
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
     let doubtful = compared(&place, &by_run).expect_code(4);
     doubtful.expect_in_stderr(&[
-        "not known: no regression is shown, but not all was compared: throughput in 1 comparison",
-        "run 2 lite.next c1: was not measured, and run 1 was",
+        "some measurements are missing; judged: throughput in 1 comparison",
+        "run 2 lite.next c1: was not measured, unlike run 1",
     ]);
     // A target that is new today has nothing to have become worse than.
     let new = [&[&today, &yesterday, "--by-run"][..], &gate].concat();
@@ -420,7 +423,9 @@ fn what_was_not_measured_is_no_pass() {
 
     let with = |metric| [&[yesterday.as_str()][..], &gate, &["--threshold", metric]].concat();
     let doubtful = compared(&place, &with("w_amp=10")).expect_code(4);
-    doubtful.expect_in_stderr(&["w_amp: has a threshold, and no step that is compared has it"]);
+    doubtful.expect_in_stderr(&[
+        "w_amp: has a threshold, but none of the compared steps has this metric",
+    ]);
 }
 
 #[test]
@@ -443,7 +448,7 @@ fn a_target_against_itself_tells_the_noise() {
         .expect_code(0);
     let ended = ended
         .expect_in_stderr(&["2 targets x 5 repeats = 10 cells"])
-        .expect_in_stdout(&["Noise of this machine: throughput of lite.next against itself"]);
+        .expect_in_stdout(&["Noise of this machine: throughput of lite.next compared with itself"]);
     let run = ended.run_directory().to_str().unwrap().to_owned();
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["target"], "lite.next-again");
@@ -463,7 +468,7 @@ fn a_target_against_itself_tells_the_noise() {
         .run(&plan, &["--aa", "--set", "repeats=2"])
         .expect_code(0);
     two.expect_in_stderr(&["2 targets x 2 repeats = 4 cells"])
-        .expect_in_stdout(&["throughput of lite.base against itself"]);
+        .expect_in_stdout(&["throughput of lite.base compared with itself"]);
 }
 
 #[test]
@@ -490,8 +495,8 @@ fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
         compared(&place, &args)
     };
     by(&["?"], "table").expect_code(0).expect_in_stdout(&[
-        "journal_mode of sqlite: wal, delete; in 2 combinations of the others",
-        "synchronous of sqlite: 0, 2; in 2 combinations of the others",
+        "journal_mode of sqlite: wal, delete; in 2 combinations of the other factors",
+        "synchronous of sqlite: 0, 2; in 2 combinations of the other factors",
     ]);
     by(&["all"], "table").expect_code(0).expect_in_stdout(&[
         "The effects of 2 factors, all else equal",
@@ -518,14 +523,17 @@ fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
         .expect_in_stdout(&["Effects on maxop", "maxop: longest response"]);
     for (metric, says) in [
         ("cpupqq", "did you mean `cpupq`?"),
-        ("lsm_sz", "no step that is compared has the metric `lsm_sz`"),
+        (
+            "lsm_sz",
+            "none of the compared steps has the metric `lsm_sz`",
+        ),
     ] {
         with_metric(metric).expect_code(2).expect_in_stderr(&[says]);
     }
     let unknown = by(&["synchronus"], "table").expect_code(2);
     unknown.expect_in_stderr(&[
         "unknown factor `synchronus`",
-        "the nearest first: synchronous (0, 2); journal_mode (wal, delete)",
+        "the most similar first: synchronous (0, 2); journal_mode (wal, delete)",
     ]);
     let ended = place
         .run(
@@ -576,7 +584,7 @@ fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
     for (pattern, says) in [
         ("qr0=l.i1", "do not count the same operations"),
         ("qr0=qp", "the run has no step `qp`"),
-        (".post", "no steps `X.post` and `X`"),
+        (".post", "no pair of steps `X.post` and `X`"),
         ("qr0", "write two steps"),
         ("qr0=qr0", "compared with itself"),
     ] {
@@ -585,7 +593,7 @@ fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
     }
     let two = ["--by-step", ".pre", "--by-step", "qr0=qp0"];
     let refused = compared(&place, &[&[run.as_str()][..], &two].concat()).expect_code(2);
-    refused.expect_in_stderr(&["two bases, `X.pre` and `qr0`"]);
+    refused.expect_in_stderr(&["`X.pre` and `qr0` are given"]);
 }
 
 #[test]
@@ -600,14 +608,14 @@ fn what_a_plan_names_a_factor_is_one_though_no_setting_tells() {
     let run = measured(&place, &plan);
     let by = |name: &str| compared(&place, &[&run, "--by", name]);
     by("?").expect_code(0).expect_in_stdout(&[
-        "compiler of sqlite: not set, clang; in 2 combinations of the others; changes together with build",
-        "disk of sqlite: not set, ram; in 2 combinations of the others",
+        "compiler of sqlite: not set, clang; in 2 combinations of the other factors; changes together with build",
+        "disk of sqlite: not set, ram; in 2 combinations of the other factors",
     ]);
     let disk = by("disk").expect_code(0);
     disk.expect_in_stdout(&["disk: not set -> ram", "compiler=clang"]);
     by("compilr").expect_code(2).expect_in_stderr(&[
         "unknown factor `compilr`",
-        "the nearest first: compiler (not set, clang)",
+        "the most similar first: compiler (not set, clang)",
     ]);
 }
 
@@ -634,23 +642,23 @@ fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
     assert_eq!(json["groups"][1]["compared"]["base"], "null.a");
 
     let one = of("table", &bases[2..]).expect_code(0);
-    one.expect_in_stderr(&["no base is given for lite.base, lite.next"]);
+    one.expect_in_stderr(&["no `--base` is given for them: lite.base, lite.next"]);
     for (bases, says) in [
         (
             ["--base", "lite.base", "--base", "null.a"],
-            "not every `--base` says",
+            "each `--base` must name its group",
         ),
         (
             ["--base", "null=null.a", "--base", "lite=null.a"],
-            "`null.a` is no target of `lite`",
+            "`lite` has no target `null.a`",
         ),
         (
             ["--base", "null=null.a", "--base", "pg=null.a"],
-            "`pg` is no engine and no build",
+            "no engine or build `pg`",
         ),
         (
             ["--base", "null=null.a", "--base", "null=null.b"],
-            "`null` has two bases",
+            "given twice for the group `null`",
         ),
     ] {
         of("table", &bases).expect_code(2).expect_in_stderr(&[says]);

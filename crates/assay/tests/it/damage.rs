@@ -8,7 +8,7 @@ use crate::place::{Ended, Place, QUICK, SQLITE, workload};
 
 const STEPS: &str = r#"steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"]"#;
 
-/// A complete run of two cells.
+/// Returns a complete run of two cells.
 fn two_repeats(place: &Place) -> PathBuf {
     let plan = format!("repeats = 2\n{}{SQLITE}", workload(500, 500, QUICK, STEPS));
     place.run(&plan, &[]).expect_code(0).run_directory()
@@ -18,7 +18,7 @@ fn first_cell(run: &Path) -> PathBuf {
     run.join("cells/lite.base/c1/r1")
 }
 
-/// The directory of a step of the first cell.
+/// Returns the directory of a step of the first cell.
 fn step(run: &Path, name: &str) -> PathBuf {
     let steps = crate::place::entries(&first_cell(run).join("steps"));
     let is_it = |path: &PathBuf| path.to_str().unwrap().ends_with(&format!("-{name}"));
@@ -29,7 +29,7 @@ fn shown(place: &Place, run: &Path, format: &str) -> Ended {
     place.assay(&["show", run.to_str().unwrap(), "--format", format])
 }
 
-/// The steps of both cells.
+/// Returns the steps of both cells.
 fn step_count(place: &Place, run: &Path) -> usize {
     let all = shown(place, run, "json").expect_code(0);
     let all: Value = serde_json::from_str(&all.stdout).unwrap();

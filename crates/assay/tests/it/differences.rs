@@ -30,9 +30,9 @@ fn check_tells_in_which_options_configs_differ() {
     let place = Place::new();
     place.write("plan.toml", &plan());
     let all = place.assay(&["check", "plan.toml"]).expect_code(0).stdout;
-    let (_, all) = all.split_once("what configs declare").unwrap();
+    let (_, all) = all.split_once("how the configs differ").unwrap();
     for line in [
-        "lite.again against lite.base: nothing differs, the two are identical",
+        "lite.again against lite.base: no difference, the two are identical",
         "synchronous: off -> normal",
         "mmap_size: (not declared) -> 1000000000000",
     ] {
@@ -58,8 +58,8 @@ fn check_tells_in_which_options_configs_differ() {
         .assay(&["check", "plan.toml", "--between", "lite.base", "lite.bas"])
         .expect_code(2)
         .expect_in_stderr(&[
-            "`lite.bas` is no target",
-            "lite.base, lite.again, lite.mapped",
+            "unknown target `lite.bas`",
+            "`lite.base`, `lite.again`, `lite.mapped`",
         ]);
 }
 
@@ -74,7 +74,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     let text = place.assay(&["show", run]).expect_code(0).stdout;
     let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
     for line in [
-        "lite.again against lite.base: nothing differs, the two are identical",
+        "lite.again against lite.base: no difference, the two are identical",
         "synchronous: 0 -> 1",
     ] {
         assert!(lines(section).contains(&line), "{line} in {section}");
@@ -120,7 +120,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     place
         .assay(&["show", run, "--step", "l.i1"])
         .expect_code(2)
-        .expect_in_stderr(&["the run has no step `l.i1`", "steps here: l.i0"]);
+        .expect_in_stderr(&["the run has no step `l.i1`", "steps here: `l.i0`"]);
     let step = place.assay(&["show", run, "--step", "l.i0"]).expect_code(0);
     assert!(step.stdout.contains("━━ l.i0 ━━"), "{step}");
 }

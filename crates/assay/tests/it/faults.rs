@@ -12,7 +12,7 @@ use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
 const BOTH_DONE: [(&str, &str, bool); 2] = [("l.i0", "complete", true), ("l.x", "complete", true)];
 
-/// A plan whose query step is long enough to meet with an accident.
+/// Returns a plan whose query step is long enough to meet with an accident.
 fn plan(time: &str, engine: &str) -> String {
     workload(2_000, 1_000, time, STEPS) + engine
 }
@@ -33,11 +33,11 @@ fn a_killed_server_fails_its_step_alone(
     send(victim(place.server(&base)), Signal::KILL);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
         &format!("error: step `qr100` of `{base}` failed"),
-        "the last lines of its log",
+        "the last lines of the log",
         last_words,
         &next,
     ]);
-    assert!(ended.stdout.contains("What should be known"), "{ended}");
+    assert!(ended.stdout.contains("Problems and warnings"), "{ended}");
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());
     assert_eq!(shown.status(), "failed");

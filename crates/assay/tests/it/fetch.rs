@@ -113,7 +113,7 @@ impl Shop {
         self.place.write("bin/mood", mood);
     }
 
-    /// What Maven was asked for.
+    /// Returns what Maven was asked for.
     pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs_err::read_to_string(self.place.join("bin/calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -143,7 +143,7 @@ impl Shop {
             &[
                 (&format!("{folder}/bin/mariadbd"), server.as_bytes()),
                 (&format!("{folder}/share/english/errmsg.sys"), b"text"),
-                ("LICENSE.txt", b"licence"),
+                ("LICENSE.txt", b"license"),
             ],
         );
     }
@@ -213,7 +213,7 @@ impl Shop {
         writeln!(versions, "{version}").unwrap();
     }
 
-    /// A directory with a PostgreSQL that can only say its version.
+    /// Returns a directory with a PostgreSQL that can only say its version.
     fn postgres(&self, name: &str, version: &str) -> PathBuf {
         for program in ["postgres", "initdb"] {
             self.place.write_program(
@@ -505,11 +505,11 @@ fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
                   [build.c]\nrocksdb = \"/nowhere/librocksdb.so\"\n[build.d]\nrocksdb = \"rocksdb@6.10\"\n";
     let plan = format!("[workload.kv]\nkeys = 10\n{builds}");
     shop.place.write("plan.toml", &plan);
-    let told = "2 builds were not fetched: `rocksdb@6.10`, `rocksdb@6.20` \
-                | `assay fetch rocksdb@6.10 rocksdb@6.20` gets them | build `c` | /nowhere/librocksdb.so";
+    let told = "2 builds are not downloaded: `rocksdb@6.10`, `rocksdb@6.20` \
+                | `assay fetch rocksdb@6.10 rocksdb@6.20` downloads them | build `c` | /nowhere/librocksdb.so";
     shop.check(&format!(
         "
-        run one.toml | 2 | was not fetched | `assay fetch postgres@16.4`
+        run one.toml | 2 | is not downloaded | `assay fetch postgres@16.4`
         check plan.toml | 2 | {told}
         run plan.toml | 2 | {told}
         "
@@ -526,13 +526,13 @@ fn what_is_no_spec_is_a_usage_error() {
         fetch debian:sid/-o | 2 | error:
         fetch dir: | 2 | error:
         fetch dir:/nowhere/at/all | 2 | error:
-        fetch rocksdb@9 speedb@2 --name x | 2 | for one build
+        fetch rocksdb@9 speedb@2 --name x | 2 | names one build
         ",
     );
     assert_eq!(shop.calls(), [""; 0]);
 }
 
-/// Where builds that are really fetched are kept from one run of the tests to the next.
+/// Returns where builds that are really fetched are kept from one run of the tests to the next.
 fn lasting_store() -> PathBuf {
     std::env::var_os("ASSAY_BUILDS").map_or_else(
         || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("builds"),

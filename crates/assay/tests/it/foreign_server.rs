@@ -31,7 +31,7 @@ impl Foreign {
         Self::start_at(&Ipv4Addr::LOCALHOST.to_string())
     }
 
-    /// The same, which lets in who comes to `address` as well.
+    /// Returns the same, which lets in who comes to `address` as well.
     fn start_at(address: &str) -> Self {
         let place = Place::new();
         let log = place.join("server.log");

@@ -58,7 +58,7 @@ impl Drop for Disk {
     }
 }
 
-/// A run that writes until the test is over with it.
+/// Returns a run that writes until the test is over with it.
 fn plan(engine: &str) -> String {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\"]\nstep.\"l.i1\".rows = \"100M\"";
     workload(5_000, 5_000, QUICK, steps) + engine

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::not_here;
 use crate::place::Place;
 
-/// What bash offers for a line of words, of which the last is being typed.
+/// Returns what bash offers for a line of words, of which the last is being typed.
 fn completed(place: &Place, words: &[&str]) -> Vec<String> {
     const SCRIPT: &str = r#"
         set -eu
@@ -86,7 +86,7 @@ for path in sys.argv[2:]:
         print(path, error, sep='\\t')
 ";
 
-/// The plans of a folder of the workspace.
+/// Returns the plans of a folder of the workspace.
 fn plans(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")

@@ -12,7 +12,7 @@ use crate::place::{NULL, Place, Running, SQLITE, eventually, workload};
 use crate::show_json::Shown;
 use crate::{not_here, rocksdb_or_test_is_skipped};
 
-/// Where a run says that it answers.
+/// Returns where a run says that it answers.
 fn address(running: &mut Running) -> SocketAddr {
     let mut address = None;
     eventually("it says where it listens", || {
@@ -27,7 +27,7 @@ fn address(running: &mut Running) -> SocketAddr {
     address.unwrap()
 }
 
-/// What is answered to a request for `path`; `None`: nothing, or that it can't be had.
+/// Returns what is answered to a request for `path`; `None`: nothing, or that it can't be had.
 fn answered(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
@@ -43,7 +43,7 @@ fn get(address: SocketAddr, path: &str) -> String {
     answered(address, path).unwrap()
 }
 
-/// The sum of a metric over all samples whose labels have `text`.
+/// Returns the sum of a metric over all samples whose labels have `text`.
 fn sum(metrics: &str, name: &str, text: &str) -> f64 {
     let begin = format!("{name}{{");
     let samples = metrics
@@ -174,7 +174,7 @@ impl Drop for Killed {
     }
 }
 
-/// What Prometheus answers to a query: the value of each series.
+/// Returns what Prometheus answers to a query: the value of each series.
 fn query(prometheus: SocketAddr, text: &str) -> Vec<f64> {
     let escaped: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let answer = get(prometheus, &format!("/api/v1/query?query={escaped}"));

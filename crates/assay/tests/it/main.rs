@@ -54,7 +54,7 @@ fn say_skipped(reason: &str) {
     }
 }
 
-/// Whether PostgreSQL is here; otherwise the test that asks has been called skipped, or fails where the server is
+/// Returns true if PostgreSQL is here; otherwise the test that asks has been called skipped, or fails where the server is
 /// required.
 fn postgres_is_here_or_test_is_skipped() -> bool {
     let Err(error) = engine::postgres::locate("distribution") else {
@@ -64,7 +64,7 @@ fn postgres_is_here_or_test_is_skipped() -> bool {
     false
 }
 
-/// The build of MySQL or MariaDB that tests use, if it is here and has the storage engine (`innodb` or `rocksdb`);
+/// Returns the build of MySQL or MariaDB that tests use, if it is here and has the storage engine (`innodb` or `rocksdb`);
 /// otherwise as with PostgreSQL.
 fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
     let build = std::env::var("ASSAY_TEST_MYSQL").unwrap_or_else(|_| "distribution".into());
@@ -89,7 +89,7 @@ fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
     Some(build)
 }
 
-/// The directory of a PostgreSQL beside the system's own, as with PostgreSQL.
+/// Returns the directory of a PostgreSQL beside the system's own, as with PostgreSQL.
 fn other_postgres_or_test_is_skipped() -> Option<String> {
     let build = std::env::var("ASSAY_TEST_OTHER_POSTGRES").ok();
     if build.is_none() {
@@ -98,7 +98,7 @@ fn other_postgres_or_test_is_skipped() -> Option<String> {
     build
 }
 
-/// The libraries of RocksDB and Speedb that tests use, as with PostgreSQL.
+/// Returns the libraries of RocksDB and Speedb that tests use, as with PostgreSQL.
 fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
     let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
     let libraries: Vec<_> = std::env::split_paths(&named)

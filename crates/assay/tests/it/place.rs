@@ -44,7 +44,7 @@ pub(crate) fn mysql(build: &str, storage_engine: &str) -> String {
     )
 }
 
-/// Text as a plan has it.
+/// Returns text as a plan has it.
 fn toml_text(text: &str) -> String {
     format!("'{text}'")
 }
@@ -74,7 +74,7 @@ pub(crate) struct Place {
     _machine: File,
 }
 
-/// A lock that tests share with each other while they run, or have for themselves.
+/// Returns a lock that tests share with each other while they run, or have for themselves.
 fn machine(operation: FlockOperation) -> File {
     let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/machine.lock");
     let file = File::create(path).unwrap();
@@ -92,7 +92,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The run directory: the last line of stdout.
+    /// Returns the run directory: the last line of stdout.
     pub(crate) fn run_directory(&self) -> PathBuf {
         let directory = PathBuf::from(self.stdout.lines().last().unwrap_or_default());
         assert!(directory.join("run.json").is_file(), "{self}");
@@ -154,7 +154,7 @@ impl Running {
         }
     }
 
-    /// What it has said so far.
+    /// Returns what it has said so far.
     pub(crate) fn said(&self) -> String {
         fs_err::read_to_string(&self.stderr).unwrap()
     }
@@ -205,7 +205,7 @@ impl Place {
         Self::made(machine(FlockOperation::LockShared))
     }
 
-    /// A place of a test beside which no other runs.
+    /// Returns a place of a test beside which no other runs.
     pub(crate) fn alone() -> Self {
         Self::made(machine(FlockOperation::LockExclusive))
     }
@@ -325,7 +325,7 @@ impl Place {
         ended
     }
 
-    /// The one run directory in `results`.
+    /// Returns the one run directory in `results`.
     pub(crate) fn only_run(&self) -> PathBuf {
         let runs: Vec<PathBuf> = entries(&self.join("results"));
         assert_eq!(runs.len(), 1, "{runs:?}");
@@ -347,7 +347,7 @@ impl Place {
         std::thread::sleep(Duration::from_millis(200));
     }
 
-    /// Whether a process of this place has threads of a load: these begin when a step's connections are open.
+    /// Returns true if a process of this place has threads of a load: these begin when a step's connections are open.
     fn is_under_load(&self) -> bool {
         let is_of_load = |thread: &PathBuf| {
             let name = fs_err::read_to_string(thread.join("comm")).unwrap_or_default();
@@ -403,7 +403,7 @@ impl Place {
             .collect()
     }
 
-    /// The server of a target, as its files name it.
+    /// Returns the server of a target, as its files name it.
     pub(crate) fn server(&self, target: &str) -> u32 {
         let home = self.join("data").join(target);
         let text = ["postgres/cluster/postmaster.pid", "mysql/server.pid"]
@@ -414,14 +414,14 @@ impl Place {
     }
 }
 
-/// The process that started another: of a server, its guard.
+/// Returns the process that started another: of a server, its guard.
 pub(crate) fn parent_of(pid: u32) -> u32 {
     let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
     parent.unwrap().parse().unwrap()
 }
 
-/// A process and its children.
+/// Returns a process and its children.
 pub(crate) fn with_children(pid: u32) -> Vec<u32> {
     let is_child = |other: &u32| {
         let stat = fs_err::read_to_string(format!("/proc/{other}/stat")).unwrap_or_default();
@@ -451,7 +451,7 @@ pub(crate) fn send(pid: u32, signal: Signal) {
     let _ = rustix::process::kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal);
 }
 
-/// What is in a directory, sorted.
+/// Returns what is in a directory, sorted.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = match fs_err::read_dir(directory) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
@@ -461,7 +461,7 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// Whether something of this name is anywhere below.
+/// Returns true if something of this name is anywhere below.
 pub(crate) fn any_below(directory: &Path, name: &str) -> bool {
     entries(directory).iter().any(|path| {
         path.file_name().is_some_and(|file| file == name) || path.is_dir() && any_below(path, name)

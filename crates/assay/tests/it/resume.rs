@@ -18,7 +18,7 @@ use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 /// Steps that are over at once, and one that lasts long enough to be killed in.
 const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\"]";
 
-/// A matrix of small cells, each of which lasts for `settle_ms` at least, however fast the machine is.
+/// Returns a matrix of small cells, each of which lasts for `settle_ms` at least, however fast the machine is.
 fn matrix(clients: &str, settle_ms: u64, engines: &str) -> String {
     let more = format!("{STEPS}\nsettle-at-least = \"{settle_ms}ms\"");
     format!("clients = {clients}\n{}", workload(600, 200, QUICK, &more)) + engines
@@ -27,7 +27,7 @@ fn matrix(clients: &str, settle_ms: u64, engines: &str) -> String {
 const QUERIED: &str = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
 const NEXT: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 
-/// A SQLite in two configs, with a query step of that length each.
+/// Returns a SQLite in two configs, with a query step of that length each.
 fn two_configs(time: &str) -> String {
     workload(500, 500, time, QUERIED) + SQLITE + NEXT
 }
@@ -77,7 +77,7 @@ fn invocations(run: &Path) -> Vec<Value> {
         .clone()
 }
 
-/// The paths of a run's cells, in their order.
+/// Returns the paths of a run's cells, in their order.
 fn cells(run: &Path) -> Vec<String> {
     let run = json(&run.join("run.json"));
     let cells = run["cells"].as_array().unwrap().iter();
@@ -86,13 +86,13 @@ fn cells(run: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What a cell says of itself; `None` where it was not begun, or killed at once.
+/// Returns what a cell says of itself; `None` where it was not begun, or killed at once.
 fn cell(directory: &Path) -> Option<Value> {
     let path = directory.join("cell.json");
     path.exists().then(|| json(&path))
 }
 
-/// Every directory of an attempt at a cell, and what its `cell.json` holds: `cells/TARGET/cN/rN[.attempt-N]`.
+/// Returns every directory of an attempt at a cell, and what its `cell.json` holds: `cells/TARGET/cN/rN[.attempt-N]`.
 fn attempts(run: &Path) -> BTreeMap<PathBuf, Option<Value>> {
     let below = |paths: Vec<PathBuf>| paths.iter().flat_map(|path| entries(path)).collect();
     let clients: Vec<PathBuf> = below(entries(&run.join("cells")));
@@ -324,7 +324,7 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
     Shown::read(&place, &run).assert_all_valid();
 }
 
-/// A run of two cells of which the second is missing.
+/// Returns a run of two cells of which the second is missing.
 fn half_a_run(place: &Place) -> PathBuf {
     let run = place
         .run(&two_configs(QUICK), &[])
@@ -519,7 +519,7 @@ fn only_the_cells_that_match_are_measured() {
     Shown::read(&place, &run).assert_all_valid();
 }
 
-/// A build of PostgreSQL in a directory of its own, which can be broken.
+/// Returns a build of PostgreSQL in a directory of its own, which can be broken.
 fn breakable_build(place: &Place) -> PathBuf {
     let installed = engine::postgres::locate("distribution").unwrap();
     let bin = place.join("breakable/bin");

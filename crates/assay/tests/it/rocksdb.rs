@@ -23,12 +23,12 @@ compression = "kNoCompression"
 block_size = 4096
 "#;
 
-/// A place, and the libraries that are here; none: the test is skipped.
+/// Returns a place, and the libraries that are here; none: the test is skipped.
 fn place_with_libraries() -> Option<(Place, Vec<PathBuf>)> {
     Some((Place::new(), rocksdb_or_test_is_skipped()?))
 }
 
-/// The builds of these libraries, with the small config.
+/// Returns the builds of these libraries, with the small config.
 fn builds(libraries: &[PathBuf]) -> String {
     let build = |(number, library): (usize, &PathBuf)| {
         format!("[build.b{number}]\nrocksdb = '{}'\n", library.display())
@@ -36,7 +36,7 @@ fn builds(libraries: &[PathBuf]) -> String {
     libraries.iter().enumerate().map(build).collect::<String>() + SMALL
 }
 
-/// The sequence with so many keys, its steps, and more.
+/// Returns the sequence with so many keys, its steps, and more.
 fn sequence(keys: u32, steps: &[&str], more: &str) -> String {
     format!(
         "name = \"test\"\nclients = [2]\n[workload.kv]\nkeys = {keys}\nkey-size = 16\nvalue-size = 100\n\
@@ -55,7 +55,7 @@ fn files_of_first_level(step: &Value) -> Option<f64> {
     counter(step, "counters_before", "level_file_count.0").map(number)
 }
 
-/// The value of a setting of a cell, and where it came from.
+/// Returns the value of a setting of a cell, and where it came from.
 fn setting(cell: &Path, name: &str) -> (String, String) {
     let record = json(&cell.join("cell.json"));
     let settings = record["settings"].as_array().unwrap();
@@ -73,7 +73,7 @@ fn cell(run: &Path, target: &str) -> PathBuf {
     run.join("cells").join(target).join("c2/r1")
 }
 
-/// The process of the cell that runs: its parent is the guard.
+/// Returns the process of the cell that runs: its parent is the guard.
 fn process_of_cell(place: &Place) -> u32 {
     let is_cell = |pid: &u32| {
         let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -339,7 +339,7 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     running.wait().expect_code(1).expect_in_stderr(&[
         "error: the process of cell `cells/b0.small/long/c2/r1` ended unexpectedly",
         "SIGABRT",
-        "the last lines of its log",
+        "the last lines of the log",
     ]);
     place.assert_nothing_is_left();
     let run = place.only_run();
@@ -482,7 +482,7 @@ fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     assert_eq!(shown.steps("b0.skip"), [("fillseq", "complete", true)]);
-    assert!(ended.stderr.contains("not applicable to"), "{ended}");
+    assert!(ended.stderr.contains("lacks these options"), "{ended}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::place::{ASSAY, Ended, NULL, Place, QUICK, workload};
 use crate::show_json::Shown;
 
-/// Whether what was measured is valid depends on what else the machine does; that it is measured, and without failures,
+/// Returns whether what was measured is valid depends on what else the machine does; that it is measured, and without failures,
 /// does not.
 fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
     let shown = Shown::read(place, &place.only_run());
@@ -69,7 +69,7 @@ fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     );
 }
 
-/// The most memory that a process has had so far; `None`: it has ended.
+/// Returns the most memory that a process has had so far; `None`: it has ended.
 fn most_memory_kib(process: u32) -> Option<u64> {
     let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

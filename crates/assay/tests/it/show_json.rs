@@ -32,7 +32,7 @@ impl Shown {
         self.json["rows"].as_array().unwrap()
     }
 
-    /// The row of a step of a target; there is one.
+    /// Returns the row of a step of a target; there is one.
     pub(crate) fn row(&self, target: &str, step: &str) -> &Value {
         let mut rows = self
             .rows()
@@ -45,7 +45,7 @@ impl Shown {
         row
     }
 
-    /// The steps of a target in their order, with their status and whether they are valid.
+    /// Returns the steps of a target in their order, with their status and whether they are valid.
     pub(crate) fn steps(&self, target: &str) -> Vec<(&str, &str, bool)> {
         self.rows()
             .iter()

@@ -75,7 +75,7 @@ fn tests() -> Vec<Shape> {
     TESTS.trim().lines().map(test).collect()
 }
 
-/// All tests once, at a rate, so that a log of all statements stays small.
+/// Returns all tests once, at a rate, so that a log of all statements stays small.
 fn plan(engine: &str) -> String {
     let mut steps = vec!["load", "index", "settle"];
     steps.extend(tests().iter().map(|test| test.0));
@@ -85,7 +85,7 @@ fn plan(engine: &str) -> String {
     )
 }
 
-/// A statement without its values, the number of its table and how many are in a list.
+/// Returns a statement without its values, the number of its table and how many are in a list.
 fn shape(sql: &str) -> String {
     let mut out = String::new();
     let mut rest = sql.trim();
@@ -230,7 +230,7 @@ fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
          [workload.sysbench.variant.keyless]\nprimary-key = false\n{SQLITE}\n"
     );
     const SAID: &str =
-        "`lite.base` with variant `keyless` is not applicable, and left out: SQLite ";
+        "`lite.base` with variant `keyless` can't be measured and is left out: SQLite ";
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let ended = ended.expect_in_stderr(&[SAID, "2 cells without 2 that are not applicable"]);

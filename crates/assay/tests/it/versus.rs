@@ -13,20 +13,20 @@ fn what_can_not_be_compared_says_why_and_what_can() {
     shop.offer_rocksdb("9.9.3");
     shop.check(
         "
-        versus sqlite | 2 | `sqlite` is one target | `--config OPTION=VALUE` | `--aa`
-        versus sqlite sqlite | 2 | `sqlite` is there twice | `assay versus --aa sqlite`
+        versus sqlite | 2 | `sqlite` is the only target | `--config OPTION=VALUE` | `--aa`
+        versus sqlite sqlite | 2 | `sqlite` is given twice | `assay versus --aa sqlite`
         versus mysql mariadb | 2 | `mysql` and `mariadb` are the same build
-        versus sqlite --config a=1 --config a=1 | 2 | `--config 'a=1'` is there twice | `assay versus --aa sqlite`
-        versus --aa sqlite null | 2 | one target against itself, not 2
+        versus sqlite --config a=1 --config a=1 | 2 | `--config 'a=1'` is given twice | `assay versus --aa sqlite`
+        versus --aa sqlite null | 2 | one target with itself, but 2 targets
         versus oracle@9 sqlite | 2 | unknown product `oracle` | `postgres@17.2` | `sqlite`, `postgres`
         versus sqlit null | 2 | invalid build spec `sqlit` | `assay builds`
-        versus --aa rocksdb | 2 | no build of `rocksdb` was fetched | `rocksdb@9.9.3`
-        versus sqlite null --workload kv | 2 | runs on RocksDB and Speedb, and `sqlite` is sqlite | `--workload insert`
+        versus --aa rocksdb | 2 | no build of `rocksdb` is downloaded | `rocksdb@9.9.3`
+        versus sqlite null --workload kv | 2 | runs only on RocksDB and Speedb, but the engine of `sqlite` is sqlite | `--workload insert`
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
-        versus sqlite --config jit | 2 | `jit` is no list of options | OPTION=VALUE
+        versus sqlite --config jit | 2 | `--config 'jit'`: expected options | OPTION=VALUE
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
-        versus sqlite null --minutes 1 | 2 | 1 min are too few: 3 repeats | `--minutes 3` | `--quick`
-        versus debian:sid/postgresql-18 postgres --dry-run | 2 | known once it is fetched | `assay fetch debian:sid/postgresql-18`
+        versus sqlite null --minutes 1 | 2 | `--minutes 1` is too short | `--minutes 3` | `--quick`
+        versus debian:sid/postgresql-18 postgres --dry-run | 2 | not known before its download | `assay fetch debian:sid/postgresql-18`
         versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
     );
@@ -84,7 +84,7 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
         let checked = shop.command("check plan.toml").output().unwrap();
         let told = String::from_utf8(checked.stderr).unwrap();
         assert!(
-            checked.status.success() || told.contains("not fetched"),
+            checked.status.success() || told.contains("not downloaded"),
             "{told}"
         );
     }
@@ -116,9 +116,9 @@ fn a_first_plan_passes_check_and_is_not_overwritten() {
         "
         init | 0 | > plan.toml | next: assay check plan.toml; assay run plan.toml
         check plan.toml | 0 | > sqlite.full against sqlite.base | > 2 targets x 5 repeats = 10 cells
-        init | 2 | plan.toml | overwrites no plan | `-o`
+        init | 2 | plan.toml | does not overwrite plans | `-o FILE`
         init postgres@17.2 -o pg.toml | 0 | next: assay fetch postgres@17.2; assay check pg.toml
-        init rocksdb@9.9.3 --workload insert -o none/pg.toml | 2 | can't be written
+        init rocksdb@9.9.3 --workload insert -o none/pg.toml | 2 | cannot write the plan
         ",
     );
     let text = fs_err::read_to_string(shop.place.join("pg.toml")).unwrap();

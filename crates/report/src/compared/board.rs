@@ -1,4 +1,4 @@
-//! The comparisons where tables look for them: by target, step and metric.
+//! Looks up comparisons by target, step and metric, for tables.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crate::names::Names;
 use crate::table::{Cell, STEP, Tone};
 use crate::worth::{comparable, ended_early, missing_step};
 
-/// Targets beside the base that are columns, where steps are rows.
+/// The maximum number of targets besides the base that are columns.
 const TARGETS_ACROSS_MAX: usize = 4;
 
-/// A target with so many clients and a variant, all its repeats in one.
+/// All repeats of a target with one number of clients and one variant.
 #[derive(Clone, Debug)]
 pub(crate) struct Folded {
-    /// Of all repeats.
+    /// Its key for all repeats.
     pub cell: CellKey,
     /// Its cells, as indexes of the matrix's lines.
     cells: Vec<usize>,
 }
 
-/// Cell, step, metric.
+/// Cell, step and metric.
 type Key<'a> = (&'a CellKey, &'a str, &'a str);
 
-/// All that tables are made of.
+/// The contents of the tables of a comparison.
 pub(crate) struct Board<'a> {
     pub base: &'a str,
     pub matrix: Matrix<'a>,
-    /// Those that are compared with each other together, the base first among them.
+    /// Lines that are compared with each other are adjacent, the base first.
     pub lines: Vec<Folded>,
     pub comparison: &'a Comparison<'a>,
     rows: BTreeMap<Key<'a>, &'a ComparedStep>,
@@ -54,7 +54,7 @@ impl<'a> Board<'a> {
                 }),
             }
         }
-        // The order is that of the matrix: variant, clients, target.
+        // The order of the matrix: variant, clients, target.
         lines.sort_by(|a, b| {
             let key = |line: &Folded| line.cell.target != base;
             (a.cell.load(), key(a)).cmp(&(b.cell.load(), key(b)))
@@ -72,17 +72,17 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// The comparison of a line's metric in a step, if there is one.
+    /// Returns the comparison of a line's metric in a step, if there is one.
     pub(crate) fn row(&self, line: &Folded, step: &str, metric: &str) -> Option<&'a ComparedStep> {
         self.rows.get(&(&line.cell, step, metric)).copied()
     }
 
-    /// Lines that are compared with each other, group by group, the base first in each.
+    /// Returns groups of lines that are compared with each other, the base first in each.
     pub(super) fn groups(&self) -> impl Iterator<Item = &[Folded]> {
         self.lines.chunk_by(|a, b| a.cell.load() == b.cell.load())
     }
 
-    /// Groups of which any line is compared with the base.
+    /// Returns the groups in which any line is compared with the base.
     pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[Folded]> {
         let is_base = |line: &Folded| line.cell.target == self.base;
         self.groups().filter(move |lines| {
@@ -91,8 +91,9 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// A grid of the steps that belong to no group, and those of each group: one, or where steps are rows one for each group
-    /// of lines, without the base. Tests are rows unless there are more targets, and steps where there are few targets.
+    /// Returns a grid of the steps without a group, and one for each group of steps. If steps are rows, there is one for
+    /// each group of lines, without the base. Tests are rows unless there are more targets than tests; steps are rows if
+    /// there are few targets.
     pub(super) fn grids(&self) -> Vec<Grid<'a, &Folded>> {
         let by_group = self.matrix.measured_by_group();
         let tests = by_group.iter().filter(|(group, _)| group.is_some());
@@ -132,33 +133,32 @@ impl<'a> Board<'a> {
         grids.collect()
     }
 
-    /// Heads of the columns that tell lines apart.
+    /// Returns the heads of the columns that identify a line.
     pub(super) fn lead(&self) -> Vec<String> {
         self.keys.lead("target")
     }
 
-    /// What stands in these columns.
+    /// Returns the texts of these columns.
     pub(super) fn lead_of(&self, line: &Folded) -> Vec<String> {
         self.keys.lead_of(&line.cell.target, &line.cell, 0)
     }
 
-    /// The line in one piece of text: `pg17.base cached c8`.
+    /// Returns the label of a line: `pg17.base cached c8`.
     pub(crate) fn label(&self, line: &Folded) -> String {
         self.keys.label(&line.cell, 0)
     }
 
-    /// The same for a drawing, which has little room: without what all targets share.
+    /// Returns the label without what all targets share, for drawings.
     pub(crate) fn short_label(&self, line: &Folded) -> String {
         self.names.short(&self.label(line))
     }
 
-    /// The base without what all targets share.
+    /// Returns the base without what all targets share.
     pub(crate) fn short_base(&self) -> String {
         self.names.short(self.base)
     }
 
-    /// Whether any of a line's repeats missed the rate of writes that a step asks for, or of the base's, where that has no
-    /// place of its own.
+    /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if the base did.
     pub(crate) fn missed_sla(&self, line: &Folded, step: &str, or_base: bool) -> bool {
         let is_base = |it: &&Folded| it.cell == line.cell.of_target(self.base);
         let base = self.lines.iter().find(is_base).filter(|_| or_base);
@@ -173,8 +173,8 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// What stands where there is no comparison: how the step ended, that it was not run, that it has no such figure, or
-    /// that the base has not.
+    /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the figure does not exist,
+    /// or that the base lacks it.
     pub(crate) fn nothing(&self, line: &Folded, step: StepHead<'_>, metric: &str) -> Cell {
         let rows = self.cells_of(line);
         let rows: Vec<_> = rows.filter_map(|cell| cell.row(step.name)).collect();
@@ -182,7 +182,7 @@ impl<'a> Board<'a> {
             return cell;
         }
         if !rows.is_empty() {
-            // Steps without a throughput are in no comparison; another metric without one is not applicable to both.
+            // Steps without a throughput have no comparison; a missing metric is not applicable to both sides.
             let is_absent = |row: Option<&ComparedStep>| match row {
                 Some(row) => row.values.is_empty(),
                 None => metric != THROUGHPUT,
@@ -196,7 +196,7 @@ impl<'a> Board<'a> {
         first.map_or_else(Cell::not_run, |cell| missing_step(&self.matrix, cell, step))
     }
 
-    /// The mean of a line's throughput or metric in a step, as it is compared; `None`: there is none, or none is valid.
+    /// Returns the mean of a line's metric in a step; `None` without valid values.
     pub(super) fn mean(
         &self,
         line: &Folded,
@@ -216,7 +216,7 @@ impl<'a> Board<'a> {
         mean_of(samples)
     }
 
-    /// The metrics that any line is compared by, in the order in which they were asked for.
+    /// Returns the compared metrics except throughput, in the requested order.
     pub(super) fn metrics(&self) -> Vec<&'a str> {
         let mut metrics: Vec<&str> = Vec::new();
         for row in &self.comparison.compared.rows {
@@ -234,7 +234,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// What is to be known of a comparison beside its verdict. How many repeats it would need is said for all together.
+/// Returns the remarks on a comparison besides its verdict. The number of repeats it needs is part of a common note.
 pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
     let mut remarks = row.reasons.clone();
     if row.repeats_needed == Some(REPEATS_CAP) {
@@ -243,7 +243,7 @@ pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
     remarks
 }
 
-/// The geometric mean, whose ratios are the ratios that are shown; of values of which one is zero the arithmetic one.
+/// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value is zero.
 pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
     let values = || samples.iter().map(|sample| sample.value);
     let count = samples.len() as f64;

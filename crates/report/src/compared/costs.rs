@@ -1,4 +1,5 @@
-//! What an operation costs, of every target and beside it relative to the base: one row for each step and target.
+//! The tables of what an operation costs: every target's figures, each with its ratio to the base. One row for each step
+//! and target.
 
 use analysis::{ComparedStep, THROUGHPUT};
 use words::{Decimals, Metric};
@@ -11,10 +12,10 @@ use crate::operations::{count_alike, noun, unit};
 use crate::table::{Cell, STEP, TEST, Table, Tone, anchor};
 use crate::worth::{Footnotes, not_compared};
 
-/// What rounds to nothing in the field's tables: its ratio is shown and not judged.
+/// Values below this are shown as zero: their ratio is shown but not colored.
 const LEAST: f64 = 0.0005;
 
-/// A table of the steps that belong to no group, and one for each group.
+/// Returns a table of the steps without a group, and one for each group.
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
     let metrics = board.metrics();
     let by_group = board.matrix.measured_by_group().into_iter();
@@ -70,7 +71,7 @@ fn table(
     let mut table = Table::new(
         format!("compared-costs{id}"),
         format!(
-            "{prefix}hat {article} {of} costs, beside it relative to {}",
+            "{prefix}hat {article} {of} costs, with the ratio to {}",
             board.base
         ),
         lead,
@@ -80,8 +81,8 @@ fn table(
     let mut reasons = Footnotes::default();
     for step in steps {
         for lines in &groups {
-            let told = |line: &&Folded| is_told(board, line, lines, step);
-            for line in lines.iter().filter(told) {
+            let is_shown = |line: &&Folded| has_comparison(board, line, lines, step);
+            for line in lines.iter().filter(is_shown) {
                 let mut lead = vec![step.name.to_string()];
                 lead.extend((!is_of_one).then(|| unit(*step)));
                 lead.extend(board.lead_of(line));
@@ -94,7 +95,7 @@ fn table(
     table.explained()
 }
 
-/// Throughput stands there once; of metrics beside each figure its ratio. With the places of these.
+/// Returns the heads of the columns, and the indexes of the columns of ratios. Each metric except throughput has a ratio.
 fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
     let (mut heads, mut ratios) = (Vec::new(), Vec::new());
     for (metric, _) in columns {
@@ -114,8 +115,8 @@ pub(super) fn decimals(metric: &str) -> Decimals {
     Metric::named(metric).map_or(Decimals::Rate, |metric| metric.decimals)
 }
 
-/// Whether there is anything of a line in a step.
-fn is_told(board: &Board<'_>, line: &Folded, lines: &[Folded], step: &StepHead<'_>) -> bool {
+/// Returns true if a line has a comparison in a step.
+fn has_comparison(board: &Board<'_>, line: &Folded, lines: &[Folded], step: &StepHead<'_>) -> bool {
     let is_base = line.cell.target == board.base;
     let mut others = lines
         .iter()
@@ -156,7 +157,7 @@ fn cells(
     cells
 }
 
-/// The ratio of a cost, without its interval: there are many of them, and the files have it.
+/// Returns the ratio of a cost without its interval, to save space.
 fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
     let Some(ratio) = row.ratio else {
         return Cell::default();

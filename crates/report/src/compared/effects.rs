@@ -1,4 +1,4 @@
-//! Effects of factors: for each factor, what each of its levels does in each step, and by how much that differs between the
+//! The effects of factors: for each factor, the effect of each level in each step, and how it differs between the
 //! combinations of the other factors.
 
 use std::collections::BTreeMap;
@@ -27,55 +27,55 @@ use crate::terminal::{TableStyle, Text};
 use crate::uneven;
 use crate::worth::Footnotes;
 
-/// The mark of an effect that is not the same in all combinations.
+/// The mark of an effect that differs between combinations.
 const DIFFERS: &str = "≠";
 
-/// What identifiers of tables of single combinations begin with.
+/// The prefix of the identifiers of tables of single combinations.
 const EACH: &str = "effects-each";
 
-/// Effects of factors with all that they are shown with.
+/// The effects of factors, and the records that are shown with them.
 #[derive(Clone, Copy, Debug)]
 pub struct FactorEffects<'a> {
     /// The targets of all runs, in the order in which they are shown.
     pub run: &'a Run,
-    /// The runs, in the order in which rows count them.
+    /// The runs; rows refer to them by index.
     pub runs: &'a [ComparedRun<'a>],
-    /// The figures that they are of.
+    /// The figures of all runs.
     pub figures: &'a Figures,
-    /// What came of it.
+    /// The effects with their verdicts.
     pub effects: &'a Effects,
 }
 
 /// Lists factors with their levels, for a terminal.
-pub fn factors(found: &Factors, style: TableStyle) -> String {
+pub fn factors(known: &Factors, style: TableStyle) -> String {
     let mut out = Text::new(style);
-    for factor in &found.factors {
+    for factor in &known.factors {
         out.wrapped("  ", &described(factor));
     }
-    for (name, by) in &found.determined {
+    for (name, by) in &known.determined {
         out.wrapped(
             "  ",
-            &format!("no factor: {name} follows from {}", by.join(", ")),
+            &format!("not a factor: {name} is determined by {}", by.join(", ")),
         );
     }
     out.finish()
 }
 
-/// Effects as tables for a terminal.
+/// Formats effects as tables for a terminal.
 pub fn effects(shown: &FactorEffects<'_>, style: TableStyle) -> String {
     let mut out = Text::new(style);
     write(&mut out, shown);
     out.finish()
 }
 
-/// The same as Markdown, for a page of GitHub.
+/// Formats effects as Markdown.
 pub fn effects_markdown(shown: &FactorEffects<'_>) -> String {
     let mut out = Text::markdown(false);
     write(&mut out, shown);
     out.finish()
 }
 
-/// The same as a section of a page; nothing without effects.
+/// Returns the effects as a section of a page; empty without effects.
 pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
     let effects = shown.effects;
     let is_of_all = |table: &Table| !table.id.starts_with(EACH);
@@ -88,7 +88,7 @@ pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
                 @for table in &tables { (html_table(&Names::default(), table)) }
                 @if !each.is_empty() {
                     details {
-                        summary { "The same in each combination of the other factors" }
+                        summary { "Effects in each combination of the other factors" }
                         @for table in &each { (html_table(&Names::default(), table)) }
                     }
                 }
@@ -120,7 +120,7 @@ fn write(out: &mut Text, shown: &FactorEffects<'_>) {
     out.tables(tables(shown));
 }
 
-/// A factor with its levels: `synchronous_commit of postgres: on, off; in 2 combinations of the others`.
+/// Describes a factor and its levels: `synchronous_commit of postgres: on, off; in 2 combinations of the others`.
 fn described(factor: &Factor) -> String {
     let mut text = format!(
         "{} of {}: {}",
@@ -130,7 +130,7 @@ fn described(factor: &Factor) -> String {
     );
     if factor.combinations.len() > 1 {
         let count = counted(factor.combinations.len(), "combination");
-        text += &format!("; in {count} of the others");
+        text += &format!("; in {count} of the other factors");
     }
     if !factor.with.is_empty() {
         text += &format!("; changes together with {}", factor.with.join(", "));
@@ -141,10 +141,10 @@ fn described(factor: &Factor) -> String {
 fn how(effects: &Effects) -> &'static str {
     match has_combinations(effects) {
         true => {
-            "An effect is the geometric mean over all combinations of the other factors, which weigh equally: in each \
-             repeat they are one value."
+            "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
+             gives one value."
         }
-        false => "There is one combination of the other factors.",
+        false => "There is only one combination of the other factors.",
     }
 }
 
@@ -152,15 +152,15 @@ fn has_combinations(effects: &Effects) -> bool {
     effects.rows.iter().any(|row| row.combinations.len() > 1)
 }
 
-/// One change of a factor with so many clients and a variant: over all combinations, or in one of them.
+/// One change of a factor, with one number of clients and one variant: over all combinations, or in one of them.
 struct Line<'a> {
     key: CellKey,
-    /// What the change is called, and in which combination it is.
+    /// The change, and its combination.
     names: Vec<String>,
     rows: Vec<(&'a ComparedStep, bool)>,
 }
 
-/// Lines of effects, or of effects in each combination, of one metric.
+/// Returns the lines of one metric: effects, or effects in each combination.
 fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     let engines = distinct(effects.factors.iter().map(|factor| &factor.engine));
@@ -208,7 +208,7 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>>
     lines
 }
 
-/// The tables of throughput and of every other metric that has verdicts and values: effects, and those in each combination.
+/// Returns the tables of throughput and of every other metric with verdicts: effects, and effects in each combination.
 fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
     let mut tables = Vec::new();
@@ -223,7 +223,7 @@ fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     tables
 }
 
-/// A grid of the steps that belong to no group, and those of each group; where tests are rows one for each number of clients
+/// Returns a grid of the steps without a group, and one for each group; if tests are rows, one for each number of clients
 /// and variant.
 fn grids<'a, 'l>(
     matrix: &Matrix<'a>,
@@ -266,7 +266,7 @@ fn grids<'a, 'l>(
     grids.collect()
 }
 
-/// The head of a column, in short lines.
+/// Breaks the head of a column into short lines.
 fn broken(name: &str) -> String {
     name.replace(": ", ":\n").replace(", ", ",\n")
 }
@@ -290,7 +290,7 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
         let Some((row, differs)) = line.of(step.name) else {
             return Cell::not_run();
         };
-        // A mean over combinations of which one is zero says nothing.
+        // A mean over combinations is meaningless if one of them is zero.
         let mut cell = match row.ratio {
             None if !in_each && has_combinations(effects) => Cell::not_applicable(),
             _ => ratio_cell(row),
@@ -315,7 +315,7 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
     let marked = rows.iter().any(|(_, differs)| *differs);
     let meaning = match in_each {
         true => "the ratio differs from the mean of all combinations",
-        false => "the effect is not the same in all combinations of the other factors",
+        false => "the effect differs between combinations of the other factors",
     };
     table
         .notes
@@ -331,8 +331,7 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
     table.explained()
 }
 
-/// Returns where the combinations of an effect are furthest apart of those that are shown to differ, from the least to the
-/// largest ratio.
+/// Returns the effect whose combinations differ most, with the smallest and the largest ratio.
 fn widest(effects: &Effects, metric: &str, grid: &Grid<'_, &Line<'_>>) -> Option<String> {
     let is_here = |effect: &&Effect| {
         let row = &effect.compared;
@@ -347,33 +346,32 @@ fn widest(effects: &Effects, metric: &str, grid: &Grid<'_, &Line<'_>>) -> Option
         Some([*ratios.first()?, *ratios.last()?])
     };
     let apart = |effect: &Effect| ends(effect).map_or(1.0, |[low, high]| high.0 / low.0);
-    let found = effects.rows.iter().filter(is_here);
-    let effect = found.max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
+    let differing = effects.rows.iter().filter(is_here);
+    let effect = differing.max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
     let [low, high] = ends(effect)?;
     let factor = &effects.factors[effect.factor];
-    let told = |(ratio, index): (f64, usize)| {
+    let text_of = |(ratio, index): (f64, usize)| {
         let others = &factor.combinations[index].others;
         format!("{} with {others}", ratio_text(ratio))
     };
     Some(format!(
-        "furthest apart: {} in {}, {} and {}",
+        "the largest difference between combinations: {} in {}, {} and {}",
         factor.change(effect.level),
         effect.compared.step,
-        told(low),
-        told(high)
+        text_of(low),
+        text_of(high)
     ))
 }
 
 impl Line<'_> {
     fn of(&self, step: &str) -> Option<(&ComparedStep, bool)> {
         let mut rows = self.rows.iter();
-        let found = rows.find(|(row, _)| row.step == step);
-        found.map(|(row, differs)| (*row, *differs))
+        let row = rows.find(|(row, _)| row.step == step);
+        row.map(|(row, differs)| (*row, *differs))
     }
 }
 
-/// Returns the lines of verdicts with what they are effects of: one for each effect, and one for each of its combinations. Every
-/// digit is there.
+/// Formats effects as CSV with all digits: one line for each effect, and one for each of its combinations.
 pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
     let effects = shown.effects;
     let runs: Vec<&Run> = shown.runs.iter().map(|it| it.run).collect();
@@ -437,7 +435,7 @@ fn csv_line(
     line
 }
 
-/// `{"effects": {...}}`: what its keys mean is in `docs/compare.md`.
+/// Returns `{"effects": {...}}`; `docs/compare.md` describes the keys.
 pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
     let effects = shown.effects;
     let rows = effects.rows.iter().map(|effect| {

@@ -1,4 +1,4 @@
-//! A comparison as JSON, for scripts: what its keys mean is in `docs/compare.md`. Keys are added freely and never renamed.
+//! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never renamed.
 
 use analysis::{Answer, ComparedStep, Interval, Sample};
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use super::verdicts::{pairing, unit_of};
 use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
-/// `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "noise_floor": ...}`: the last of a target against itself alone.
+/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "noise_floor": ...}`. Only a target
+/// against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();

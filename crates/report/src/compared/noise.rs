@@ -1,4 +1,4 @@
-//! The noise of a machine: what a target differs by from itself, step by step, and what change could be seen above it.
+//! The noise of a machine: by how much a target differs from itself in each step, and which changes could be detected.
 
 use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
 use record::Run;
@@ -9,20 +9,20 @@ use crate::number::{fixed, ratio_text};
 use crate::table::{Cell, STEP, Table};
 use crate::terminal::{TableStyle, Text};
 
-/// Repeats for which it is told what change would be seen.
+/// The numbers of repeats for which the table shows the detectable change.
 const REPEATS: [u32; 4] = [3, 5, 10, 20];
 
-/// A change beyond which it is of no use to know how large it would have to be.
+/// Changes above this are not shown in detail.
 const MOST: f64 = 1.0;
 
-/// What a run of a target against itself says of the machine.
+/// Formats the noise that a run of a target against itself shows.
 pub fn noise_floor(compared: &Compared, style: TableStyle) -> String {
     let mut out = Text::new(style);
     write(&mut out, compared);
     out.finish()
 }
 
-/// Whether a run is of a target against itself: its plan says so.
+/// Returns true if the run's plan compares a target with itself.
 pub(super) fn is_against_itself(run: &Run) -> bool {
     let mut values = run.plan.resolved.iter();
     values.any(|value| value.key == "against-itself")
@@ -39,7 +39,7 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
     let mut table = Table::new(
         "noise-floor",
         format!(
-            "Noise of this machine: throughput of {} against itself",
+            "Noise of this machine: throughput of {} compared with itself",
             compared.base
         ),
         keys.lead(STEP),
@@ -62,31 +62,34 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
     let of_all = counted(floor.steps.len(), "comparison");
     let expected = percent(compared.error_rate);
     table.notes.push(match floor.shown {
-        0 => format!("of {of_all} none is called different"),
+        0 => format!("none of {of_all} shows a difference"),
         shown => format!(
-            "of {of_all} {shown} would be called different: anything is, in {expected} of all such runs"
+            "{shown} of {of_all} would show a difference; {expected} of such runs are expected to show any"
         ),
     });
     if let Some(spread) = floor.spread_median {
         let mut text = format!(
-            "the spread, the standard deviation of one repeat's ratio, is {} in the median step",
+            "the spread (the standard deviation of one repeat's ratio) is {} in the median step",
             percent(spread)
         );
         let seen = floor.seen.iter().filter(|seen| seen.effect < MOST);
         let seen: Vec<String> = seen
             .map(|DetectableEffect { repeats, effect }| {
-                format!("{} by {repeats}", percent(*effect))
+                format!("{} with {repeats}", percent(*effect))
             })
             .collect();
         if !seen.is_empty() {
-            text += &format!(", where repeats would show a change of {}", seen.join(", "));
+            text += &format!(
+                "; the smallest change that repeats would show there: {}",
+                seen.join(", ")
+            );
         }
         table.notes.push(text);
     }
     table.explained()
 }
 
-/// The least change that so many repeats would show.
+/// Returns the smallest change that this number of repeats would show.
 fn seen(seen: &[DetectableEffect], repeats: u32) -> Cell {
     match seen.iter().find(|seen| seen.repeats == repeats) {
         None => Cell::not_applicable(),

@@ -1,5 +1,5 @@
-//! Throughput, and what else has verdicts of its own, relative to the base: each ratio with its interval, and the verdict as a
-//! mark and a colour.
+//! The tables of throughput and other metrics relative to the base: each ratio with its interval, and the verdict as a mark
+//! and a color.
 
 use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
 
@@ -12,24 +12,24 @@ use crate::number::{fixed, ratio_text};
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::worth::{Footnotes, not_compared};
 
-/// The tables of throughput.
+/// Returns the tables of throughput.
 pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
     tables_of(board, THROUGHPUT)
 }
 
-/// The tables of every other metric that has verdicts and values, and of those that were asked for.
+/// Returns the tables of every other metric that has verdicts by default or was requested.
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
     let others = board.metrics();
     let metrics = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-    let asked = board.comparison.compared.asked.iter().copied();
-    distinct(metrics.chain(asked))
+    let requested = board.comparison.compared.asked.iter().copied();
+    distinct(metrics.chain(requested))
         .into_iter()
         .filter(|metric| others.contains(metric))
         .flat_map(|metric| tables_of(board, metric))
         .collect()
 }
 
-/// A table of the steps that belong to no group, and those of each group.
+/// Returns a table of the steps without a group, and one for each group.
 fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let grids = board.grids().into_iter();
     let mut tables: Vec<Table> = grids.map(|grid| table(board, metric, &grid)).collect();
@@ -41,7 +41,7 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
 
 fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &Folded>) -> Table {
     let mut reasons = Footnotes::default();
-    // Tables of other metrics have other identifiers than those of throughput.
+    // Other metrics have other identifiers than throughput.
     let id = match metric {
         THROUGHPUT => "compared".to_string(),
         metric => format!("compared-{}", anchor(metric)),
@@ -61,7 +61,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &Folded>) -> Table {
     table.explained()
 }
 
-/// The ratio of a line's metric in a step, or why there is none.
+/// Returns the ratio of a line's metric in a step, or why there is none.
 fn cell(
     board: &Board<'_>,
     metric: &str,
@@ -96,7 +96,7 @@ fn cell(
     cell
 }
 
-/// A ratio with its interval and what it is worth; the values where they have none, since one is zero.
+/// Returns a ratio with its interval and tone. Returns both values if one of them is zero.
 pub(crate) fn ratio_cell(row: &ComparedStep) -> Cell {
     let Some(ratio) = row.ratio else {
         let values = mean_of(&row.base_values).zip(mean_of(&row.values));
@@ -120,12 +120,12 @@ pub fn ratio_with_bounds(ratio: f64, interval: Option<Interval>) -> String {
     };
     let [ratio, low, high] =
         [ratio, interval.low, interval.high].map(|ratio| interval.digits_of(ratio));
-    // `0.52->1000` would be an arrow.
+    // `0.52->1000` would look like an arrow.
     let between = if high.starts_with('>') { " to " } else { "-" };
     format!("{ratio} ({low}{between}{high})")
 }
 
-/// What a ratio is worth.
+/// Returns the tone of a verdict.
 pub(crate) fn tone(row: &ComparedStep) -> Tone {
     match (row.verdict, row.more_is_better) {
         (Verdict::Faster, true) => Tone::Faster,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_ratio_has_as_many_digits_as_its_interval_allows() {
-        for (ratio, low, high, told) in [
+        for (ratio, low, high, expected) in [
             (0.94, 0.92, 0.96, "0.94 (0.92-0.96)"),
             (1.003_1, 0.998, 1.009, "1.003 (0.998-1.009)"),
             (1.573_1, 0.17, 3.5, "1.6 (0.17-3.5)"),
@@ -161,7 +161,7 @@ mod tests {
                 high,
                 confidence: 0.95,
             };
-            assert_eq!(ratio_with_bounds(ratio, Some(interval)), told);
+            assert_eq!(ratio_with_bounds(ratio, Some(interval)), expected);
         }
     }
 }

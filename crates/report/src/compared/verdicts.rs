@@ -1,4 +1,5 @@
-//! The table of verdicts: one line for each metric of each step of each target, and one for each target that has no step.
+//! The table of verdicts: one line for each metric of each step of each target, and one for each target that reached no
+//! step.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,20 +15,20 @@ use crate::matrix::StepHead;
 use crate::metrics::unit;
 use crate::operations;
 
-/// What a line is about beside its comparison.
+/// What a line shows besides its comparison.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineContext<'a> {
     pub runs: &'a [&'a Run],
-    /// The base and the target; `None` where several are compared together.
+    /// The base and the target; `None` if several are compared together.
     pub targets: Option<[&'a str; 2]>,
     pub engine: Option<&'a str>,
     /// Any repeat of the step.
     pub of: Option<&'a Row>,
-    /// The least change that matters.
+    /// The smallest change that matters.
     pub effect: f64,
 }
 
-/// Returns the line of a comparison: columns, and what stands in them.
+/// Returns the columns of a comparison with their values.
 pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
     let interval = row.interval;
     let metric = Metric::named(&row.metric).map_or(row.metric.as_str(), |metric| metric.column);
@@ -86,17 +87,17 @@ fn each(samples: &[Sample]) -> Value {
     Value::text(values.collect::<Vec<_>>().join(" "))
 }
 
-/// The table of all verdicts as CSV.
+/// Formats all verdicts as CSV.
 pub fn compared_csv(comparison: &Comparison<'_>) -> String {
     csv_text(verdict_table(comparison, None, Form::Csv, Vec::new()))
 }
 
-/// Writes one line per comparison, of the targets of one engine or of all; what it was written into. Units of base and
-/// target are in the column `unit`; ratios have none. Every digit is there. A target that did not get to any step has a line
-/// as well, without step and metric.
+/// Writes one line per comparison, for the targets of one engine or of all, with all digits. The column `unit` is the unit
+/// of base and target; ratios have none. A target that reached no step has a line without step and metric. Returns the
+/// sink.
 ///
 /// # Errors
-/// The sink can't be written.
+/// Fails if the sink can't be written.
 pub fn verdict_table<W: Write + Send>(
     comparison: &Comparison<'_>,
     engine: Option<&str>,
@@ -138,7 +139,7 @@ pub fn verdict_table<W: Write + Send>(
     sheet.finish()
 }
 
-/// Returns lines under the heads of one that is like them.
+/// Formats lines as CSV, with the columns of `like`.
 pub(super) fn written(like: &Line, lines: &[Line]) -> String {
     let written = || {
         let mut sheet = Sheet::new(Form::Csv, "", like, &[], Vec::new())?;
@@ -150,23 +151,23 @@ pub(super) fn written(like: &Line, lines: &[Line]) -> String {
     csv_text(written())
 }
 
-/// The cells of targets that are in no comparison, those of one target, variant and number of clients together.
+/// Returns the unfinished cells of targets without any comparison, grouped by target, variant and number of clients.
 fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a UnfinishedCell>> {
     let compared = comparison.compared;
-    let mut found: Vec<Vec<&UnfinishedCell>> = Vec::new();
+    let mut groups: Vec<Vec<&UnfinishedCell>> = Vec::new();
     for cell in &comparison.figures.unfinished {
         let mut rows = compared.rows.iter();
         let is_compared = rows.any(|row| row.cell.is_repeat_of(&cell.cell));
         if is_compared || cell.cell.target == compared.base {
             continue;
         }
-        let mut known = found.iter_mut();
+        let mut known = groups.iter_mut();
         match known.find(|cells| cells[0].cell.is_repeat_of(&cell.cell)) {
             Some(cells) => cells.push(cell),
-            None => found.push(vec![cell]),
+            None => groups.push(vec![cell]),
         }
     }
-    found
+    groups
 }
 
 fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> ComparedStep {
@@ -184,7 +185,7 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> Comp
     }
 }
 
-/// `repeat 1 failed: the server did not start`
+/// Returns why a repeat is missing: `repeat 1 failed: the server did not start`.
 fn reason(cell: &UnfinishedCell) -> String {
     let ended = match cell.status {
         None => "was never begun",
@@ -200,7 +201,7 @@ fn reason(cell: &UnfinishedCell) -> String {
     format!("repeat {} {ended}{causes}", cell.cell.repeat)
 }
 
-/// The unit of a metric, or of throughput, which counts what its step is about.
+/// Returns the unit of a metric, or `/s` for throughput, whose unit depends on the step.
 pub(super) fn unit_of(metric: &str) -> &'static str {
     if metric == THROUGHPUT {
         "/s"

@@ -1,4 +1,5 @@
-//! What a comparison is, in sentences: what is compared, over how many repeats, how sure, and what would make it surer.
+//! Describes a comparison in sentences: what was compared, how many repeats there were, how sure the verdicts are, and how
+//! they could be surer.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use super::board::Board;
 use crate::number::{fixed, moment};
 use crate::problems::ended;
 
-/// Places of which the repeats that they need are told one by one.
+/// The maximum number of places whose needed repeats are listed.
 const PLACES_MAX: usize = 4;
 
-/// What the comparison is of.
+/// Returns the title of a comparison.
 pub(super) fn title(compared: &Compared) -> String {
     let mut targets: Vec<&str> = Vec::new();
     for row in &compared.rows {
@@ -30,7 +31,7 @@ pub(super) fn title(compared: &Compared) -> String {
     }
 }
 
-/// The runs, a line each.
+/// Describes each run in a line.
 pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = String> + 'a {
     runs.iter()
         .enumerate()
@@ -48,7 +49,7 @@ pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = Stri
         })
 }
 
-/// Comparisons, and what is told of how they were made.
+/// Comparisons and how they were made.
 pub(crate) struct Method<'a> {
     rows: Vec<&'a ComparedStep>,
     effect: f64,
@@ -81,7 +82,7 @@ impl<'a> From<&'a Effects> for Method<'a> {
     }
 }
 
-/// How they were made, a paragraph each.
+/// Describes how the comparisons were made, a paragraph each.
 pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
     let rows = || made.rows.iter().filter(|row| is_compared(row));
     let mut forms: BTreeMap<(u8, usize, usize), usize> = BTreeMap::new();
@@ -110,12 +111,12 @@ pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
     if forms.is_empty() {
         texts.push("Nothing could be compared.".to_string());
     } else {
-        texts.push(format!("Compared are {}.", forms.join("; ")));
+        texts.push(format!("The comparison uses {}.", forms.join("; ")));
     }
     if rows().any(|row| row.interval.is_some()) {
         texts.push(format!(
-            "Beside a ratio is the interval in which it is. Of what is called faster or slower, at most {} is expected to \
-             be no change. No change shown means that the interval is within {} of 1.",
+            "Each ratio has a confidence interval. Of all verdicts of faster or slower, at most {} are expected to be false. \
+             \"No change shown\" means that the whole interval is within {} of 1.",
             percent(made.error_rate),
             percent(made.effect),
         ));
@@ -127,12 +128,12 @@ pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
     texts
 }
 
-/// Returns the note that cells are missing, which stands above everything else; `None`: none are.
+/// Returns the note that cells are missing, which comes first; `None` if none are.
 pub(crate) fn unfinished(made: &Method<'_>) -> Option<String> {
     made.unfinished.map(sentence)
 }
 
-/// A remark as a sentence.
+/// Turns a remark into a sentence.
 fn sentence(note: &str) -> String {
     let text = capitalized(note);
     if text.ends_with('.') {
@@ -165,19 +166,19 @@ fn repeats(count: usize) -> String {
     counted(count, "repeat")
 }
 
-/// A share in percent, without needless decimals.
+/// Formats a share in percent, without needless decimals.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = usize::from((percent - percent.round()).abs() > 0.005);
     format!("{}%", fixed(percent, decimals))
 }
 
-/// Whether there is anything on both sides, of throughput.
+/// Returns true if both sides have values of throughput.
 fn is_compared(row: &ComparedStep) -> bool {
     row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
 }
 
-/// Returns what a table is of, of a group of steps or of all. Names of metrics stay as they are.
+/// Returns the subject of a table: a metric, and the group of steps if there is one. Names of metrics are not capitalized.
 pub(super) fn subject(group: Option<&str>, metric: &str) -> String {
     let label = metric_label(metric);
     match group {
@@ -187,40 +188,40 @@ pub(super) fn subject(group: Option<&str>, metric: &str) -> String {
     }
 }
 
-/// Returns what a metric's name stands for, where neither it nor what it is called says so.
+/// Explains a metric's name, if neither the name nor its label does.
 pub(super) fn meaning(metric: &str) -> Option<String> {
     let known = Metric::named(metric).filter(|_| metric_label(metric) == metric)?;
     (!known.meaning.is_empty()).then(|| format!("{metric}: {}", known.meaning))
 }
 
-/// Changes from which on it says nothing how large they are.
+/// Changes above this are not shown in detail.
 const LARGE: f64 = 1.0;
 
-/// Returns the smallest change that the comparisons of a table can show: in the median, and from the most to the least exact.
+/// Returns the smallest change that the comparisons of a table can show: the median, and the range.
 pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Option<String> {
     let changes = rows.filter_map(|row| Some((row.detectable()?, row.step.as_str())));
     let mut changes: Vec<(f64, &str)> = changes.collect();
     changes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let told = |&(change, _): &(f64, &str)| match change {
+    let text_of = |&(change, _): &(f64, &str)| match change {
         change if change > LARGE => format!("more than {}", percent(LARGE)),
         change => percent(change),
     };
     let (least, most) = (changes.first()?, changes.last()?);
-    let median = told(&changes[changes.len() / 2]);
+    let median = text_of(&changes[changes.len() / 2]);
     let mut text = format!("the smallest change that could be shown here: {median}");
-    if told(least) != told(most) {
+    if text_of(least) != text_of(most) {
         text += &format!(
-            " in the median, from {} in {} to {} in {}",
-            told(least),
+            " in the median step, from {} in {} to {} in {}",
+            text_of(least),
             least.1,
-            told(most),
+            text_of(most),
             most.1
         );
     }
     Some(text)
 }
 
-/// How many repeats would show a change as small as is looked for, where there are not as many.
+/// Returns how many repeats would show a change as small as the effect, if there are too few.
 pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
     let compared = board.comparison.compared;
     let mut needs: Vec<(u32, String)> = board
@@ -241,22 +242,22 @@ pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> 
     }
     let all = needs.len();
     needs.retain(|(needed, _)| *needed < REPEATS_CAP);
-    let hopeless = all - needs.len();
-    // Those that need the most first, else as in the tables.
+    let impractical = all - needs.len();
+    // The largest numbers first; equal numbers keep the order of the tables.
     needs.sort_by_key(|(needed, _)| std::cmp::Reverse(*needed));
     let mut texts: Vec<String> = needs
         .iter()
         .take(PLACES_MAX)
-        .map(|(needed, place)| format!("{needed} of {place}"))
+        .map(|(needed, place)| format!("{needed} for {place}"))
         .collect();
     let fewer = needs.len().saturating_sub(PLACES_MAX);
-    texts.extend((fewer > 0).then(|| format!("fewer of {fewer} more")));
-    texts.extend((hopeless > 0).then(|| {
-        let steps = counted(hopeless, "step");
-        format!("{REPEATS_CAP} or more of {steps}, which are too noisy for changes as small")
+    texts.extend((fewer > 0).then(|| format!("fewer for {}", counted(fewer, "other"))));
+    texts.extend((impractical > 0).then(|| {
+        let steps = counted(impractical, "step");
+        format!("{REPEATS_CAP} or more for {steps}, too noisy for such small changes")
     }));
     Some(format!(
-        "repeats in all that would show a change of {}: {}",
+        "total repeats needed to show a change of {}: {}",
         percent(compared.effect),
         texts.join(", ")
     ))

@@ -1,9 +1,8 @@
-//! Results in the format of Go's benchmarks, which benchstat reads: one line per step of each cell, so that repeats are
-//! samples of one benchmark.
+//! Results in Go's benchmark format for benchstat: one line per step of each cell, so that repeats are samples of one
+//! benchmark.
 //!
-//! benchstat makes a table of its own for each combination of configuration lines. So that targets stand side by side,
-//! `target` is the only such line that differs within a file; what else differs between targets is a remark, which
-//! readers of the format skip.
+//! benchstat makes a table for each combination of configuration lines. To show targets side by side, only the line
+//! `target` differs within a file. Other differences between targets are comments.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,18 +14,18 @@ use words::metric::GO_BENCHMARKS;
 use crate::matrix::StepHead;
 use crate::operations;
 
-/// The text, and what could not be in it.
+/// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]
 pub struct Benchmarks {
     /// In the format of Go's benchmarks.
     pub text: String,
-    /// How many lines have a result.
+    /// The number of lines with a result.
     pub result_count: usize,
-    /// Steps that were left out since the format can't say that a result is invalid, each with why.
+    /// Steps that were left out because the format can't mark a result as invalid, each with the reason.
     pub left_out: Vec<String>,
 }
 
-/// A line before the results, which is there if it is the same for all of them.
+/// A configuration line that is written if its value is the same for all results.
 type HeadLine = (&'static str, fn(&Run, &Row) -> String);
 
 const HEAD: [HeadLine; 4] = [
@@ -39,7 +38,7 @@ const HEAD: [HeadLine; 4] = [
     ("engine", |_, row| row.engine.clone()),
 ];
 
-/// The valid results of all steps that are reported and measure something. A row's `run` counts into `runs`.
+/// Returns the valid results of all reported steps except settle steps. A row's `run` is an index of `runs`.
 pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     let mut out = Benchmarks::default();
     let mut lines: Vec<(&Row, String)> = Vec::new();
@@ -73,7 +72,7 @@ pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
         let better = if more_is_better { "higher" } else { "lower" };
         let _ = writeln!(out.text, "Unit {unit} better={better}");
     }
-    // benchstat compares with the first: that is the base, others follow as they come.
+    // benchstat compares with the first target, so the base comes first.
     let mut targets: Vec<&str> = Vec::new();
     for (row, _) in &lines {
         if !targets.contains(&row.cell.target.as_str()) {
@@ -108,7 +107,7 @@ pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     out
 }
 
-/// The line of a step, and its units with whether more of them is better; or why it has none.
+/// Returns the line of a step, and its units with whether more is better; or why it has none.
 fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), String> {
     if !row.valid || row.status != Status::Complete {
         return Err(if row.reasons.is_empty() {
@@ -148,7 +147,8 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
     Ok((line, units.collect()))
 }
 
-/// `BenchmarkInsert/step=l.i0/clients=8-2`: the last number is that of processors, as in Go.
+/// Returns the name of a benchmark: `BenchmarkInsert/step=l.i0/clients=8-2`. The last number is the number of processors,
+/// as in Go.
 fn name(row: &Row, processors: u32) -> String {
     let mut letters = row.workload.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -164,7 +164,7 @@ fn name(row: &Row, processors: u32) -> String {
     name
 }
 
-/// A part of a name: no blanks, and no slash, which would begin the next.
+/// Replaces spaces and slashes in a part of a name.
 fn part(text: &str) -> String {
     text.chars()
         .map(|letter| match letter {
@@ -175,12 +175,12 @@ fn part(text: &str) -> String {
         .collect()
 }
 
-/// A value that ends with its line.
+/// Replaces control characters by spaces.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ").trim().to_owned()
 }
 
-/// Which step of which cell, for people.
+/// Describes a step of a cell.
 fn place(row: &Row) -> String {
     let variant = row.cell.variant.as_ref();
     let variant = variant

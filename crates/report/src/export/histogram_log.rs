@@ -1,22 +1,22 @@
-//! The latencies of a cell, second by second, as one HdrHistogram interval log (version 1.3, V2 histograms of
-//! nanoseconds). The record has such a log for each step: their histograms are copied as they are, with tags that also
-//! name the step, and times since the cell's first step.
+//! The latencies of a cell, second by second, as one HdrHistogram interval log (version 1.3, V2 histograms of nanoseconds).
+//! The histograms are copied from the logs of the steps. Tags contain the step's name, and times count from the cell's
+//! first step.
 
 use std::io::{self, Write};
 
 use record::LatencyLine;
 
-/// The log of a cell that is being written.
+/// A writer of the log of a cell.
 pub struct HistogramLog<W: Write> {
     sink: W,
     started_unix_ns: u64,
 }
 
 impl<W: Write> HistogramLog<W> {
-    /// Begins a log whose times count from that moment.
+    /// Begins a log; its times count from `started_unix_ns`.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn new(mut sink: W, title: &str, started_unix_ns: u64) -> io::Result<Self> {
         let seconds = format!(
             "{}.{:03}",
@@ -41,19 +41,19 @@ impl<W: Write> HistogramLog<W> {
         })
     }
 
-    /// Says that a step's latencies, which follow, are those of an invalid step.
+    /// Writes a comment that the following latencies belong to an invalid step.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn say_invalid(&mut self, step: &str, reasons: &[String]) -> io::Result<()> {
         let reasons = reasons.join("; ");
         writeln!(self.sink, "#[{step} is invalid: {}]", one_line(&reasons))
     }
 
-    /// Adds a line of a step that began at that time. The tags of an invalid step say so.
+    /// Adds a line of a step that began at `started_unix_ns`. The tags of an invalid step say so.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn add(
         &mut self,
         (step, is_valid): (&str, bool),
@@ -73,7 +73,7 @@ impl<W: Write> HistogramLog<W> {
         )
     }
 
-    /// What it was written into.
+    /// Returns the sink.
     pub fn finish(self) -> W {
         self.sink
     }

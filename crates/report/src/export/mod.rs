@@ -1,8 +1,7 @@
-//! Figures for other tools: tables of steps, of their figures and of seconds as CSV and Parquet, Go's benchmark format, and HdrHistogram
-//! logs. What each holds is said in `docs/export.md`.
+//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark format, and
+//! HdrHistogram logs. `docs/export.md` describes them.
 //!
-//! Everything is written line by line into what it is given, so that a table of seconds takes no more memory than one
-//! step.
+//! Everything is written line by line, so that a table of seconds needs no more memory than one step.
 
 mod benchmarks;
 mod histogram_log;

@@ -8,17 +8,17 @@ use record::Run;
 use super::sheet::{Form, Line, Sheet, Value, fixed};
 use super::steps::of_step;
 
-/// What stands in the columns of a second of a step, of one kind of operation.
+/// Returns the columns of one second of one kind of operation.
 fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usize) -> Line {
     let since = second as f64;
     let count = |counts: &[u64]| Value::Integer(counts.get(second).copied());
-    // A second in which nothing succeeded has no longest time.
+    // A second without successful operations has no longest latency.
     let has_any = series.ok.get(second).is_some_and(|&ok| ok > 0);
     let longest = |times: &[f64]| Value::number(times.get(second).copied().filter(|_| has_any));
     fixed([
         ("op", Value::text(kind)),
         ("second", Value::count(second as u64)),
-        // The last second is seldom whole: who makes rates of counts must know.
+        // The last second is often incomplete, which matters for rates.
         (
             "length_s",
             Value::number(Some((row.seconds - since).clamp(0.0, 1.0))),
@@ -32,17 +32,17 @@ fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usi
     ])
 }
 
-/// A table of seconds that is being written, step by step.
+/// A writer of a table of seconds.
 pub struct SecondTable<'a, W: Write + Send> {
     sheet: Sheet<W>,
     runs: &'a [&'a Run],
 }
 
 impl<'a, W: Write + Send> SecondTable<'a, W> {
-    /// Begins it.
+    /// Begins the table.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn new(form: Form, runs: &'a [&'a Run], sink: W) -> io::Result<Self> {
         let row = Row::default();
         let mut like = of_step(&row, runs);
@@ -51,10 +51,10 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
         Ok(Self { sheet, runs })
     }
 
-    /// Adds the seconds of a step, which began at that time: of one kind of operation after the other.
+    /// Adds the seconds of a step that began at `started_unix_ns`, one kind of operation after the other.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
         let started = started_unix_ns as f64 / 1e9;
         let mut line = of_step(row, self.runs);
@@ -69,10 +69,10 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
         Ok(())
     }
 
-    /// Writes what is left; what it was written into.
+    /// Writes the rest, and returns the sink.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// Fails if the sink can't be written.
     pub fn finish(self) -> io::Result<W> {
         self.sheet.finish()
     }

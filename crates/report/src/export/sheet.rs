@@ -1,24 +1,24 @@
-//! A table for other tools: columns of one type each, whose names have their units, and lines one after another.
+//! A table for other tools: typed columns with units in their names, and lines.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
-/// What a table is written as.
+/// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text with a head and one line per row; what is not applicable is empty.
+    /// Text with a header line and one line per row; values that are not applicable are empty.
     Csv,
-    /// Columns; what is not applicable is null.
+    /// Columns; values that are not applicable are null.
     Parquet,
 }
 
-/// The version of all tables: it changes when a column is renamed, removed or gets another meaning. A new column changes
-/// nothing: tables are read by the names of their columns.
+/// The version of all tables. It changes if a column is renamed, removed or changes its meaning, but not for a new column,
+/// since columns are read by name.
 const SCHEMA_VERSION: &str = "1";
 
-/// Returns the metadata of a file: which table it is, its version, and what it is made of.
+/// Returns the metadata of a file: the table, its version, and its runs.
 fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
     let runs = runs.iter().map(|run| {
         serde_json::json!({
@@ -40,7 +40,7 @@ fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
     notes.into()
 }
 
-/// One value of a line: what its column holds, if it is applicable and known.
+/// A value of a line; `None` if it is not applicable or unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(Option<String>),
@@ -52,22 +52,22 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// A text; one that is empty says nothing.
+    /// Returns a text; `None` if it is empty.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(Some(text.into()).filter(|text| !text.is_empty()))
     }
 
-    /// A count.
+    /// Returns a count.
     pub(crate) fn count(count: impl Into<u64>) -> Self {
         Self::Integer(Some(count.into()))
     }
 
-    /// A number, if it is there and is one.
+    /// Returns a number; `None` if it is not finite.
     pub(crate) fn number(value: Option<f64>) -> Self {
         Self::Number(value.filter(|value| value.is_finite()))
     }
 
-    /// Returns what a count or a number comes to.
+    /// Returns the value of a count or a number.
     pub(crate) fn as_number(&self) -> Option<f64> {
         match *self {
             Self::Integer(count) => count.map(|count| count as f64),
@@ -97,7 +97,7 @@ impl Value {
         recorded.unwrap_or(record::Value::Absent)
     }
 
-    /// Every digit that a number has: rounding is for people.
+    /// Formats a value with all digits.
     fn written(&self) -> Cow<'_, str> {
         let written = match self {
             Self::Text(text) => return text.as_deref().unwrap_or_default().into(),
@@ -114,33 +114,33 @@ fn integer(value: u64) -> record::Value<'static> {
     record::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// Returns a moment that is so many nanoseconds after the beginning of 1970 UTC.
+/// Converts nanoseconds since 1970 UTC.
 fn time(unix_ns: u64) -> jiff::Timestamp {
     jiff::Timestamp::from_nanosecond(unix_ns.into()).unwrap_or_default()
 }
 
-/// Returns the day of a moment in UTC: `2026-11-21`.
+/// Returns the date in UTC: `2026-11-21`.
 pub fn day(unix_ns: u64) -> String {
     time(unix_ns).strftime("%Y-%m-%d").to_string()
 }
 
-/// One line: each value with the name of its column.
+/// A line: each value with the name of its column.
 pub(crate) type Line = Vec<(Cow<'static, str>, Value)>;
 
-/// Makes a line, or a part of one, of columns that every table has.
+/// Returns a line, or a part of one, from fixed columns.
 pub(crate) fn fixed<const N: usize>(columns: [(&'static str, Value); N]) -> Line {
     let columns = columns.into_iter();
     columns.map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// A table that is being written.
+/// A writer of a table.
 pub(crate) enum Sheet<W: Write> {
     Csv(Box<csv::Writer<W>>),
     Parquet(Box<TableWriter<W>>),
 }
 
 impl<W: Write> Sheet<W> {
-    /// Begins a table with the columns of such lines. A text has no place for what it is and which runs it is of.
+    /// Begins a table with the columns of `like`. CSV can't store the table's name and runs.
     pub(crate) fn new(
         form: Form,
         table: &str,
@@ -181,7 +181,7 @@ impl<W: Write> Sheet<W> {
         }
     }
 
-    /// Writes what is left; what it was written into.
+    /// Writes the rest, and returns the sink.
     pub(crate) fn finish(self) -> io::Result<W> {
         match self {
             Self::Csv(writer) => writer

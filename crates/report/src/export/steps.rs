@@ -1,5 +1,5 @@
-//! The tables of steps: one with a line for each step, and one with a line for each of its figures. Both have the same
-//! columns, whatever the runs are.
+//! The tables of steps: one with a line for each step, and one with a line for each metric of each step. Their columns
+//! don't depend on the runs.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,17 +12,16 @@ use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
 use crate::matrix::StepHead;
 use crate::operations::{self, PERCENTILES, time_of};
 
-/// The table of steps as CSV, as `assay show` prints it.
+/// Formats the table of steps as CSV, as `assay show` prints it.
 pub fn csv(run: &Run, figures: &Figures) -> String {
     let rows = figures.rows.iter().chain(&figures.missing);
     csv_text(step_table(rows, &[run], Form::Csv, Vec::new()))
 }
 
-/// Writes one line per step of each cell, settle steps included; what it was written into. A row's `run` counts into
-/// `runs`.
+/// Writes one line per step of each cell, including settle steps. A row's `run` is an index of `runs`. Returns the sink.
 ///
 /// # Errors
-/// The sink can't be written.
+/// Fails if the sink can't be written.
 pub fn step_table<'a, W: Write + Send>(
     rows: impl IntoIterator<Item = &'a Row>,
     runs: &[&Run],
@@ -51,11 +50,11 @@ pub fn step_table<'a, W: Write + Send>(
     sheet.finish()
 }
 
-/// Writes one line per figure of each step that is applicable; what it was written into. They have the names of the table
-/// of steps; those of each kind of operation, and the reasons of write stalls, are here alone.
+/// Writes one line per applicable metric of each step. Metrics have the same names as in the table of steps; only this
+/// table has the metrics of each kind of operation and the reasons of write stalls. Returns the sink.
 ///
 /// # Errors
-/// The sink can't be written.
+/// Fails if the sink can't be written.
 pub fn metric_table<'a, W: Write + Send>(
     rows: impl IntoIterator<Item = &'a Row>,
     runs: &[&Run],
@@ -97,7 +96,7 @@ pub fn metric_table<'a, W: Write + Send>(
     sheet.finish()
 }
 
-/// The columns that each line of every table begins with: what tells a run from others, or several runs together.
+/// Returns the first columns of every table, which identify a run, or several runs together.
 pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> Line {
     let each = |of: fn(&Run) -> Option<String>| {
         let values = distinct(runs.iter().filter_map(|run| of(run)));
@@ -118,8 +117,7 @@ fn fact(run: &Run, name: &str) -> Option<String> {
     run.host.fact(name).map(str::to_owned)
 }
 
-/// The columns that follow in all tables but that of verdicts: which step of which cell it is, what that is worth, and how
-/// fast it was.
+/// Returns the next columns of all tables except that of verdicts: the step, its cell, its validity and its throughput.
 pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
     let run = runs.get(row.run..=row.run).unwrap_or_default();
     let is_measured = row.kind != StepKind::Settle;
@@ -148,7 +146,7 @@ pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
     line
 }
 
-/// The kind of a step as the record has it.
+/// Returns the kind of a step as in the record.
 fn kind_name(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Load => "load",
@@ -158,7 +156,7 @@ fn kind_name(kind: StepKind) -> &'static str {
     }
 }
 
-/// How far a step got as the record has it.
+/// Returns the status of a step as in the record.
 fn status_name(status: Status) -> &'static str {
     match status {
         Status::Incomplete => "incomplete",
@@ -171,7 +169,7 @@ fn status_name(status: Status) -> &'static str {
 /// A figure of a step: its name, its unit and its value.
 type Figure = (Cow<'static, str>, Cow<'static, str>, Value);
 
-/// The figures that every step may have, whatever its operations are.
+/// Returns the figures that every step may have.
 fn figures(row: &Row) -> impl Iterator<Item = Figure> {
     let sla = |of: fn(&Sla) -> f64| Value::number(row.sla.as_ref().map(of));
     let ends = |of: fn(&Fairness) -> f64| Value::number(row.fairness.as_ref().map(of));
@@ -193,7 +191,7 @@ fn figures(row: &Row) -> impl Iterator<Item = Figure> {
     all.map(|(name, unit, value)| (name.into(), unit.into(), value))
 }
 
-/// The figures of a kind of operation, with what their names begin with.
+/// Returns the figures of a kind of operation; their names begin with `kind`.
 fn of_kind(kind: &str, op: Option<&OpFigures>) -> impl Iterator<Item = Figure> {
     let count = |of: fn(&OpFigures) -> u64| Value::Integer(op.map(of));
     let rate = |of: fn(&OpFigures) -> f64| Value::number(op.map(of));

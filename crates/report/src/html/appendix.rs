@@ -1,4 +1,4 @@
-//! What the figures stand on: the host, the builds, the settings, the plan and the method.
+//! The basis of the figures: the host, the builds, the settings, the plan and the method.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use maud::{Markup, html as markup};
 use record::{Cell, Run};
 
 use crate::differences::{heading, of_targets};
-use crate::html::{Source, UPLOT_LICENCE, clean, permalink};
+use crate::html::{Source, UPLOT_LICENSE, clean, permalink};
 use crate::number::typeset;
 
-/// Returns the sections at the end of a report.
+/// Returns the last sections of a report.
 pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
     let are_several = sources.len() > 1;
     markup! {
@@ -35,7 +35,7 @@ pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
     }
 }
 
-/// A table of text that scrolls: heads, if there are any, and what each row is about with its cells.
+/// Returns a table of text that scrolls, with `heads` if there are any.
 fn text_table<'a>(heads: &[&str], rows: impl IntoIterator<Item = (&'a str, Markup)>) -> Markup {
     markup! {
         div.scroll tabindex="0" { table {
@@ -47,7 +47,7 @@ fn text_table<'a>(heads: &[&str], rows: impl IntoIterator<Item = (&'a str, Marku
     }
 }
 
-/// Names, values and where each came from, under three heads.
+/// Returns a table of names, values and their origins.
 fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) -> Markup {
     let rows = rows.map(|[name, value, origin]| {
         let cells = markup! { td { code { (clean(value)) } } td.absent { (clean(origin)) } };
@@ -56,7 +56,7 @@ fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) 
     text_table(&heads, rows)
 }
 
-fn host(source: &Source, several: bool) -> Markup {
+fn host(source: &Source, has_several: bool) -> Markup {
     let host = &source.run.host;
     let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
     let mut pairs: Vec<(&str, String)> = host
@@ -84,7 +84,7 @@ fn host(source: &Source, several: bool) -> Markup {
         .iter()
         .map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
     markup! {
-        @if several { h3 { (clean(&source.run.name)) } }
+        @if has_several { h3 { (clean(&source.run.name)) } }
         (text_table(&[], pairs))
     }
 }
@@ -129,9 +129,9 @@ fn builds(run: &Run) -> Markup {
     }
 }
 
-/// All effective settings.
+/// Returns all effective settings.
 fn settings(sources: &[Source]) -> Markup {
-    // Cells of one target run with the same settings, unless they are of different runs.
+    // Cells of one target have the same settings, except in different runs.
     let mut targets: Vec<(usize, &Cell)> = Vec::new();
     for (number, source) in sources.iter().enumerate() {
         for cell in source.cells.iter().map(|record| &record.cell) {
@@ -144,14 +144,14 @@ fn settings(sources: &[Source]) -> Markup {
             }
         }
     }
-    let several = sources.len() > 1;
+    let has_several = sources.len() > 1;
     markup! {
         @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
         @for (number, cell) in &targets {
             details data-of=(clean(&cell.key.target)) {
                 summary {
                     "all settings of " (clean(&cell.key.target))
-                    @if several { " in run " (number + 1) }
+                    @if has_several { " in run " (number + 1) }
                     " (" (cell.settings.len()) ")"
                 }
                 (with_origins(
@@ -166,7 +166,7 @@ fn settings(sources: &[Source]) -> Markup {
     }
 }
 
-/// What differs between targets: folded, since a reader looks for one pair.
+/// Returns the differences between targets; folded, since a reader looks for one pair.
 fn differences(settings: &Settings) -> Markup {
     markup! {
         @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
@@ -188,7 +188,7 @@ fn differences(settings: &Settings) -> Markup {
     }
 }
 
-/// How much differs, in a few words.
+/// Counts the differences by kind.
 fn tally(comparison: &Comparison) -> String {
     let of = |mark: DifferenceKind| {
         let settings = comparison.settings.iter();
@@ -196,11 +196,11 @@ fn tally(comparison: &Comparison) -> String {
     };
     let counts = [
         (of(DifferenceKind::Declared), "declared"),
-        (of(DifferenceKind::Unverified), "declared and not reported"),
+        (of(DifferenceKind::Unverified), "declared, not reported"),
         (of(DifferenceKind::Undeclared), "undeclared"),
         (
             comparison.only_a.len() + comparison.only_b.len(),
-            "of one side only",
+            "on one side only",
         ),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
@@ -234,28 +234,28 @@ fn difference_table(comparison: &Comparison) -> Markup {
     let one_sided = only_a.chain(only_b).map(|(it, side)| {
         let mut values = [None, None];
         values[side] = Some(it.value.as_str());
-        (it.name.as_str(), cells(values, "not there", it.mark))
+        (it.name.as_str(), cells(values, "absent", it.mark))
     });
     text_table(
-        &["setting", &comparison.a, &comparison.b, "by the plan"],
+        &["setting", &comparison.a, &comparison.b, "in the plan"],
         both.chain(one_sided),
     )
 }
 
-fn plan(source: &Source, several: bool) -> Markup {
+fn plan(source: &Source, has_several: bool) -> Markup {
     let plan = &source.run.plan;
     markup! {
-        @if several { h3 { (clean(&source.run.name)) } }
+        @if has_several { h3 { (clean(&source.run.name)) } }
         @if !source.run.command.is_empty() { p { code { (clean(&source.run.command.join(" "))) } } }
         @match &plan.path {
             Some(path) => p { code { (clean(path)) } ", verbatim:" },
-            None => p { "The built-in default." },
+            None => p { "The built-in plan:" },
         }
         @if !plan.text.is_empty() { pre tabindex="0" { (clean(&plan.text)) } }
         @for set in &plan.sets { p { code { "--set " (clean(set)) } } }
         @if !plan.resolved.is_empty() {
             details {
-                summary { "every value and where it came from (" (plan.resolved.len()) ")" }
+                summary { "every value and its origin (" (plan.resolved.len()) ")" }
                 (with_origins(
                     ["key", "value", "origin"],
                     plan.resolved.iter().map(|value| [&value.key, &value.value, value.origin.as_str()]),
@@ -279,50 +279,52 @@ fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn method() -> Markup {
     markup! {
         p {
-            b { "Service time" } " runs from sending an operation to its reply. " b { "Response time" } " runs from when "
-            "the schedule wanted it sent, so it includes the time that an operation waited because earlier ones were "
-            "slow. Where there is no rate there is no schedule, and the two are one. Percentiles and buckets come from "
-            "all clients, of operations that succeeded; failures are counted apart."
+            b { "Service time" } " is the time from sending an operation to its reply. " b { "Response time" } " begins when "
+            "the schedule wanted the operation sent, so it includes waiting for slow earlier operations. Without a rate there "
+            "is no schedule, and the two are equal. Percentiles and buckets cover the successful operations of all clients; "
+            "failures are counted separately."
         }
         p {
-            b { "Invalid" } " (" code { "!" } ") means that a step ended and its figures can't be stood behind: a check "
-            "of the data did not hold, or the accounting does not add up. Such a figure is grey and is compared with "
-            "nothing. " b { "failed" } " means that there is no figure; " code { "n/a" } " that it does not exist for this "
-            "engine, host or step; " code { "-" } " that the step was not run."
+            b { "Invalid" } " (" code { "!" } ") means that a step ended, but its figures can't be trusted: a check of the data "
+            "failed, or the accounting does not add up. Such figures are gray and are not compared. " b { "failed" } " means "
+            "that there is no figure; " code { "n/a" } " that the figure does not exist for this engine, host or step; "
+            code { "-" } " that the step was not run."
         }
         p {
-            b { "A rate" } " of writes, or of a test's events, is met when at least 95% of the target was had. A step that asks for a rate and "
-            "misses it shows its other figures for less work than it was to do."
+            b { "A requested rate" } " of writes, or of a test's events, is met if at least 95% of it was achieved. If a step misses "
+            "its rate, its other figures describe less work than was requested."
         }
         p {
-            b { "Colours" } " in the throughput table: the best and the worst quarter of the range of a column, or of a row where rows are tests, among "
-            "targets with the same number of clients; none of the worst where the smallest is at least 80% of the "
-            "largest. In the relative table: more than 5% above or below the base."
+            b { "Colors" } " in the throughput table: the best and the worst quarter of the range of a column (or of a row, if rows are "
+            "tests), among targets with the same number of clients. The worst quarter has no color if the smallest value is at "
+            "least 80% of the largest. With several repeats, only missed rates are colored. In the relative tables: faster or "
+            "slower than the base."
         }
         p {
-            b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, queries in query "
-            "steps; with keys and values what the step is about: puts, gets, reads of several keys, or scans. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
-            " that of the threads of the load, which with an embedded engine do the engine's work too; " code { "server_cpu_us_per_op" } " that of the server's processes. "
+            b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, and queries in query "
+            "steps. In key-value steps they count puts, gets, multigets or scans. " code { "cpupq" } " is the CPU time of the whole host in "
+            "microseconds; " code { "client_cpu_us_per_op" } " is that of the client threads, which also do the work of an embedded engine; "
+            code { "server_cpu_us_per_op" } " is that of the server's processes. "
             code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
             code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
             code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
         }
         p {
-            b { "LSM trees: " } code { "w_amp" } " is what flushes and compactions wrote, each byte counted once, over bytes "
-            "of keys and values that were put; " code { "wal_amp" } " the same of the log. " code { "r_amp" } " is blocks "
-            "looked up for each key or entry that was read, " code { "s_amp" } " live files over the data that is in them. "
-            code { "settled" } " means until the check of the data and the settling that follow the step were over too; " code { "~" } " that more than 5% of a figure may be rounding. "
-            code { "stall%" } " is the share of the step in which writes were held up; " code { "Nstall" } " how often they "
-            "were. The engine counts a stall when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are seconds that "
-            "compactions and flushes took, by the clock and of CPU."
+            b { "LSM trees: " } code { "w_amp" } " is the bytes that flushes and compactions wrote, divided by the bytes of keys "
+            "and values put; " code { "wal_amp" } " is the same for the log. " code { "r_amp" } " is the blocks looked up for each key or entry "
+            "read, " code { "s_amp" } " is the size of live files divided by that of their data. "
+            code { "settled" } " includes the check of the data and the settling after the step; " code { "~" } " means that more than 5% "
+            "of a figure may be rounding. " code { "stall%" } " is the share of the step in which writes were stalled; " code { "Nstall" }
+            " is the number of stalls, each counted when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are the elapsed and CPU seconds "
+            "of compactions and flushes."
         }
         details {
             summary { "glossary" }
             (text_table(&[], glossary().map(|(word, meaning)| (word, markup! { td { (clean(meaning)) } }))))
         }
         details {
-            summary { "licence of uPlot, which draws the charts" }
-            pre { (UPLOT_LICENCE) }
+            summary { "license of uPlot, which draws the charts" }
+            pre { (UPLOT_LICENSE) }
         }
     }
 }

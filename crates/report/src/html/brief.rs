@@ -1,4 +1,5 @@
-//! A step in one line, for its heading: what the base did, and how others compare with it. And which of many lines stand out.
+//! The summary of a step for its heading: the result of the base, and verdicts. Also selects the lines of a chart that
+//! stand out.
 
 use analysis::{Sample, THROUGHPUT, counted, throughput};
 use maud::{Markup, html as markup};
@@ -13,13 +14,13 @@ use crate::operations::unit;
 use crate::table::Tone;
 use crate::worth::comparable;
 
-/// Comparisons that are shown one by one; of more of them their verdicts are counted.
+/// The maximum number of comparisons that are shown; of more, the verdicts are counted.
 const SHOWN_MAX: usize = 4;
 
-/// Lines that all have colors; of more of them some stand out.
+/// The maximum number of lines that all have a color.
 const COLORED_MAX: usize = 6;
 
-/// Verdicts that are counted, and what they are called.
+/// The verdicts to count, with their names.
 const COUNTED: [(Tone, &str); 5] = [
     (Tone::Faster, "faster"),
     (Tone::Slower, "slower"),
@@ -28,7 +29,7 @@ const COUNTED: [(Tone, &str); 5] = [
     (Tone::Unjudged, "measured once"),
 ];
 
-/// Returns what matters of a step: throughput of the base, or of the first target, and verdicts.
+/// Returns the summary of a step: the throughput of the base, or of the first target, and verdicts.
 pub(super) fn brief(
     (matrix, names): (&Matrix<'_>, &Names<'_>),
     comparison: &Comparison<'_>,
@@ -58,7 +59,7 @@ pub(super) fn brief(
     }
 }
 
-/// Returns the throughput of the base in a step: from the least to the most over numbers of clients and variants.
+/// Returns the throughput of the base in a step, as a range over numbers of clients and variants.
 fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
     let lines: Vec<_> = matrix.lines_in(step).collect();
     let is_base = |(line, _): &&(&Line<'_>, _)| line.cell.target == matrix.base;
@@ -96,8 +97,7 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
     })
 }
 
-/// Returns the lines of a step that stand out where there are many, by their number, and what each is; `None`: there are few,
-/// and all have colors.
+/// Returns the numbers of the lines that stand out, each with the reason; `None` if all lines have colors.
 pub(super) fn standing_out(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,

@@ -1,4 +1,4 @@
-//! The charts of a step, put together from the curves of its rows.
+//! Combines the curves of rows into the charts of a step.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use crate::html::curve::{Curve, Curves, Drawn, Place, bucket_of};
 use crate::html::encode;
 use crate::matrix::{Matrix, StepHead};
 
-/// What all curves together should not exceed, so that a report of many targets can still be mailed.
+/// The maximum size of all curves, so that a report of many targets can still be mailed.
 const BYTES_MAX: usize = 16_000_000;
 
-/// The most points of a curve; where the report would be too large it is halved until it is not.
+/// The maximum number of points of a curve. It is halved until the report is small enough.
 const POINTS_MAX: usize = 2000;
-/// Below this a curve says nothing.
+/// The minimum: fewer points say nothing.
 const POINTS_MIN: usize = 60;
 
 /// One chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart<'c> {
-    /// Where it stands.
+    /// The place in the step's section.
     pub place: Place,
-    /// What it shows, with the unit.
+    /// Its title, with the unit.
     pub title: &'c str,
-    /// Its scale is logarithmic, unless the reader wants it otherwise.
+    /// Its scale is logarithmic at first.
     pub logarithmic: bool,
-    /// A curve for each line, which has the same colour in the whole report.
+    /// A curve for each line; a line has the same color in the whole report.
     pub curves: Vec<(usize, &'c Curve)>,
-    /// The same taken apart; empty where that is the same or not known.
+    /// The curves of parts, each with its line and name; empty if unknown or equal to the whole.
     pub parts: Vec<(usize, &'c str, &'c Curve)>,
     /// What the parts are: `each client`.
     pub parts_are: &'static str,
@@ -37,11 +37,11 @@ pub(crate) struct Chart<'c> {
 /// Finds the curves of a row.
 pub(crate) struct Index<'c>(BTreeMap<Key<'c>, &'c Curves>);
 
-/// What tells rows apart: run, cell, step.
+/// Identifies a row: run, cell, step.
 type Key<'c> = (usize, &'c CellKey, &'c str);
 
 impl<'c> Index<'c> {
-    /// `curves` are those of the figures' rows, in their order.
+    /// Returns an index of `curves`, which are in the order of the figures' rows.
     pub(crate) fn new(figures: &'c Figures, curves: &'c [Curves]) -> Self {
         let keys = figures.rows.iter().map(key);
         Self(keys.zip(curves).collect())
@@ -56,10 +56,10 @@ fn key(row: &Row) -> Key<'_> {
     (row.run, &row.cell, &row.step)
 }
 
-/// What each line adds to one chart.
+/// The curves of each line in one chart.
 type OfLines<'c> = Vec<(usize, &'c Drawn)>;
 
-/// The charts of a step, place by place.
+/// Returns the charts of a step, sorted by place.
 pub(crate) fn of_step<'c>(
     matrix: &Matrix<'c>,
     index: &Index<'c>,
@@ -75,7 +75,7 @@ pub(crate) fn of_step<'c>(
     }
     let mut made: Vec<Chart<'_>> = Vec::new();
     for ((place, _, title), drawn) in charts {
-        // One second makes no line, and its figure is in the tables.
+        // One second makes no line, and tables have its figure.
         let has_line = drawn.iter().any(|(_, drawn)| drawn.whole.seconds > 1);
         if !has_line || !drawn.iter().any(|(_, drawn)| drawn.moved) {
             continue;
@@ -86,7 +86,7 @@ pub(crate) fn of_step<'c>(
             parts.map(|(name, curve)| (*line, name.as_str(), curve))
         });
         let (curves, parts) = (curves.collect(), parts.collect());
-        // Engines that call one thing by two names share a chart.
+        // Engines with different names for the same thing share a chart.
         match made
             .iter_mut()
             .find(|chart| (chart.place, chart.title) == (place, title))
@@ -105,13 +105,13 @@ pub(crate) fn of_step<'c>(
     made
 }
 
-/// The most points that a curve of a report may have. Parts of a line and counters of the engine, of which there are
-/// many, have a quarter of it.
+/// The maximum number of points per curve in a report. The many parts of lines and counters of the engine have a quarter of
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// Returns the largest with which these charts stay small enough.
+    /// Returns the largest budget that keeps the charts small enough.
     pub(crate) fn of<'c>(charts: impl Iterator<Item = &'c Chart<'c>> + Clone) -> Self {
         let mut budget = Self(POINTS_MAX);
         let size = |budget: Self| {
@@ -135,7 +135,7 @@ impl Budget {
         wholes.sum::<usize>() + parts.sum::<usize>()
     }
 
-    /// Returns how many seconds a bucket of the chart's curves has.
+    /// Returns the seconds per bucket of the chart's curves.
     fn bucket(self, chart: &Chart<'_>) -> usize {
         let points_max = match chart.place {
             Place::Engine => self.0 / 4,
@@ -149,28 +149,28 @@ impl Budget {
     }
 }
 
-/// Returns how many seconds a bucket has, so that none of the curves has more than so many points.
+/// Returns the seconds per bucket, so that no curve has more than `points_max` points.
 fn bucket<'c>(points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> usize {
     let buckets = curves.map(|curve| bucket_of(curve.seconds, points_max).max(curve.bucket));
     buckets.max().unwrap_or(1)
 }
 
-/// A chart as a page has it, of whatever its curves are.
+/// A chart in the format of the page.
 pub(crate) struct Plot {
-    /// What it shows, with the unit.
+    /// Its title, with the unit.
     pub title: String,
-    /// What a reader should know of its curves; empty: nothing.
+    /// What a reader should know about its curves; may be empty.
     pub note: String,
-    /// Its scale is logarithmic, unless the reader wants it otherwise.
+    /// Its scale is logarithmic at first.
     pub is_logarithmic: bool,
     /// The curves as JSON for a script element.
     pub data: String,
-    /// What the parts are that it can be taken apart into, and their curves likewise.
+    /// The name of the parts, and their curves as JSON.
     pub parts: Option<(&'static str, String)>,
 }
 
 impl Chart<'_> {
-    /// Returns it with as many points as a report may have: its data are `k` seconds in a bucket, and the curves.
+    /// Returns the chart with as many points as the budget allows; `k` in its data is the seconds per bucket.
     pub(crate) fn plot(&self, budget: Budget) -> Plot {
         let bucket = budget.bucket(self);
         let wholes = self.curves.iter();

@@ -1,21 +1,21 @@
-//! The seconds of one row as the curves of charts: thinned where there are too many, so that a report of hundreds of
-//! long steps fits in memory while it is made.
+//! The seconds of one row as curves of charts. Long curves are thinned, so that a report of hundreds of long steps fits in
+//! memory.
 
 use analysis::Row;
 
 use crate::html::{engine, host, load, tree};
 
-/// The most points that a curve keeps.
+/// The maximum number of points of a curve.
 const POINTS_MAX: usize = 2000;
 
-/// Where a chart stands in the section of its step.
+/// The place of a chart in the section of its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// What the load did.
+    /// The load.
     Load,
-    /// Beside it, since it explains it.
+    /// Next to the load, because it explains it.
     Beside,
-    /// What an operation cost, second by second.
+    /// The cost of an operation, second by second.
     Cost,
     /// The host and the server.
     Host,
@@ -23,20 +23,20 @@ pub(crate) enum Place {
     Engine,
 }
 
-/// A curve of values at equal distances.
+/// A curve of equidistant values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve {
-    /// Seconds in a bucket: 1, or a power of two from 4 on. A bucket of one second is one point; a longer one is two, its
-    /// smallest and its largest value in the order in which they came.
+    /// Seconds per bucket: 1, or a power of two from 4 on. A bucket of one second is one point. A longer bucket is two
+    /// points, its minimum and maximum in their order.
     pub bucket: usize,
-    /// Seconds of the curve.
+    /// The length in seconds.
     pub seconds: usize,
-    /// Its points; NaN where there is no value. One alone stands for all: they are equal.
+    /// The points; NaN is a gap. A single point represents a constant curve.
     pub points: Vec<f32>,
 }
 
 impl Curve {
-    /// A curve of one value for each second; `None`: there is none.
+    /// Returns a curve with one value for each second; `None` is a gap.
     pub(crate) fn new(values: &[Option<f64>]) -> Self {
         let points: Vec<f32> = values
             .iter()
@@ -62,7 +62,7 @@ impl Curve {
         curve
     }
 
-    /// How many points it has in buckets of so many seconds.
+    /// Returns the number of points in buckets of this many seconds.
     pub(crate) fn point_count(&self, bucket: usize) -> usize {
         if bucket == 1 {
             self.seconds
@@ -71,12 +71,12 @@ impl Curve {
         }
     }
 
-    /// Whether all its points are one value.
+    /// Returns true if all points are equal.
     pub(crate) fn is_constant(&self) -> bool {
         self.points.len() == 1
     }
 
-    /// Its points in buckets of so many seconds, a multiple of its own.
+    /// Returns the points in buckets of this many seconds, a multiple of its own.
     pub(crate) fn points_in(&self, bucket: usize) -> Vec<f32> {
         match (bucket / self.bucket.max(1), self.bucket) {
             _ if self.is_constant() => vec![self.points[0]; self.point_count(bucket)],
@@ -87,7 +87,7 @@ impl Curve {
     }
 }
 
-/// Seconds in a bucket, so that a curve of so many seconds has about `points_max` points at most.
+/// Returns the seconds per bucket with which a curve has at most `points_max` points.
 pub(crate) fn bucket_of(seconds: usize, points_max: usize) -> usize {
     if seconds <= points_max {
         return 1;
@@ -96,7 +96,7 @@ pub(crate) fn bucket_of(seconds: usize, points_max: usize) -> usize {
     bucket.next_power_of_two().max(4)
 }
 
-/// The smallest and the largest value of every `length` points, in the order in which they came.
+/// Returns the minimum and the maximum of every `length` points, in their order.
 fn extremes(points: &[f32], length: usize) -> Vec<f32> {
     let mut thinned = Vec::with_capacity(2 * points.len().div_ceil(length));
     for chunk in points.chunks(length) {
@@ -121,29 +121,29 @@ fn extremes(points: &[f32], length: usize) -> Vec<f32> {
     thinned
 }
 
-/// What one row adds to one chart.
+/// The curve of one row in one chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
-    /// Where the chart stands.
+    /// The place of the chart.
     pub place: Place,
-    /// Among the charts of that place; those of one order stand by their titles.
+    /// The rank among the charts of that place; equal ranks are sorted by title.
     pub order: usize,
-    /// What it shows, with the unit.
+    /// The title, with the unit.
     pub title: String,
-    /// Times span many powers of ten: its scale is logarithmic, unless the reader wants it otherwise.
+    /// The scale is logarithmic at first, since times span many powers of ten.
     pub logarithmic: bool,
-    /// It is shown only if it is so in some row: a counter that never moved says nothing.
+    /// The chart is shown only if this is true in some row: a constant counter says nothing.
     pub moved: bool,
-    /// Over all clients, tables or levels.
+    /// The curve over all clients, tables or levels.
     pub whole: Curve,
-    /// The same taken apart, each part with its name; empty where that is the same or not known.
+    /// The curve of each part with its name; empty if unknown or equal to the whole.
     pub parts: Vec<(String, Curve)>,
     /// What the parts are: `each client`.
     pub parts_are: &'static str,
 }
 
 impl Drawn {
-    /// A curve that can't be taken apart.
+    /// Returns a curve without parts.
     pub(crate) fn whole(
         place: Place,
         order: usize,
@@ -163,16 +163,16 @@ impl Drawn {
     }
 }
 
-/// The curves of one row, for the charts of a report. They take a small part of the memory of its seconds.
+/// The curves of one row for the charts of a report. They need much less memory than the seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
     pub(crate) drawn: Vec<Drawn>,
 }
 
 impl Curves {
-    /// Makes them, and leaves the seconds where they are.
+    /// Makes the curves of a row, and leaves the row unchanged.
     pub fn of(row: &Row) -> Self {
-        // Of a step that no table or chart has, none is asked for.
+        // Settle steps have no tables or charts.
         if row.kind == record::StepKind::Settle {
             return Self::default();
         }
@@ -187,7 +187,7 @@ impl Curves {
         Self { drawn }
     }
 
-    /// Makes them, and drops what takes the most memory of the row's seconds: clients one by one, the host and the engine's
+    /// Makes the curves of a row, and drops the largest series of the row: single clients, the host and the engine's
     /// counters.
     pub fn take(row: &mut Row) -> Self {
         let curves = Self::of(row);

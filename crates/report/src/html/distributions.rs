@@ -1,4 +1,4 @@
-//! The charts of how long operations took over a whole step: percentiles, and shares of the buckets.
+//! The charts of latencies over a whole step: percentiles, and shares of buckets.
 
 use analysis::{OpFigures, Row};
 
@@ -8,10 +8,10 @@ use crate::matrix::{Matrix, StepHead};
 use crate::operations::kinds_apart;
 use crate::times::{Time, has_schedule};
 
-/// What a reader is told where there are two curves of a line.
+/// The note for a chart with two curves per line.
 const TWO_TIMES: &str = "response time, and dashed service time";
 
-/// The charts of the kinds of operation that a step is about.
+/// Returns the charts of a step's kinds of operation.
 pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
     for kind in kinds_apart(matrix, step).0 {
@@ -40,7 +40,7 @@ pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     charts
 }
 
-/// `{"x":"nines","s":[...]}` with the curves of all lines; `None` without any.
+/// Returns `{"x":"nines","s":[...]}` with the curves of all lines; `None` without any.
 fn json(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -67,8 +67,8 @@ fn json(
     (!curves.is_empty()).then(|| format!("{{\"x\":\"{x}\",\"s\":[{}]}}", curves.join(",")))
 }
 
-/// Where the curve ends, in nines, and its times in milliseconds: the last there, the others a sixteenth of a nine apart
-/// from 0 on.
+/// Returns the end of the curve in nines, and its times in milliseconds. The times are a sixteenth of a nine apart, from 0
+/// on; the last one is at the end.
 fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
     let points = time.curve(op);
     let (end, _) = points.last().filter(|_| points.len() > 1)?;
@@ -77,7 +77,7 @@ fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
     Some(format!("{},[{}]", short(*end), times.join(",")))
 }
 
-/// The percent of operations in each bucket.
+/// Returns the percent of operations in each bucket.
 fn shares(op: &OpFigures, time: Time) -> Option<String> {
     let counts = &time.buckets(op).counts;
     let all: u64 = counts.iter().sum();

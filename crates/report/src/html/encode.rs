@@ -1,4 +1,4 @@
-//! Curves as JSON that a page can hold thousands of: numbers with as many digits as a chart can show.
+//! Encodes curves as compact JSON, with as many digits as a chart can show.
 
 use std::fmt::Write;
 
@@ -7,10 +7,11 @@ use crate::html::curve::Curve;
 /// Significant digits of a point. A chart is a few hundred pixels high.
 const DIGITS: i32 = 4;
 
-/// About what a point takes, in bytes: [`DIGITS`], a decimal point, a comma, and more where large values differ by little.
+/// The approximate size of a point in bytes: [`DIGITS`], a decimal point and a comma, and more if large values differ by
+/// little.
 const POINT_BYTES: usize = 7;
 
-/// Returns about how many bytes a curve takes in buckets of so many seconds.
+/// Estimates the size of a curve in bytes, in buckets of this many seconds.
 pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {
     // Brackets, the line, the number of points.
     const HEAD: usize = 20;
@@ -21,8 +22,8 @@ pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {
     }
 }
 
-/// Writes `[line, number of points, [point, …], part]`. A gap is `null`; one point alone stands for all. `part` names
-/// the part of the line that the curve is, if it is one.
+/// Writes `[line, number of points, [point, …], part]`. A gap is `null`; a single point represents a constant curve. `part`
+/// is the name of a part of the line.
 pub(crate) fn curve(
     out: &mut String,
     line: usize,
@@ -58,14 +59,14 @@ pub(crate) fn curve(
     out.push(']');
 }
 
-/// Writes a point with [`DIGITS`] digits of itself, or of the curve's span where that is smaller, so that neither small
-/// values beside large ones nor small differences between large ones are lost.
+/// Writes a point with [`DIGITS`] digits of itself, or of the curve's span if that is smaller. So small values and small
+/// differences between large values are kept.
 fn write_point(out: &mut String, point: f64, span: f64) {
     let smaller = [point.abs(), span]
         .into_iter()
         .filter(|size| *size > 0.0)
         .fold(f64::INFINITY, f64::min);
-    // Zero, or the one point of a curve of zeros.
+    // Zero, or a constant curve of zeros.
     if point == 0.0 || !smaller.is_finite() {
         out.push('0');
         return;
@@ -82,15 +83,15 @@ fn write_point(out: &mut String, point: f64, span: f64) {
     }
 }
 
-/// Returns texts as JSON that can stand in a script element: no `<` is left in it.
+/// Returns JSON that is safe in a script element, since it contains no `<`.
 pub(crate) fn json(texts: impl Into<serde_json::Value>) -> String {
     texts.into().to_string().replace('<', "\\u003c")
 }
 
-/// Returns a number with up to four significant digits, which is more than a chart shows.
+/// Formats a number with up to four significant digits, more than a chart shows.
 pub(crate) fn short(value: f64) -> String {
     let rounded = format!("{value:.3e}").parse().unwrap_or(value);
-    // `Display` of a number never has an exponent, so a very small one is given with it.
+    // `Display` never writes an exponent, so very small numbers are formatted with it.
     if rounded != 0.0 && f64::abs(rounded) < 1e-4 {
         return format!("{rounded:e}");
     }

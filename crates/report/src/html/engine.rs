@@ -1,4 +1,4 @@
-//! The charts of what the engine counted.
+//! The charts of the engine's counters.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::html::curve::{Curve, Drawn, Place};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
 
-/// What counters of one name differ in, and so how they are made one.
+/// How counters with a common name differ, which determines how they are combined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
-    /// Tables are added up.
+    /// Tables: values are added.
     Tables,
-    /// So are the levels of a tree.
+    /// Levels of a tree: values are added.
     Levels,
-    /// How much each level asks for compaction: what the most urgent one asks for is what counts.
+    /// Compaction scores of levels: the maximum counts.
     Scores,
-    /// Reasons of write stalls: some are counted within others, and the totals are among them.
+    /// Reasons of write stalls: some include others, and totals are among them.
     Reasons,
 }
 
@@ -44,7 +44,7 @@ impl Parts {
         }
     }
 
-    /// Those of the names that make up the whole.
+    /// Returns the names whose values make up the whole.
     fn whole<'a>(self, names: &[&'a str]) -> Vec<&'a str> {
         let is_part = |name: &&str| {
             let is_counted_in_others =
@@ -55,15 +55,15 @@ impl Parts {
     }
 }
 
-/// What the engine counted, second by second. Counters of one name that differ in their table are made one, and shown one
-/// by one on request.
+/// Returns the engine's counters, second by second. Counters that differ only in their table are combined, and shown
+/// separately on request.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, series) in &row.series.engine {
         let whole = name
             .split_once('.')
             .map_or(name.as_str(), |(whole, _)| whole);
-        // What is since the database was opened says nothing of a second.
+        // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
         if !tree::is_drawn(series.role) && !is_since_opened {
             counters.entry(whole).or_default().push(name);
@@ -75,7 +75,7 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
         .collect()
 }
 
-/// One chart: counters that share a name up to its first dot.
+/// Returns the chart of counters that share a name up to its first dot.
 fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
     let series = |name: &&str| row.series.engine.get(*name);
     let cumulative = names
@@ -130,7 +130,7 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
     }
 }
 
-/// Whether a counter did anything: its growth was more than nothing, or a gauge changed.
+/// Returns true if a counter grew or a gauge changed.
 fn moved(values: &[Option<f64>], cumulative: bool) -> bool {
     let mut values = values.iter().flatten();
     if cumulative {
@@ -141,7 +141,7 @@ fn moved(values: &[Option<f64>], cumulative: bool) -> bool {
         .is_some_and(|first| values.any(|value| value != first))
 }
 
-/// The largest of columns in each second in which one of them has a value.
+/// Returns the maximum of columns in each second; `None` without any value.
 fn largest(columns: Vec<&Vec<Option<f64>>>) -> Vec<Option<f64>> {
     let seconds = columns.iter().map(|column| column.len()).max();
     (0..seconds.unwrap_or(0))
@@ -170,7 +170,7 @@ mod tests {
         row
     }
 
-    /// The titles of charts that moved, what their parts are and how many, and their points.
+    /// Returns the titles of charts that moved, what their parts are and how many, and their points.
     fn drawn(row: &Row) -> Vec<(String, &'static str, usize, Vec<f32>)> {
         let charts = of_row(row).into_iter().filter(|drawn| drawn.moved);
         charts

@@ -1,4 +1,4 @@
-//! What the host and the server did in one row, second by second, and what that is for each operation.
+//! The charts of the host and the server in one row, second by second, and of the cost of an operation.
 
 use analysis::Row;
 use record::StepKind;
@@ -10,7 +10,7 @@ use crate::operations::noun;
 
 const KIB: f64 = 1024.0;
 
-/// CPU time of the host that counts as busy, as in the metric `cpups`: user and system; not idle, not waiting for IO, not
+/// CPU time of the host that counts as busy, as in the metric `cpups`: user and system, but not idle, waiting for I/O, or
 /// stolen by a hypervisor.
 const BUSY: [&str; 5] = [
     "cpu_user_ns",
@@ -20,10 +20,10 @@ const BUSY: [&str; 5] = [
     "cpu_softirq_ns",
 ];
 
-/// The rest of its time.
+/// All other CPU time.
 const REST: [&str; 3] = ["cpu_idle_ns", "cpu_iowait_ns", "cpu_steal_ns"];
 
-/// The columns that are drawn, added up and divided.
+/// The charts: a title, the columns to add, and the divisor.
 const DRAWN: [(&str, &[&str], f64); 12] = [
     (
         "server: CPU, percent of one CPU",
@@ -59,7 +59,7 @@ const DRAWN: [(&str, &[&str], f64); 12] = [
     ),
 ];
 
-/// What an operation cost: CPU time and IO of the whole host over what the step did.
+/// The cost of an operation: CPU time and I/O of the whole host, divided by the operations.
 const COSTS: [(&str, &[&str], f64); 5] = [
     ("CPU of the host for each", &BUSY, 1e3),
     ("context switches for each", &["context_switch_count"], 1.0),
@@ -68,7 +68,7 @@ const COSTS: [(&str, &[&str], f64); 5] = [
     ("KB written for each", &["disk_write_bytes"], KIB),
 ];
 
-/// The charts of the host, and those of costs.
+/// Returns the charts of the host and of costs.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let busy = sampled(row, busy_pct(row));
     let title = "host: CPU busy, percent of all CPUs";
@@ -88,8 +88,7 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     all
 }
 
-/// What the step is about, per second, as the metrics per operation count it; `None` where it is not counted by
-/// operations.
+/// Returns the operations per second, as the metrics per operation count them; `None` for steps without.
 fn done(row: &Row) -> Option<Vec<Option<f64>>> {
     let op = row.series.ops.get(row.main_op.as_deref()?)?;
     let (done, each) = match row.kind {
@@ -106,7 +105,7 @@ fn done(row: &Row) -> Option<Vec<Option<f64>>> {
     )
 }
 
-/// The cost of each second over what was done in it: none of a second in which nothing was done.
+/// Divides the cost of each second by its operations; `None` without operations.
 fn for_each(cost: &[Option<f64>], done: &[Option<f64>]) -> Vec<Option<f64>> {
     cost.iter()
         .zip(done)

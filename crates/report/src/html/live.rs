@@ -1,4 +1,4 @@
-//! The page that shows a run while it goes on. It has no figures of its own: its script asks for them.
+//! The live page of a run. It contains no figures: its script fetches them.
 
 use maud::{DOCTYPE, PreEscaped, html as markup};
 
@@ -6,7 +6,7 @@ use super::{STYLE, UPLOT_SCRIPT, UPLOT_STYLE, head_start};
 
 const SCRIPT: &str = include_str!("live.js");
 
-/// Returns the page, which asks where it is from for `live.json` once a second, and for nothing else.
+/// Returns the page. Its script fetches `live.json` from the same server once a second, and nothing else.
 pub fn live_page() -> String {
     markup! {
         (DOCTYPE)
@@ -34,8 +34,8 @@ pub fn live_page() -> String {
                         }
                     }
                     p .note {
-                        "Rates and latencies of the last second that is known of all connections. Latency is response time where a "
-                        "schedule says when operations are due, else service time; percentiles are over all clients."
+                        "Rates and latencies of the last second that all connections have reported. Latency is response time if "
+                        "operations have a schedule, otherwise service time; percentiles cover all clients."
                     }
                     div #charts .charts {}
                     noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }
@@ -48,7 +48,7 @@ pub fn live_page() -> String {
     .into_string()
 }
 
-/// What the table says of a kind of operation, and whether that is a number.
+/// The columns of the table, and whether they are numbers.
 const COLUMNS: [(&str, bool); 10] = [
     ("operation", false),
     ("connections", false),

@@ -1,4 +1,4 @@
-//! What the load did in one row, second by second.
+//! The charts of the load in one row, second by second.
 
 use analysis::{OpSeries, Row};
 
@@ -6,7 +6,7 @@ use crate::html::curve::{Curve, Drawn, Place};
 use crate::html::seconds::{counts, rates};
 use crate::operations::{counts_rows, is_bookkeeping, place, rate_title};
 
-/// Throughput and the worst times of each kind of operation.
+/// Returns the throughput and the longest latencies of each kind of operation.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let mut all = Vec::new();
     for (kind, op) in &row.series.ops {
@@ -49,8 +49,8 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     all
 }
 
-/// The longest time of each second in milliseconds. A second in which nothing was completed has none: zero would look
-/// like the best.
+/// Returns the longest latency of each second in milliseconds. A second without completed operations has none, since zero
+/// would look best.
 fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
     op.ok
         .iter()
@@ -59,14 +59,14 @@ fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// Rows or operations of each client, where several did any.
+/// Returns the rows or operations of each client, if several clients executed any.
 fn by_client(row: &Row, op: &OpSeries, of_rows: bool) -> Vec<(String, Curve)> {
     let clients = if of_rows {
         &op.rows_by_client
     } else {
         &op.ok_by_client
     };
-    // One connection alone may do what is not divided among clients, such as write beside their reads.
+    // A single connection may do work that is not divided among clients, such as writing while others read.
     let busy = clients
         .iter()
         .filter(|done| done.iter().any(|&done| done > 0));

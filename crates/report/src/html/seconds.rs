@@ -1,21 +1,21 @@
-//! Columns of seconds, as charts need them.
+//! Columns of seconds for charts.
 
 use analysis::Row;
 
-/// Bytes in a megabyte, as the metrics count them.
+/// Bytes in a megabyte, as metrics count them.
 pub(super) const MIB: f64 = 1_048_576.0;
 
-/// The shortest last second that is drawn: of a shorter one a rate says nothing.
+/// The minimum length of a last second that is drawn: a rate of a shorter one says nothing.
 const LAST_SECOND_MIN: f64 = 0.1;
 
-/// How much of its last second a step lasted, if that was not the whole.
+/// Returns the length of the last second, if it is incomplete.
 fn last_second(row: &Row, seconds: usize) -> Option<f64> {
     let part = row.seconds - (seconds.checked_sub(1)? as f64);
     (part > 0.0 && part < 1.0).then_some(part)
 }
 
-/// What was done in each second, as rates: a last second that is not whole is scaled to one, so that the end of a step
-/// doesn't look like a drop.
+/// Returns the rates of each second. An incomplete last second is scaled, so that the end of a step does not look like a
+/// drop.
 pub(super) fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
     let part = last_second(row, done.len());
     if let (Some(part), Some(last)) = (part, done.last_mut()) {
@@ -25,7 +25,7 @@ pub(super) fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
     done
 }
 
-/// What was sampled in each second, without a last second that is too short.
+/// Returns the samples of each second, without a last second that is too short.
 pub(super) fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
     let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
     if let (true, Some(last)) = (short, values.last_mut()) {
@@ -38,13 +38,13 @@ pub(super) fn counts(values: &[u64]) -> Vec<Option<f64>> {
     values.iter().map(|value| Some(*value as f64)).collect()
 }
 
-/// The sum of columns that are there, divided; a second in which one of them is missing has no value.
+/// Returns the sum of existing columns, divided; `None` in a second in which one of them is missing.
 pub(super) fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
     let columns = names.iter().filter_map(|name| row.series.host.get(*name));
     added(columns.collect(), divisor)
 }
 
-/// The sum of columns, divided; a second in which one of them is missing has no value.
+/// Returns the sum of columns, divided; `None` in a second in which one of them is missing.
 pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
     let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The part of the page that a step has: its figures, its charts and how the engine was brought to rest.
+//! The section of a step: its figures, its charts, and settling.
 
 use analysis::Row;
 use maud::{Markup, PreEscaped, html as markup};
@@ -44,11 +44,11 @@ impl<'a> StepCharts<'a> {
     }
 }
 
-/// Steps and lines of a report beyond which its steps are folded at first: it would be long.
+/// The maximum number of steps and lines with which the sections of steps are open at first.
 const OPEN_STEPS_MAX: usize = 4;
 const OPEN_LINES_MAX: usize = 12;
 
-/// Returns the section of a step: its heading with what matters most, which unfolds all the rest.
+/// Returns the section of a step. Its heading has a summary and opens the rest.
 pub(super) fn section(
     (matrix, names): (&Matrix<'_>, &Names<'_>),
     comparison: &Comparison<'_>,
@@ -71,7 +71,7 @@ pub(super) fn section(
     }
 }
 
-/// Returns all that is told of a step.
+/// Returns the contents of a step's section.
 fn body(
     (matrix, names): (&Matrix<'_>, &Names<'_>),
     charts: &StepCharts<'_>,
@@ -106,7 +106,7 @@ fn body(
         (table(&metrics::time(matrix, step)))
         (table(&metrics::upkeep(matrix, step)))
         @if charts.at(&load).next().is_none() {
-            p.note { "No charts by second: it was over in its first." }
+            p.note { "No charts by second: the step ended in its first second." }
         }
         @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines((matrix, names), step)) }
         (figures(&load))
@@ -118,13 +118,13 @@ fn body(
         @let of_host = metrics::of_host(matrix, step);
         @if !of_host.is_empty() {
             details {
-                summary { "disks and processors, as iostat and vmstat tell them" }
+                summary { "disks and processors, as in iostat and vmstat" }
                 @for host in &of_host { (table(host)) }
             }
         }
         (folded(Place::Cost, "what an operation cost, second by second"))
         (folded(Place::Host, "host and server, second by second"))
-        (folded(Place::Engine, "counters of the engine that moved, second by second"))
+        (folded(Place::Engine, "counters of the engine that changed, second by second"))
         @for quality in quality::tables(matrix, step) { (table(&quality)) }
         @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
         (table(&times::buckets(matrix, step, &kinds)))
@@ -132,7 +132,7 @@ fn body(
         (table(&times::accounting(matrix, step)))
         @if !others.is_empty() {
             details {
-                summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
+                summary { "times of bookkeeping operations: " (clean(&others.join(", "))) }
                 (table(&beside(times::buckets(matrix, step, &others))))
                 (table(&beside(times::percentiles(matrix, step, &others))))
             }
@@ -144,13 +144,13 @@ fn body(
     }
 }
 
-/// Colours of lines, after which they begin anew with other dashes.
-pub(crate) const COLOUR_COUNT: usize = 10;
+/// The number of colors of lines. More lines have the same colors with other dashes.
+pub(crate) const COLOR_COUNT: usize = 10;
 
-/// How lines of one colour are told apart.
+/// The dashes that distinguish lines of the same color.
 pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
-/// The lines of a step's charts: which is which, and which are shown. Of many lines those that stand out have colors at first.
+/// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out have colors at first.
 fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
     let rows = matrix.lines.iter().enumerate();
     let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
@@ -172,14 +172,14 @@ fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Mark
             .filter(|it| it.is_short)
             .map(|_| clean(&label));
         let reasons = is_invalid.then(|| clean(&row.reasons.join("; ")));
-        let told: Vec<String> = full.into_iter().chain(reasons).collect();
+        let tooltip: Vec<String> = full.into_iter().chain(reasons).collect();
         let is_on = !are_many || !marks.is_empty();
         markup! {
             button.line.invalid[is_invalid] type="button" aria-pressed=(is_on) data-line=(number)
-                data-of=(clean(&line.cell.target)) title=[(!told.is_empty()).then(|| told.join(": "))] {
-                svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
+                data-of=(clean(&line.cell.target)) title=[(!tooltip.is_empty()).then(|| tooltip.join(": "))] {
+                svg class={ "c" (number % COLOR_COUNT) } width="24" height="8" aria-hidden="true" {
                     line x1="0" y1="4" x2="24" y2="4"
-                        stroke-dasharray=(DASHES[number / COLOUR_COUNT % DASHES.len()]) {}
+                        stroke-dasharray=(DASHES[number / COLOR_COUNT % DASHES.len()]) {}
                 }
                 (clean(&subject.map_or(label, |it| it.text)))
                 @if !marks.is_empty() { small { (marks) } }
@@ -215,7 +215,7 @@ fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
     }
 }
 
-/// How long it took to bring engines to rest, in steps of their own and at the end of others, and what was done.
+/// Returns what settling did and how long it took, in settle steps and at the end of others.
 pub(super) fn settling(sources: &[Source]) -> Markup {
     let cells = || sources.iter().flat_map(|source| &source.cells);
     let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
@@ -240,7 +240,7 @@ pub(super) fn settling(sources: &[Source]) -> Markup {
                                         }
                                         @for counter in &settle.pending_after {
                                             "; " (clean(&counter.name)) " " (counter.value)
-                                            // Levels are the shape of a tree, not work that it has yet to do.
+                                            // Levels are the shape of a tree, not pending work.
                                             @if !counter.name.starts_with("level_") { " still pending" }
                                         }
                                         @for warning in step.warnings.iter().filter(|warning| warning.code.starts_with("settle::")) {

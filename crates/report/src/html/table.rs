@@ -1,4 +1,4 @@
-//! A table of figures as the page shows it: each mark and colour with its meaning.
+//! A table of figures in a page, with the meaning of its marks and colors.
 
 use maud::{Markup, html as markup};
 
@@ -12,7 +12,7 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Bad => "bad",
         Tone::SlaMissed => "sla",
-        // What costs less is as good as what is faster.
+        // Lower costs are as good as higher speed.
         Tone::Faster | Tone::CostsLess => "better",
         Tone::Slower | Tone::CostsMore => "worse",
         Tone::Noisy => "sla",
@@ -23,8 +23,8 @@ fn tone_class(tone: Tone) -> &'static str {
     }
 }
 
-/// A table in a box of its own that scrolls, with the meaning of its marks. Heads of rows and columns say which target or step they
-/// are about, for the scripts.
+/// Returns a table in a box that scrolls, with the meaning of its marks. Heads of rows and columns name their target or
+/// step, for the scripts.
 pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     if table.is_empty() {
         return markup! {};
@@ -74,18 +74,18 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     }
 }
 
-/// Returns what each column is about, if all are about targets, or all about steps.
+/// Returns the subjects of the columns, if all are targets or all are steps.
 fn column_subjects<'n>(names: &Names<'n>, table: &Table) -> Vec<Option<Subject<'n>>> {
     let all = |find: &dyn Fn(&str) -> Option<Subject<'n>>| {
-        let found: Vec<_> = table.columns.iter().map(|head| find(head)).collect();
-        found.iter().all(Option::is_some).then_some(found)
+        let subjects: Vec<_> = table.columns.iter().map(|head| find(head)).collect();
+        subjects.iter().all(Option::is_some).then_some(subjects)
     };
     let targets = all(&|head| names.target_in(head));
-    let found = targets.or_else(|| all(&|head| names.step_in(head)));
-    found.unwrap_or_else(|| vec![None; table.columns.len()])
+    let subjects = targets.or_else(|| all(&|head| names.step_in(head)));
+    subjects.unwrap_or_else(|| vec![None; table.columns.len()])
 }
 
-/// Returns what a row is about, as far as one of its heads says.
+/// Returns the subject of a row's head, if it has one.
 fn row_subject<'n>(names: &Names<'n>, head: &str, text: &str) -> Option<Subject<'n>> {
     match head {
         "target" => names.target_in(text),
@@ -94,7 +94,7 @@ fn row_subject<'n>(names: &Names<'n>, head: &str, text: &str) -> Option<Subject<
     }
 }
 
-/// The name that scripts know a head by, the name in full where it is not shown, and what is shown.
+/// Returns the name for the scripts, the full name if it is not shown, and the shown text.
 fn head_of(subject: Option<&Subject<'_>>, text: &str) -> (Option<String>, Option<String>, String) {
     let name = subject.map(|subject| clean(subject.name));
     let title = name
@@ -107,7 +107,7 @@ fn head_of(subject: Option<&Subject<'_>>, text: &str) -> (Option<String>, Option
     )
 }
 
-/// Rows that say what was asked for, and the first of those that are compared with each other.
+/// Returns the class of rows of requested rates, and of the first row of a group.
 fn row_class(table: &Table, number: usize) -> Option<&'static str> {
     match (table.rows[number].target, table.begins_group(number)) {
         (true, _) => Some("target"),
@@ -117,12 +117,12 @@ fn row_class(table: &Table, number: usize) -> Option<&'static str> {
     }
 }
 
-/// How dark the cell of a share is.
+/// Returns the style for the shade of a share.
 fn share(share: u8) -> Option<String> {
     (share > 0).then(|| format!("--share:{}%", u32::from(share) * 2))
 }
 
-/// A mark with a minus that is as easy to see as a plus.
+/// Returns a mark with a minus sign that is as visible as a plus.
 fn mark(mark: &str) -> String {
     mark.replace('-', "\u{2212}")
 }

@@ -1,4 +1,4 @@
-//! The charts of a log-structured merge tree that explain those of throughput: they stand beside them.
+//! The charts of a log-structured merge tree that explain throughput; they are next to it.
 
 use analysis::{CounterSeries, Row};
 use record::Role;
@@ -6,10 +6,10 @@ use record::Role;
 use crate::html::curve::{Drawn, Place};
 use crate::html::seconds::{MIB, sampled};
 
-/// What is drawn: the title, what the counter counts, what it is divided by.
+/// The charts: the title, the role of the counter, and the divisor.
 const DRAWN: [(&str, Role, f64); 3] = [
     (
-        "writes held up, seconds per second",
+        "writes stalled, seconds per second",
         Role::StallSeconds,
         1.0,
     ),
@@ -17,7 +17,7 @@ const DRAWN: [(&str, Role, f64); 3] = [
     ("files in the first level", Role::LevelFileCount, 1.0),
 ];
 
-/// Whether a counter is drawn here alone. The files of the first level are also drawn among those of all.
+/// Returns true if only this module draws a counter. The files of the first level are also drawn with those of all levels.
 pub(super) fn is_drawn(role: Option<Role>) -> bool {
     matches!(
         role,
@@ -25,7 +25,7 @@ pub(super) fn is_drawn(role: Option<Role>) -> bool {
     )
 }
 
-/// Returns what the tree did, second by second.
+/// Returns the charts of the tree, second by second.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let drawn = DRAWN
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
             let values: Vec<_> = values
                 .map(|value| value.map(|value| value / divisor))
                 .collect();
-            // What was nothing in every second of every row says nothing.
+            // A counter that is always zero says nothing.
             let moved = values.iter().flatten().any(|value| *value > 0.0);
             Some(Drawn {
                 moved,
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(
             drawn,
             [
-                ("writes held up, seconds per second", true, &vec![0.25, 0.0]),
+                ("writes stalled, seconds per second", true, &vec![0.25, 0.0]),
                 ("compaction pending, MB", true, &vec![1.0, 2.0]),
                 ("files in the first level", false, &vec![0.0]),
             ]

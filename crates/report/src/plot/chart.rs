@@ -1,71 +1,71 @@
-//! A chart of lines: a figure over targets, clients or rates, with a range at each point.
+//! A line chart of a figure over targets, clients or rates, with a range at each point.
 
 use maud::{Markup, html as markup};
 
 use super::scale::{Scale, compact};
 use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
-use crate::html::{COLOUR_COUNT, DASHES};
+use crate::html::{COLOR_COUNT, DASHES};
 use crate::table::Tone;
 
-/// Height of what the points are in, and of what stands above it.
+/// The height of the plot area, and of the titles above it.
 const HEIGHT: f64 = 170.0;
 const HEAD: f64 = 38.0;
-/// How far the first and the last point stand from the sides.
+/// The distance of the first and the last point from the sides.
 const INSET: f64 = 18.0;
-/// Width of a name below which names stand upright.
+/// The width of a slot below which names are vertical.
 const UPRIGHT: f64 = 16.0;
-/// How far lines with ranges stand apart where they have points at the same place, and all of them together.
+/// The horizontal distance between lines with ranges at the same place, and its maximum for all lines together.
 const APART: f64 = 5.0;
 const APART_MAX: f64 = 20.0;
-/// How much of a name is shown below a chart.
+/// The width of a name below a chart.
 const NAME: f64 = 100.0;
 
 /// One chart.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
     pub title: String,
-    /// What the points are, with the unit.
+    /// The unit and meaning of the points.
     pub of: String,
-    /// What stands below.
+    /// The horizontal axis.
     pub x: Scale,
     pub y: Scale,
-    /// Points are ratios: there is a line at 1, with a band of the least change that matters.
+    /// Points are ratios: draws a line at 1, and a band of the smallest change that matters.
     pub effect: Option<f64>,
-    /// What would be ideal: a line through these points.
+    /// The points of the ideal line.
     pub ideal: Vec<(f64, f64)>,
     pub curves: Vec<Curve>,
-    /// What stands out, with its mark.
+    /// A remark with its mark.
     pub remark: Option<(Tone, String)>,
 }
 
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Its color and its dashes.
+    /// Determines its color and dashes.
     pub number: usize,
     pub name: String,
-    /// It is one of so many that they are drawn thin and alike.
+    /// It is one of many lines that are drawn thin and gray.
     pub is_faint: bool,
     pub points: Vec<Point>,
 }
 
-/// A figure.
+/// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub x: f64,
     pub y: f64,
-    /// Where it may be, or what repeats were.
+    /// The interval, or the range of repeats.
     pub range: Option<[f64; 2]>,
-    /// What it is worth, where there is a verdict.
+    /// The meaning of the verdict, if there is one.
     pub tone: Option<Tone>,
 }
 
-/// Where things stand.
+/// The positions in a drawing.
 struct Layout<'c> {
     chart: &'c Chart,
     left: f64,
     right: f64,
-    /// How far a line stands from the next, so that none hides what another has.
+    /// The distance between lines at the same place, so that none hides another.
     apart: f64,
 }
 
@@ -75,7 +75,7 @@ impl Layout<'_> {
         left + self.chart.x.share(value) * (right - left)
     }
 
-    /// Where a line's point stands.
+    /// Returns the horizontal position of a line's point.
     fn x_of(&self, line: usize, point: &Point) -> f64 {
         let middle = (self.chart.curves.len() - 1) as f64 / 2.0;
         self.x(point.x) + (line as f64 - middle) * self.apart
@@ -87,7 +87,7 @@ impl Layout<'_> {
 }
 
 impl Chart {
-    /// Draws it so wide.
+    /// Draws the chart with this width.
     pub(super) fn draw(&self, width: f64) -> Panel {
         let marks = self.y.ticks.iter().map(|(_, text)| text_width(text));
         let mut points = self.curves.iter().flat_map(|curve| &curve.points);
@@ -111,7 +111,7 @@ impl Chart {
             _ => -40.0,
         };
         let foot = 8.0 + 12.0 * turn.to_radians().cos() + widest * turn.to_radians().sin().abs();
-        let told = self.curves.iter().map(|curve| self.told(curve));
+        let description = self.curves.iter().map(|curve| self.description(curve));
         Panel {
             width,
             height: HEAD + HEIGHT + foot + 4.0,
@@ -120,7 +120,7 @@ impl Chart {
                 "{}, {}. {}",
                 self.title,
                 self.of,
-                told.collect::<Vec<_>>().join("; ")
+                description.collect::<Vec<_>>().join("; ")
             ),
             body: markup! {
                 text.name x="0" y="13" { (cut(&self.title, width / 2.0)) }
@@ -136,8 +136,8 @@ impl Chart {
         }
     }
 
-    /// The figures of a line in words.
-    fn told(&self, curve: &Curve) -> String {
+    /// Describes the points of a line in words.
+    fn description(&self, curve: &Curve) -> String {
         let points = curve.points.iter().map(|point| {
             let name = self.x.ticks.iter().find(|(at, _)| *at == point.x);
             let name = name.map_or_else(String::new, |(_, text)| format!("{text} "));
@@ -175,19 +175,19 @@ impl Chart {
     }
 }
 
-/// A line through places of the drawing.
+/// Returns an SVG path through some points.
 fn path(places: impl Iterator<Item = (f64, f64)>) -> String {
     let places = places.map(|(x, y)| format!("{} {}", px(x), px(y)));
     format!("M{}", places.collect::<Vec<_>>().join("L"))
 }
 
-/// How a line is told apart from others.
+/// Returns the dashes of a line.
 fn dashes(number: usize) -> &'static str {
-    DASHES[number / COLOUR_COUNT % DASHES.len()]
+    DASHES[number / COLOR_COUNT % DASHES.len()]
 }
 
 impl Curve {
-    /// Returns what the legend calls it.
+    /// Returns the name for the legend.
     pub(super) fn key_name(&self) -> String {
         match self.is_faint {
             true => "others".to_string(),
@@ -196,18 +196,18 @@ impl Curve {
     }
 }
 
-/// A piece of a line, for the legend.
+/// Draws a piece of a line for the legend.
 pub(super) fn key(curve: &Curve) -> Markup {
     markup! {
         g class=(color(curve)) { path.curve stroke-dasharray=(dashes(curve.number)) d="M0 0L24 0" {} }
     }
 }
 
-/// The class of a line.
+/// Returns the CSS class of a line.
 fn color(curve: &Curve) -> String {
     match curve.is_faint {
         true => "faint".to_string(),
-        false => format!("c{}", curve.number % COLOUR_COUNT),
+        false => format!("c{}", curve.number % COLOR_COUNT),
     }
 }
 

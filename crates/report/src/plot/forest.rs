@@ -1,5 +1,4 @@
-//! A forest plot: how much faster or slower each step of a target was than the base's, with the interval, from the largest
-//! ratio to the smallest.
+//! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest ratio to the smallest.
 
 use analysis::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
@@ -9,40 +8,40 @@ use super::svg::{Panel, RATE_MISSED, class, cut, mark, px, text_width, whisker};
 use crate::compared::{ratio_cell, tone};
 use crate::table::Tone;
 
-/// Height of a step's row.
+/// The height of a step's row.
 const ROW: f64 = 22.0;
-/// The farthest that an axis reaches for intervals: a thousand times and a thousandth.
+/// The maximum reach of an axis for intervals: from a thousandth to a thousand.
 const REACH_MAX: f64 = 3.0 * std::f64::consts::LN_10;
-/// The least share of the axis' half that a band needs to be seen.
+/// The minimum width of a visible band, as a share of half the axis.
 const BAND_MIN: f64 = 0.02;
-/// What stands above the rows, and below them.
+/// The space above the rows, and below them.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
 
-/// The steps of a target beside those of the base.
+/// The steps of a target compared with those of the base.
 #[derive(Clone, Debug)]
 pub(super) struct Forest<'a> {
-    /// The target, with what tells it apart from itself elsewhere.
+    /// The target, with what distinguishes it from other lines of the same target.
     pub name: String,
-    /// What others are relative to.
+    /// The base.
     pub base: String,
-    /// From the largest ratio to the smallest; those without one come last.
+    /// Sorted from the largest ratio to the smallest; rows without a ratio come last.
     pub rows: Vec<&'a ComparedStep>,
-    /// The steps in which either side missed the rate that was asked for.
+    /// The steps in which either side missed the requested rate.
     pub missed: Vec<&'a str>,
-    /// The least change that matters.
+    /// The smallest change that matters.
     pub effect: f64,
-    /// How far the axis reaches to both sides of 1, as a logarithm: as far in all that stand beside each other.
+    /// The reach of the axis to both sides of 1, as a logarithm; equal in all forest plots of a report.
     pub reach: f64,
 }
 
-/// Sorts steps as they are drawn.
+/// Sorts steps in the order in which they are drawn.
 pub(super) fn sort(rows: &mut [&ComparedStep]) {
     let ratio = |row: &ComparedStep| row.ratio.unwrap_or(f64::NEG_INFINITY);
     rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
 }
 
-/// How far an axis has to reach for these comparisons: to all ratios, and to intervals unless a few of them would leave no room.
+/// Returns the reach of an axis: all ratios fit, and intervals as well, unless a few wide ones would leave no room.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
     let (mut ratios, mut bounds) = (0.0_f64, Vec::new());
     for row in rows {
@@ -51,7 +50,7 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
         bounds.extend(row.interval.map(|it| of(it.low).max(of(it.high))));
     }
     let most = (2.5 * ratios).max(0.25);
-    // Where most intervals are cut they all look alike.
+    // If most intervals were cut, they would all look alike.
     let cut = bounds.iter().filter(|bound| **bound > most).count();
     let most = if 2 * cut > bounds.len() {
         REACH_MAX
@@ -62,7 +61,7 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
     bounds.min(most).max(ratios).max(2.0 * effect) * 1.06
 }
 
-/// Where things stand in a drawing of some width.
+/// The positions in a drawing.
 struct Layout {
     width: f64,
     left: f64,
@@ -83,7 +82,7 @@ impl Layout {
 }
 
 impl Forest<'_> {
-    /// Draws it so wide.
+    /// Draws the plot with this width.
     pub(super) fn draw(&self, width: f64) -> Panel {
         let widest = |text: &dyn Fn(&ComparedStep) -> String| {
             let widths = self.rows.iter().map(|row| text_width(&text(row)));
@@ -97,11 +96,14 @@ impl Forest<'_> {
         };
         let bottom = HEAD + ROW * self.rows.len() as f64;
         let title = format!("{}: throughput relative to {}", self.name, self.base);
-        let told = self.rows.iter().map(|row| told(row, &self.value(row)));
+        let description = self
+            .rows
+            .iter()
+            .map(|row| description(row, &self.value(row)));
         Panel {
             width,
             height: bottom + FOOT,
-            label: format!("{title}. {}", told.collect::<Vec<_>>().join("; ")),
+            label: format!("{title}. {}", description.collect::<Vec<_>>().join("; ")),
             title,
             body: markup! {
                 text.name x="0" y="13" { (cut(&self.name, width)) }
@@ -111,7 +113,7 @@ impl Forest<'_> {
         }
     }
 
-    /// What stands on the right of a step: the ratio with its interval, or why there is none.
+    /// Returns the text on the right of a step: the ratio with its interval, or why there is none.
     fn value(&self, row: &ComparedStep) -> String {
         match row.ratio {
             Some(_) => {
@@ -128,7 +130,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Whether the band of changes that do not matter is wide enough to be seen.
+    /// Returns true if the band of changes that do not matter is wide enough to be visible.
     pub(super) fn has_band(&self) -> bool {
         self.effect >= BAND_MIN * self.reach
     }
@@ -155,7 +157,7 @@ impl Forest<'_> {
         let value = self.value(row);
         markup! {
             g {
-                title { (told(row, &value)) }
+                title { (description(row, &value)) }
                 text x="0" y=(px(y + 4.0)) { (cut(&row.step, layout.left - 6.0)) }
                 @if let Some(interval) = row.interval {
                     path class={ "interval " (class(tone)) } d=(layout.whisker(interval, y)) {}
@@ -167,8 +169,8 @@ impl Forest<'_> {
     }
 }
 
-/// A step with its figure in words, for who can't see it.
-fn told(row: &ComparedStep, value: &str) -> String {
+/// Describes a step in words, for screen readers.
+fn description(row: &ComparedStep, value: &str) -> String {
     let missed = match value.ends_with(Tone::SlaMissed.mark()) {
         true => format!(", {RATE_MISSED}"),
         false => String::new(),

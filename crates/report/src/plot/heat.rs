@@ -1,4 +1,4 @@
-//! A heat map: the ratio of each target in each step, its verdict as a mark, and a color where a change is shown.
+//! A heat map: the ratio of each target in each step, its verdict as a mark, and a color if a change is shown.
 
 use maud::{Markup, html as markup};
 
@@ -9,25 +9,25 @@ use crate::operations::step_head;
 use crate::table::{Cell, Tone};
 use analysis::ComparedStep;
 
-/// Height of a row, and of a line of a head.
+/// The height of a row, and of a line of a head.
 const ROW: f64 = 24.0;
 const LINE: f64 = 14.0;
 
-/// The change at which the color is as strong as it gets: twice as fast, or half.
+/// The change with the strongest color: twice as fast, or half.
 const STRONGEST: f64 = std::f64::consts::LN_2;
 
-/// What a target did in a step.
+/// The result of a target in a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Square {
-    /// The ratio, or why there is none, with the mark of its verdict.
+    /// The ratio with the mark of its verdict, or why there is none.
     pub text: String,
     pub tone: Tone,
-    /// How strong the color is, from 0 to 1: none where no change is shown.
+    /// The strength of the color from 0 to 1; zero if no change is shown.
     pub strength: f64,
 }
 
 impl Square {
-    /// Returns that of a comparison, or of what stands in the place of one, and whether a rate was missed.
+    /// Returns the square of a comparison, or of the cell that replaces it.
     pub(super) fn of(
         row: Option<&ComparedStep>,
         is_missed: bool,
@@ -61,23 +61,23 @@ impl Square {
     }
 }
 
-/// Targets in rows and steps in columns, or the other way round where there are more steps.
+/// A heat map with targets in rows and steps in columns, or the other way round if there are more steps.
 #[derive(Clone, Debug)]
 pub(super) struct Heat {
-    /// What it shows, and of which targets where there are several such maps.
+    /// Its title.
     pub name: String,
     pub columns: Vec<String>,
     pub rows: Vec<(String, Vec<Square>)>,
 }
 
 impl Heat {
-    /// Whether any square has the mark of a missed rate.
+    /// Returns true if any square has the mark of a missed rate.
     pub(super) fn has_missed(&self) -> bool {
         let mut squares = self.rows.iter().flat_map(|(_, squares)| squares);
         squares.any(|it| it.text.ends_with(Tone::SlaMissed.mark()))
     }
 
-    /// Draws it with as many columns as there is room for in a panel.
+    /// Draws the map, divided into panels with as many columns as fit.
     pub(super) fn draw(&self, width: f64) -> Vec<Panel> {
         let names = self.rows.iter().map(|(name, _)| text_width(name));
         let left = names.fold(0.0, f64::max).min(width * 0.3) + 8.0;
@@ -89,7 +89,7 @@ impl Heat {
         let texts = texts.chain(heads.iter().flatten().map(String::as_str));
         let column = texts.map(text_width).fold(0.0, f64::max).clamp(50.0, 96.0) + 8.0;
         let fitting = (((width - left) / column) as usize).max(1);
-        // Panels of about the same width.
+        // All panels have about the same width.
         let each = self
             .columns
             .len()
@@ -99,14 +99,14 @@ impl Heat {
         let firsts = (0..self.columns.len()).step_by(each);
         let panels = firsts.map(|first| {
             let columns = first..(first + each).min(self.columns.len());
-            let told = self.rows.iter().map(|(name, squares)| {
+            let descriptions = self.rows.iter().map(|(name, squares)| {
                 let squares = columns.clone().map(|at| format!("{} {}", self.columns[at], squares[at].text));
                 format!("{name}: {}", squares.collect::<Vec<_>>().join(", "))
             });
             Panel {
                 width: left + column * columns.len() as f64 + 1.0,
                 height: head + ROW * self.rows.len() as f64 + 2.0,
-                label: format!("{}. {}", self.name, told.collect::<Vec<_>>().join("; ")),
+                label: format!("{}. {}", self.name, descriptions.collect::<Vec<_>>().join("; ")),
                 title: self.name.clone(),
                 body: markup! {
                     @for (place, at) in columns.clone().enumerate() {
@@ -145,7 +145,7 @@ fn square(square: &Square, x: f64, y: f64, width: f64) -> Markup {
     }
 }
 
-/// A name in the lines of a column's head: a target's build and config are one each.
+/// Breaks the head of a column into lines.
 fn broken(name: &str) -> Vec<String> {
     step_head(name).split('\n').map(str::to_string).collect()
 }

@@ -1,4 +1,4 @@
-//! Charts over what a plan varies: targets in its order, numbers of clients, and rates.
+//! Charts over what a plan varies: targets, numbers of clients, and rates.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::operations::{noun, unit};
 use crate::table::Tone;
 use crate::worth::comparable;
 
-/// Lines of which each has a color of its own; of more of them the base, the highest and the lowest have.
+/// The maximum number of lines that all have a color. Of more lines, only the base, the highest and the lowest have one.
 const COLORED_MAX: usize = 10;
 
-/// Takes one of an operation's times.
+/// Returns a percentile.
 type Time = fn(&Percentiles) -> f64;
 
-/// Percentiles that are drawn over rates.
+/// The percentiles that are drawn over rates.
 const TIMES: [(&str, Time); 3] = [
     ("p50", |it| it.p50),
     ("p99", |it| it.p99),
     ("max", |it| it.max),
 ];
 
-/// Returns for each step its throughput relative to the base over the targets in the plan's order, where these are three or
-/// more. Axes begin at zero, or where ratios and their intervals do.
+/// Returns a chart for each step: throughput relative to the base over the targets in the plan's order, if there are at
+/// least three. Axes begin at zero, or at the smallest ratio or interval.
 pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
     let mut names: Vec<&str> = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
     let place = |name: &&str| {
@@ -87,7 +87,7 @@ pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
             ends.fold(least, |(low, high), end| (end.min(low), end.max(high)))
         };
         let (low, high) = around(&mut points().map(|point| point.y));
-        // Intervals that are much wider than ratios differ would leave no room for these.
+        // Intervals that are much wider than the range of the ratios would leave no room.
         let room = (high - low).max(4.0 * effect) / 2.0;
         let ends = points().flat_map(|point| point.range.unwrap_or([point.y; 2]));
         let (low, high) =
@@ -109,17 +109,17 @@ pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
     board.matrix.measured().filter_map(chart).collect()
 }
 
-/// What is drawn over clients.
+/// The figure that is drawn over clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverClients {
     Throughput,
-    /// CPU time of the host for an operation.
+    /// CPU time of the host per operation.
     Cost,
     /// Throughput as a multiple of that with the fewest clients.
     ScaleUp,
 }
 
-/// Returns a chart of each step over the number of clients, where a target has several.
+/// Returns a chart of each step over the number of clients, if a target has several.
 pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
     let mut counts: Vec<u32> = board.lines.iter().map(|line| line.cell.clients).collect();
     counts.sort_unstable();
@@ -165,7 +165,7 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
                 OverClients::Cost => format!("cpupq: CPU \u{b5}s per {} over clients", noun(step)),
                 OverClients::ScaleUp => {
                     format!(
-                        "{} over clients, 1 is that of {}",
+                        "{} over clients, relative to {}",
                         unit(step),
                         counted(counts[0] as usize, "client")
                     )
@@ -185,9 +185,9 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
     board.matrix.measured().filter_map(chart).collect()
 }
 
-/// Returns charts of response times over the rates of steps whose names differ in a number alone: `qr100`, `qr500`.
+/// Returns charts of response times over the rates of steps whose names differ only in a number: `qr100`, `qr500`.
 pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
-    // By what the steps are called without their numbers, and by what was done.
+    // Families of steps: the common name without the number, and the kind of operation.
     let mut families: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for row in &board.comparison.figures.rows {
         let Some(sla) = row.sla.as_ref().filter(|_| board.matrix.shows(&row.step)) else {
@@ -226,7 +226,7 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
             let (least, most) = ends(&curves);
             (rates.len() > 1).then(|| Chart {
                 title: format!("{}, {kind}", stem.trim_end_matches(['.', '-', '_'])),
-                of: format!("{name} of response time, ms, over the rate asked for (/s)"),
+                of: format!("{name} of response time, ms, over the requested rate (/s)"),
                 x: Scale::values(&rates),
                 y: Scale::logarithmic(least, most),
                 effect: None,
@@ -239,7 +239,7 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
     charts.collect()
 }
 
-/// A step's name without the number at its end.
+/// Returns a step's name without the number at its end.
 fn stem(step: &str) -> &str {
     step.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
@@ -248,7 +248,7 @@ fn points(curves: &[Curve]) -> impl Iterator<Item = &Point> {
     curves.iter().flat_map(|curve| &curve.points)
 }
 
-/// The least and the largest of what points and their ranges reach.
+/// Returns the minimum and the maximum of points and their ranges.
 fn ends(curves: &[Curve]) -> (f64, f64) {
     let ends = points(curves).flat_map(|point| point.range.unwrap_or([point.y; 2]));
     ends.fold((f64::INFINITY, 0.0), |(least, most), end| {
@@ -256,8 +256,8 @@ fn ends(curves: &[Curve]) -> (f64, f64) {
     })
 }
 
-/// A line of each target and of what else is told by `keys`; `figure` returns where a row stands and what it comes to.
-/// Repeats are one point, with the range of what they were.
+/// Returns a line for each target and for what else `keys` distinguishes; `figure` returns the position and the value of a
+/// row. The repeats are one point with a range.
 fn curves(
     board: &Board<'_>,
     keys: Keys,
@@ -280,7 +280,7 @@ fn curves(
                 curves.push((name, BTreeMap::new()));
                 curves.len() - 1
             });
-            // Of numbers above zero the order of the bits is their own.
+            // Positive numbers have the same order as their bits.
             curves[at].1.entry(x.to_bits()).or_default().push(sample);
         }
     }
@@ -316,7 +316,7 @@ fn curves(
     curves
 }
 
-/// Gives colors to the base, and to the lines that end highest and lowest.
+/// Gives colors to the base, and to the lines with the highest and the lowest ends.
 fn stand_out(curves: &mut [Curve], base: &str) {
     let end = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.y);
     let by_end = |a: &usize, b: &usize| end(&curves[*a]).total_cmp(&end(&curves[*b]));
@@ -331,7 +331,7 @@ fn stand_out(curves: &mut [Curve], base: &str) {
     for (number, at) in chosen.into_iter().enumerate() {
         (curves[at].number, curves[at].is_faint) = (number, false);
     }
-    // What stands out is drawn above the others.
+    // Colored lines are drawn above the others.
     curves.sort_by_key(|curve| !curve.is_faint);
 }
 

@@ -1,8 +1,8 @@
-//! Axes: where a value stands between the ends, and which values are written beside it.
+//! Axes: positions of values, and ticks.
 
 use crate::number::fixed;
 
-/// Ticks beyond which a logarithmic axis has powers of ten alone.
+/// The maximum number of ticks. A logarithmic axis with more has only powers of ten.
 const TICKS_MAX: usize = 7;
 
 /// An axis.
@@ -11,12 +11,12 @@ pub(super) struct Scale {
     pub low: f64,
     pub high: f64,
     is_log: bool,
-    /// Values that are written beside it, with their texts.
+    /// The ticks with their texts.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Scale {
-    /// Returns an axis of names, which stand at 0, 1, 2 and so on.
+    /// Returns an axis of names at 0, 1, 2 and so on.
     pub(super) fn names(names: impl Iterator<Item = String>) -> Self {
         let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(names).collect();
         Self {
@@ -27,7 +27,7 @@ impl Scale {
         }
     }
 
-    /// Returns a logarithmic axis of these values, in their order, and no others.
+    /// Returns a logarithmic axis with ticks at these sorted values only.
     pub(super) fn values(values: &[f64]) -> Self {
         let ends = [values.first(), values.last()].map(|end| end.copied().unwrap_or(1.0));
         Self {
@@ -69,11 +69,11 @@ impl Scale {
         }
     }
 
-    /// Returns a logarithmic axis of ratios with 1 in its middle, which reaches so far in natural logarithms.
+    /// Returns a logarithmic axis of ratios around 1; `reach` is a natural logarithm.
     pub(super) fn ratios(reach: f64) -> Self {
         let (low, high) = ((-reach).exp(), reach.exp());
         let ticks = if high < 1.65 {
-            // The widest of the steps that leave at most four ticks on a side.
+            // The smallest step with at most four ticks on each side.
             let steps = [0.01, 0.02, 0.05, 0.1, 0.2];
             let fits = |step: &f64| (high - 1.0) / step < 4.5;
             let step = steps.into_iter().find(fits).unwrap_or(0.2);
@@ -91,13 +91,13 @@ impl Scale {
         }
     }
 
-    /// Returns whether a value is on neither end nor between them.
+    /// Returns true if a value is outside the axis.
     pub(super) fn is_beyond(&self, value: f64) -> bool {
         let slack = 1e-9 * (self.high - self.low);
         value < self.low - slack || value > self.high + slack
     }
 
-    /// Returns which share of the axis is below a value; its ends for what is beyond them.
+    /// Returns the position of a value on the axis from 0 to 1; values outside are at an end.
     pub(super) fn share(&self, value: f64) -> f64 {
         let of = |value: f64| if self.is_log { value.ln() } else { value };
         let (low, high) = (of(self.low), of(self.high));
@@ -108,7 +108,7 @@ impl Scale {
     }
 }
 
-/// The next of 1, 2, 5 and 10 times a power of ten.
+/// Returns the next of 1, 2, 5 and 10 times a power of ten.
 fn round_step(least: f64) -> f64 {
     let unit = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|digit| digit * unit);
@@ -116,7 +116,7 @@ fn round_step(least: f64) -> f64 {
     step.unwrap_or(10.0 * unit)
 }
 
-/// The values of 1, 2 and 5 times powers of ten from the last that is not above `low` to the first that is not below `high`.
+/// Returns 1, 2 and 5 times powers of ten, from the last value up to `low` to the first value from `high` on.
 fn ladder(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let powers = (first..=last).map(|power| 10_f64.powi(power));
@@ -128,7 +128,7 @@ fn ladder(low: f64, high: f64) -> Vec<f64> {
     rungs[from.unwrap_or(0)..=to.unwrap_or(rungs.len() - 1)].to_vec()
 }
 
-/// As many of the values as there is room for, with their texts.
+/// Returns as many of the values as fit, with their texts.
 fn thinned(mut rungs: Vec<f64>) -> Vec<(f64, String)> {
     if rungs.len() > TICKS_MAX {
         rungs.retain(|rung| (rung.log10() - rung.log10().round()).abs() < 1e-9);
@@ -138,7 +138,7 @@ fn thinned(mut rungs: Vec<f64>) -> Vec<(f64, String)> {
     rungs.map(|rung| (rung, compact(rung))).collect()
 }
 
-/// Returns a number with three digits at most: `0.5`, `12.5k`, `3M`.
+/// Formats a number with at most three digits: `0.5`, `12.5k`, `3M`.
 pub(super) fn compact(value: f64) -> String {
     let units = [(1e9, "G"), (1e6, "M"), (1e4, "k")];
     let unit = units.into_iter().find(|(from, _)| value.abs() >= *from);

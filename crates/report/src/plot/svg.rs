@@ -1,34 +1,34 @@
-//! SVG: marks, texts and whole drawings, within a page whose colors they have, or as files of their own.
+//! SVG marks, texts and drawings, within a page that has the colors, or as files of their own.
 
 use maud::{Markup, PreEscaped, html as markup};
 
 use crate::table::Tone;
 
-/// What drawings look like, by the names of the page's colors.
+/// The style of drawings; it uses the colors of the page by name.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
-/// The page's style, which has the colors.
+/// The page's style with the colors.
 const COLORS: &str = include_str!("../html/style.css");
 
-/// Width of a letter of the drawings' text, on average.
+/// The average width of a letter.
 const LETTER: f64 = 7.0;
 
-/// Letters of a name beyond which it is cut where there is little room.
+/// The end of a name that was cut.
 const CUT: &str = "\u{2026}";
 
-/// Something drawn, of a fixed size.
+/// A drawing of a fixed size.
 pub(crate) struct Panel {
     pub width: f64,
     pub height: f64,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// The same with its figures, for who can't see it.
+    /// Its title and figures, for screen readers.
     pub label: String,
     pub body: Markup,
 }
 
 impl Panel {
-    /// Draws it within a page.
+    /// Returns the drawing as a part of a page.
     pub(crate) fn inline(&self) -> Markup {
         let Self {
             width,
@@ -47,7 +47,7 @@ impl Panel {
     }
 }
 
-/// Draws panels beside and below each other in a file of its own, with a title above them and what marks mean below.
+/// Lays out panels in a file of its own, with a title above and a legend below.
 pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], note: &str) -> String {
     const GAP: f64 = 24.0;
     const HEAD: f64 = 36.0;
@@ -101,7 +101,7 @@ pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], not
     drawing.into_string() + "\n"
 }
 
-/// The style with the page's light colors in the place of their names: not every program that draws SVG knows variables.
+/// Returns the style with the page's light colors instead of variables, which not every SVG program knows.
 fn fixed_style() -> String {
     let mut parts = STYLE.split("var(--");
     let mut style = parts.next().unwrap_or_default().to_string();
@@ -115,7 +115,7 @@ fn fixed_style() -> String {
     style
 }
 
-/// A text in lines of so many letters at most, where it has blanks.
+/// Breaks a text at spaces into lines of at most `most` letters.
 fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -130,18 +130,18 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// A length or a place: tenths of a pixel are enough.
+/// Formats a length with tenths of a pixel.
 pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
 }
 
-/// About how wide a text is.
+/// Estimates the width of a text.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// A name with its end cut off where there is no room for it.
+/// Cuts a name to a width.
 pub(super) fn cut(name: &str, width: f64) -> String {
     let most = (width / LETTER) as usize;
     match name.chars().count() > most {
@@ -155,7 +155,7 @@ pub(super) fn cut(name: &str, width: f64) -> String {
     }
 }
 
-/// The ways in which a figure is drawn, each with what it means.
+/// The marks with their meanings.
 pub(super) const MARKS: [(Tone, &str); 6] = [
     (Tone::Faster, "faster than the base"),
     (Tone::Slower, "slower than the base"),
@@ -165,10 +165,10 @@ pub(super) const MARKS: [(Tone, &str); 6] = [
     (Tone::SlaMissed, RATE_MISSED),
 ];
 
-/// What the mark of a missed rate means.
+/// The meaning of the mark of a missed rate.
 pub(super) const RATE_MISSED: &str = "target rate missed";
 
-/// A mark whose shape says what a figure is worth, and whose color says it again.
+/// Draws a mark; its shape alone shows the verdict.
 pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
     const R: f64 = 5.0;
     let path = |points: [(f64, f64); 4]| {
@@ -195,7 +195,7 @@ pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
     }
 }
 
-/// A line between the ends of an interval, with a cap at each; an end that is cut off, since it is beyond the axis, is an arrow.
+/// Returns the path of an interval with a cap at each end; an end beyond the axis is an arrow.
 pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
     const SIZE: f64 = 4.0;
     let [(from_x, from_y), (to_x, to_y)] = ends;
@@ -214,7 +214,7 @@ pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
     path
 }
 
-/// The class of what belongs to a mark.
+/// Returns the CSS class of a mark.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Faster => "better",

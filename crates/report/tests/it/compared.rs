@@ -101,7 +101,7 @@ fn samples(value: f64, repeats: u32) -> Vec<Sample> {
     (1..=repeats).map(sample).collect()
 }
 
-/// A comparison by its ratio, with an interval so wide to both sides.
+/// Returns a comparison by its ratio, with an interval so wide to both sides.
 fn row(
     steps: Steps,
     (target, step, metric, base): (&str, &str, &str, f64),
@@ -311,10 +311,10 @@ fn a_ratio_stays_beside_its_cost_however_narrow_a_terminal_is() {
 }
 
 #[test]
-fn verdicts_have_the_colours_of_better_and_worse() {
+fn verdicts_have_the_colors_of_better_and_worse() {
     let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
     let style = TableStyle {
-        colour: true,
+        color: true,
         ..PLAIN
     };
     let text = shown(&run, &figures, &of, &[], |it| compared(it, style));
@@ -329,10 +329,10 @@ fn verdicts_have_the_colours_of_better_and_worse() {
         ("1.20▲", YELLOW),
         ("0.90▼", CYAN),
     ];
-    for (cost, colour) in figures {
+    for (cost, color) in figures {
         let line = line_of(cost);
         let (before, _) = line.split_once(cost).unwrap();
-        assert!(before.trim_end().ends_with(colour), "{line:?}");
+        assert!(before.trim_end().ends_with(color), "{line:?}");
     }
 }
 
@@ -477,7 +477,10 @@ fn a_target_that_did_not_get_to_a_step_is_told() {
         shown(&run, &figures, &of, &[], compared_markdown),
     ] {
         let told = text.find("The comparison is not finished: 2 missing.");
-        assert!(told.unwrap() < text.find("Compared are").unwrap(), "{text}");
+        assert!(
+            told.unwrap() < text.find("The comparison uses").unwrap(),
+            "{text}"
+        );
     }
     let json = shown(&run, &figures, &of, &[], compared_json);
     let told = &json["compared"]["notes"][0];
@@ -603,13 +606,13 @@ fn the_repeats_that_noise_needs_are_told_where_it_can_be_helped() {
     let (_, table) = text.split_once("Throughput relative to").unwrap();
     let note = table
         .lines()
-        .find(|line| line.contains("repeats in all"))
+        .find(|line| line.contains("total repeats needed"))
         .unwrap_or_else(|| panic!("{text}"));
     let (_, needs) = note.split_once(": ").unwrap();
     assert_eq!(
         needs,
-        "20 of pg17.big_wal l.i0, 14 of pg17.base qr100, 9 of pg17.base l.x, 8 of pg17.base qp100, fewer of 1 more, \
-         100 or more of 2 steps, which are too noisy for changes as small"
+        "20 for pg17.big_wal l.i0, 14 for pg17.base qr100, 9 for pg17.base l.x, 8 for pg17.base qp100, fewer for 1 other, \
+         100 or more for 2 steps, too noisy for such small changes"
     );
     // It is said once, and no remark of each.
     assert!(!text.contains("would take 100"), "{text}");

@@ -213,9 +213,9 @@ fn a_report_has_the_effects_of_a_full_matrix_and_of_no_other() {
     let mut figures = figures();
     let whole = page(run(), &figures);
     check_once(&whole, &["factors", "effects", "effects-each"]);
-    assert!(
-        whole.contains("synchronous_commit of postgres: on, off; in 2 combinations of the others")
-    );
+    assert!(whole.contains(
+        "synchronous_commit of postgres: on, off; in 2 combinations of the other factors"
+    ));
     figures.settings.profiles.pop();
     assert!(!page(run(), &figures).contains("Effects of factors"));
 }

@@ -5,7 +5,7 @@ use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
 use crate::written;
 use crate::{check_once, html};
 
-/// The report without the library that draws its charts.
+/// Returns the report without the library that draws its charts.
 fn own(report: &str) -> String {
     let library = report
         .find("<script>/*! https://github.com/leeoniya/uPlot")
@@ -234,7 +234,7 @@ fn repeats_are_compared_with_intervals() {
     let page = html(&[source(SMALL)], &figures);
     assert!(page.contains("id=\"compared\""));
     assert!(!page.contains("measured once"));
-    assert!(page.contains("the interval in which it is"));
+    assert!(page.contains("Each ratio has a confidence interval"));
     // By all that `assay compare` goes by: an interval is as wide as their number asks for.
     let costs = analysis::costs(&figures);
     assert!(costs.contains(&"rpq") && costs.contains(&"cpupq"));

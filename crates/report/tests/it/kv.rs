@@ -61,7 +61,7 @@ fn op(per_second: f64, rows_each: u64, is_scheduled: bool) -> (OpFigures, OpSeri
     (figures, series)
 }
 
-/// What the tree did in a step: with statistics and columns for blobs, or without.
+/// Returns what the tree did in a step: with statistics and columns for blobs, or without.
 fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)>) {
     let count = |of: f64| if is_writing { of } else { 0.0 };
     let stalls = [
@@ -295,7 +295,7 @@ fn the_tables_of_a_key_value_run() {
 #[test]
 fn reads_of_trees_that_were_not_alike_are_warned_of() {
     let mut figures = figures();
-    let text = "the trees were not alike when the step began";
+    let text = "the targets began this read-only step with different trees";
     assert!(!tables_brief(&run(), &figures, WIDE).contains(text));
     // A step that also writes makes its own.
     for row in figures
@@ -338,12 +338,12 @@ fn an_invalid_step_shows_its_stalls_and_is_marked() {
     assert!(line.unwrap().trim_end().ends_with("25.0!"), "{line:?}");
     let (_, overwrite) = text.split_once("━━ overwrite ━").unwrap();
     let (_, levels) = overwrite
-        .split_once("levels when the step had ended")
+        .split_once("levels at the end of the step")
         .unwrap();
     assert!(levels.lines().nth(4).unwrap().contains('!'), "{levels}");
 }
 
-/// What stands under the heading of a step, and there in the table with such a title, up to the next blank line.
+/// Returns what stands under the heading of a step, and there in the table with such a title, up to the next blank line.
 fn table_of(text: &str, step: &str, title: &str) -> Option<String> {
     let (_, section) = text.split_once(&format!("━━ {step} ━"))?;
     let section = section.split("━━ ").next()?;
@@ -393,7 +393,7 @@ fn a_step_that_was_only_read_says_nothing_of_flushes_and_stalls() {
 fn the_summary_of_a_step_that_settles_has_what_settling_did() {
     let text = tables(&run(), &figures(), WIDE);
     let column = |step: &str, head: &str| {
-        let table = table_of(&text, step, "Summary as of db_bench").unwrap();
+        let table = table_of(&text, step, "Summary as in db_bench").unwrap();
         let (heads, rows) = table.split_once("──").unwrap();
         let heads: Vec<&str> = heads.lines().last().unwrap().split_whitespace().collect();
         let row = rows.lines().find(|line| line.starts_with("r10")).unwrap();
@@ -406,8 +406,8 @@ fn the_summary_of_a_step_that_settles_has_what_settling_did() {
     assert_eq!(column("fillseq", "w_amp").0, "1.00");
     assert_eq!(column("fillseq", "c_wgb").0, "3.250");
     let (_, table) = column("overwrite", "w_amp");
-    assert!(table.contains("as db_bench has them"), "{table}");
-    assert!(!column("fillseq", "w_amp").1.contains("as db_bench"));
+    assert!(table.contains("as in db_bench"), "{table}");
+    assert!(!column("fillseq", "w_amp").1.contains("as in db_bench;"));
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn a_figure_that_may_be_rounding_is_marked() {
     assert!(line("r6").contains("1.00~") && line("r6").contains("1.50~"));
     assert!(!line("r10").contains('~'));
     assert!(
-        table.contains("~ more than 5% of it may be the rounding"),
+        table.contains("~ more than 5% of it may be rounding"),
         "{table}"
     );
     // A figure that can't be stood behind has that mark.
@@ -457,7 +457,7 @@ fn a_settling_that_gave_up_is_told_of_with_its_step_and_target() {
         tables(&run(), &figures, PLAIN),
         tables_brief(&run(), &figures, PLAIN),
     ] {
-        let (_, known) = text.split_once("What should be known").unwrap();
+        let (_, known) = text.split_once("Problems and warnings").unwrap();
         let known: String = known.split_whitespace().collect::<Vec<_>>().join(" ");
         for told in [
             "812 MB are pending [settle::not-over] (r6.leveled drain)",
@@ -592,7 +592,7 @@ fn a_report_draws_what_held_writes_up_beside_throughput() {
     let place = |what: &str| section.find(what).unwrap_or_else(|| panic!("no `{what}`"));
     let charts = [
         "overwrite put: puts per second",
-        "overwrite writes held up, seconds per second",
+        "overwrite writes stalled, seconds per second",
         "overwrite compaction pending, MB",
         "overwrite files in the first level",
     ]

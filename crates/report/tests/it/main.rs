@@ -22,7 +22,7 @@ use report::{Curves, Page, Source, TableStyle, html_page};
 
 /// Tables as wide as a terminal.
 const PLAIN: TableStyle = TableStyle {
-    colour: false,
+    color: false,
     width: Some(100),
     unicode: false,
     all_settings: false,
@@ -34,7 +34,7 @@ const WIDE: TableStyle = TableStyle {
     ..PLAIN
 };
 
-/// A report with charts of the figures' own seconds.
+/// Returns a report with charts of the figures' own seconds.
 fn html(sources: &[Source], figures: &Figures) -> String {
     let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
     html_page(&Page {
@@ -45,7 +45,7 @@ fn html(sources: &[Source], figures: &Figures) -> String {
     })
 }
 
-/// The report of a run of whose cells nothing but the figures is known.
+/// Returns the report of a run of whose cells nothing but the figures is known.
 fn page(run: Run, figures: &Figures) -> String {
     let cells = Vec::new();
     html(&[Source { run, cells }], figures)
@@ -59,7 +59,7 @@ fn check_once(page: &str, ids: &[&str]) {
     }
 }
 
-/// What stands in a column of a table as CSV, whose lines are all as long as its head.
+/// Returns what stands in a column of a table as CSV, whose lines are all as long as its head.
 #[track_caller]
 fn column(csv: &str, name: &str) -> Vec<String> {
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
@@ -70,7 +70,7 @@ fn column(csv: &str, name: &str) -> Vec<String> {
     lines.map(|line| line[at].to_owned()).collect()
 }
 
-/// The first line that begins so, in words.
+/// Returns the first line that begins so, in words.
 #[track_caller]
 fn words<'t>(text: &'t str, begin: &str) -> Vec<&'t str> {
     let line = text.lines().find(|line| line.starts_with(begin));

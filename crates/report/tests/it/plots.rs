@@ -24,7 +24,7 @@ pub fn repeated(size: Size, clients: &[u32]) -> Figures {
     figures
 }
 
-/// The plots of so many targets.
+/// Returns the plots of so many targets.
 fn drawn(size: Size, clients: &[u32]) -> Vec<(String, String)> {
     plots(&source(size).run, &repeated(size, clients))
 }
@@ -36,7 +36,7 @@ fn named<'p>(plots: &'p [(String, String)], name: &str) -> &'p str {
     &plots[at.unwrap_or_else(|| panic!("no {name} in {names:?}"))].1
 }
 
-/// An SVG file, an element a line.
+/// Returns an SVG file, an element a line.
 fn lines(svg: &str) -> String {
     let (_, drawn) = svg.split_once("</style>").unwrap();
     drawn.replace("><", ">\n<")

@@ -12,7 +12,7 @@ const WHOLE: Size = Size {
     steps: ALL_STEPS,
 };
 
-/// A table by the beginning of its title, up to the next one.
+/// Returns a table by the beginning of its title, up to the next one.
 fn table<'t>(text: &'t str, title: &str) -> &'t str {
     let from = text
         .find(&format!("\n{title}"))
@@ -29,7 +29,7 @@ fn a_step_shows_how_even_it_was_and_what_moved_when_it_was_not() {
         "Quality of service",
         "Stalls",
         "Shifts",
-        "Rate of writes, second by second",
+        "Requested rate of writes, second by second",
     ]
     .map(|title| table(step, title))
     .to_vec();
@@ -56,7 +56,12 @@ fn what_cannot_be_stood_behind_is_marked() {
     }
     let text = tables(&source(SMALL).run, &figures, PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
-    for title in ["Quality of service", "Stalls", "Shifts", "Rate of writes"] {
+    for title in [
+        "Quality of service",
+        "Stalls",
+        "Shifts",
+        "Requested rate of writes",
+    ] {
         let rows = table(step, title);
         let first = rows
             .lines()
@@ -86,7 +91,7 @@ fn more_stalls_than_are_listed_are_counted() {
     let text = tables(&source(SMALL).run, &figures, PLAIN);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(joined.contains("pg15.base: the longest 10 of 33 stalls"));
-    assert!(joined.contains("pg15.base: the largest 10 of 44 shifts: the rate swings"));
+    assert!(joined.contains("pg15.base: the largest 10 of 44 shifts: the rate oscillates"));
 }
 
 #[test]

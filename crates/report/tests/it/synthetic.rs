@@ -49,7 +49,7 @@ pub const SMALL: Size = Size {
     ],
 };
 
-/// A reproducible fraction of one.
+/// Returns a reproducible fraction of one.
 pub fn noise(seed: u64) -> f64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -165,7 +165,7 @@ fn op(series: &OpSeries, rows_each: u64, scheduled: bool) -> OpFigures {
     }
 }
 
-/// A curve through the percentiles: a point for each sixteenth of a nine.
+/// Returns a curve through the percentiles: a point for each sixteenth of a nine.
 fn curve(times: &Percentiles, count: u64) -> Vec<(f64, f64)> {
     let end = (count as f64).log10();
     let known = [
@@ -375,7 +375,7 @@ fn end(client: u32, seconds: f64) -> ClientEnd {
     ClientEnd { client, seconds }
 }
 
-/// A minute of which the rate is missed in three seconds, or in none.
+/// Returns a minute of which the rate is missed in three seconds, or in none.
 fn history(asked: f64, missed: bool) -> SlaHistory {
     SlaHistory {
         seconds: 60,
@@ -392,7 +392,7 @@ fn history(asked: f64, missed: bool) -> SlaHistory {
     }
 }
 
-/// A minute that is even, or with a stall and then with a lower level.
+/// Returns a minute that is even, or with a stall and then with a lower level.
 fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
     let moved = |name: &str, of_engine, unit: &str, during: f64, otherwise: f64| ConcurrentChange {
         name: name.to_string(),
@@ -466,7 +466,7 @@ fn settled() -> SettleWork {
     }
 }
 
-/// Names of targets: the first is the base.
+/// Returns names of targets: the first is the base.
 pub fn target_names(count: usize) -> Vec<String> {
     let configs = ["base", "embedded", "a16", "big-wal", "a26", "lz4", "zstd"];
     (0..count)
@@ -480,7 +480,7 @@ pub fn target_names(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// The figures: in the last target's first index step a check does not hold, and one target more failed.
+/// Returns the figures: in the last target's first index step a check does not hold, and one target more failed.
 pub fn figures(size: Size) -> Figures {
     let mut figures = Figures::default();
     for (target, name) in target_names(size.targets).iter().enumerate() {
@@ -530,7 +530,7 @@ pub fn figures(size: Size) -> Figures {
     figures
 }
 
-/// A target of which nothing is declared.
+/// Returns a target of which nothing is declared.
 pub fn target(name: &str, engine: &str) -> Target {
     let (build, config) = name.split_once('.').unwrap();
     Target {
@@ -545,7 +545,7 @@ pub fn target(name: &str, engine: &str) -> Target {
     }
 }
 
-/// The run that they are said to be of.
+/// Returns the run that they are said to be of.
 pub fn source(size: Size) -> Source {
     let mut names = target_names(size.targets);
     names.push("pg99.broken".to_string());
@@ -672,7 +672,7 @@ fn cell(target: &Target, size: Size) -> CellRecord {
     }
 }
 
-/// The same for each number of clients and each variant of the workload.
+/// Returns the same for each number of clients and each variant of the workload.
 pub fn matrix_of(size: Size, clients: &[u32], variants: &[&str]) -> Figures {
     let once = figures(size);
     let mut figures = Figures {

@@ -117,7 +117,7 @@ fn run() -> Run {
     }
 }
 
-/// What stands between two texts.
+/// Returns what stands between two texts.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let (_, rest) = text
         .split_once(from)
@@ -192,7 +192,7 @@ fn what_is_not_among_the_results_is_told_of_and_not_shown() {
         tables(&run(), &figures, PLAIN),
         tables_brief(&run(), &figures, PLAIN),
     ] {
-        let (shown, known) = text.split_once("What should be known").unwrap();
+        let (shown, known) = text.split_once("Problems and warnings").unwrap();
         assert!(!shown.contains("point-query.warm"), "{shown}");
         assert!(known.contains("it was cold [step::warm]"), "{known}");
         assert!(known.contains("my8028.z11a point-query.warm"), "{known}");
@@ -322,14 +322,17 @@ fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
         text.contains("━━ load") && !text.contains("━━ scan"),
         "{text}"
     );
-    assert!(text.contains("since there are 24: --step NAME"), "{text}");
+    assert!(
+        text.contains("since there are 24 tests: --step NAME"),
+        "{text}"
+    );
 }
 
-/// What should be known, as it stands at the end of a run.
+/// Returns what should be known, as it stands at the end of a run.
 fn known(figures: &Figures) -> String {
     let text = tables_brief(&run(), figures, PLAIN);
     let (_, known) = text
-        .split_once("What should be known\n")
+        .split_once("Problems and warnings\n")
         .unwrap_or_else(|| panic!("nothing should be known: {text}"));
     // Lines are broken where the terminal ends.
     known.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -368,7 +371,7 @@ fn a_test_most_of_whose_events_fail_is_marked_and_told() {
     let text = tables_brief(&run(), &figures, PLAIN);
     let table = between(&text, "write: throughput, queries/s\n", "\n\n");
     assert!(words(table, "insert")[2].ends_with('†'), "{table}");
-    assert!(table.contains("† more than 1% of what the step is about failed"));
+    assert!(table.contains("† more than 1% of the step's main operations failed"));
     let told = "warning: operations failed [step::failures] (my8040.z11a insert: 14745 of 14746)";
     assert!(known(&figures).contains(told), "{}", known(&figures));
 }
@@ -391,7 +394,7 @@ fn tests_held_to_a_rate_have_it_beside_what_they_had() {
         });
     }
     let text = tables_brief(&run(), &figures, PLAIN);
-    let title = "Rate of events in tests that ask for one, events/s over all clients\n";
+    let title = "Rate of events in tests with a requested rate, events/s over all clients\n";
     let rates = between(&text, title, "\n\n");
     assert_eq!(
         words(rates, "insert"),
@@ -434,5 +437,5 @@ fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_ta
         row.metrics.insert("others%", Some(2.0));
         row.remarks.clear();
     }
-    assert!(!tables_brief(&run(), &figures, PLAIN).contains("What should be known"));
+    assert!(!tables_brief(&run(), &figures, PLAIN).contains("Problems and warnings"));
 }

@@ -250,7 +250,7 @@ fn of_what_was_not_measured_nothing_is_claimed() {
     };
     assert_eq!(
         told(comparison.clone()),
-        "pg.b against pg.a: not measured; the plan declares the same of both\n"
+        "pg.b against pg.a: not measured; the plan declares the same settings for both\n"
     );
     let one = Comparison {
         unmeasured: vec!["pg.b".to_string()],
@@ -258,7 +258,7 @@ fn of_what_was_not_measured_nothing_is_claimed() {
     };
     assert_eq!(
         told(one.clone()),
-        "pg.b against pg.a: pg.b was not measured; the plan declares the same of both\n"
+        "pg.b against pg.a: pg.b was not measured; the plan declares the same settings for both\n"
     );
     let declared = Difference {
         name: "work_mem".to_string(),
@@ -317,25 +317,25 @@ fn without_a_width_a_table_stays_one_table() {
 }
 
 #[test]
-fn colour_changes_nothing_but_colour() {
+fn color_changes_nothing_but_color() {
     let (run, figures) = (source(SMALL).run, figures(SMALL));
-    let coloured = tables(
+    let colored = tables(
         &run,
         &figures,
         TableStyle {
-            colour: true,
+            color: true,
             ..PLAIN
         },
     );
     let mut bare = String::new();
-    for (index, part) in coloured.split('\u{1b}').enumerate() {
+    for (index, part) in colored.split('\u{1b}').enumerate() {
         bare += if index == 0 {
             part
         } else {
             part.split_once('m').unwrap().1
         };
     }
-    assert!(coloured.contains('\u{1b}'));
+    assert!(colored.contains('\u{1b}'));
     let trimmed = |text: &str| {
         text.lines()
             .map(str::trim_end)
@@ -405,7 +405,7 @@ fn csv_has_a_line_for_each_step_and_units_in_its_head() {
     );
 }
 
-/// The head of the report of figures beside which others used so much of the processors: in the terminal and in HTML.
+/// Returns the head of the report of figures beside which others used so much of the processors: in the terminal and in HTML.
 fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
     let mut figures = figures(SMALL);
     figures.unfinished.clear();
@@ -415,12 +415,12 @@ fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
         row.metrics
             .insert("others%", Some(others(&row.cell.target)));
     }
-    let coloured = TableStyle {
-        colour: true,
+    let colored = TableStyle {
+        color: true,
         width: None,
         ..PLAIN
     };
-    let text = tables_brief(&source(SMALL).run, &figures, coloured);
+    let text = tables_brief(&source(SMALL).run, &figures, colored);
     let page = html(&[source(SMALL)], &figures);
     let (_, status) = page.split_once("class=\"status ").unwrap();
     let first = text.lines().next().unwrap().to_owned();
@@ -428,7 +428,7 @@ fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
 }
 
 #[test]
-fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_colour() {
+fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_color() {
     let [text, page] = heads(|_| 20.0);
     assert!(text.starts_with("\u{1b}[1m"), "{text:?}");
     assert!(text.ends_with("steps are valid\u{1b}[0m"), "{text:?}");
@@ -441,7 +441,7 @@ fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_colour() 
         ),
         (
             |target: &str| if target == "pg15.base" { 3.0 } else { 14.0 },
-            "are valid, but other programs used 11 percentage points more of the processors beside one target than beside another: small \
+            "are valid, but other programs used 11 percentage points more of the processors while one target ran than while another did: small \
              differences can't be seen",
         ),
     ] {

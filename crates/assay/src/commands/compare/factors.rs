@@ -1,4 +1,4 @@
-//! `assay compare --by`: the effects of factors.
+//! `assay compare --by`: shows the effects of factors.
 
 use analysis::{Factor, Factors, Figures};
 use record::Run;
@@ -6,19 +6,19 @@ use report::{ComparedRun, FactorEffects};
 
 use super::options;
 use crate::cli::{CompareArgs, Format};
-use crate::outcome::{Exit, UsageError, most_alike_first};
+use crate::outcome::{Exit, UsageError, most_similar_first};
 use crate::output::{json_text, print, style};
 use crate::runs::exit_of_reading;
 
-/// Asks for the list of factors.
+/// The argument that lists the factors.
 const LIST: &str = "?";
-/// Asks for the effects of all.
+/// The argument that selects all factors.
 const ALL: &str = "all";
 
-/// Combinations that a refusal names; more are counted.
-const NAMED_MAX: usize = 40;
+/// The number of missing combinations that an error lists.
+const LISTED_MAX: usize = 40;
 
-/// Prints the effects of the factors that are asked for, or which there are.
+/// Prints the effects of the factors that `args` names, or lists the factors.
 pub fn by_factor(
     args: &CompareArgs,
     run: &Run,
@@ -26,15 +26,15 @@ pub fn by_factor(
     figures: &Figures,
     notes: Vec<String>,
 ) -> anyhow::Result<Exit> {
-    let given = args.bases.iter().map(|base| base.target.clone());
-    let bases: Vec<String> = given.chain([run.base.clone()]).collect();
-    let found = Factors::find(&figures.settings.profiles, &bases);
+    let from_args = args.bases.iter().map(|base| base.target.clone());
+    let bases: Vec<String> = from_args.chain([run.base.clone()]).collect();
+    let known = Factors::find(&figures.settings.profiles, &bases);
     if args.by.iter().any(|name| name == LIST) {
-        print(&report::factors(&found, style()))?;
+        print(&report::factors(&known, style()))?;
         return Ok(Exit::Ok);
     }
     let options = options(args, &run.base, figures);
-    let mut effects = analysis::effects(figures, chosen(found, &args.by)?, &options);
+    let mut effects = analysis::effects(figures, select(known, &args.by)?, &options);
     effects.notes.extend(notes);
     let shown = FactorEffects {
         run,
@@ -52,19 +52,19 @@ pub fn by_factor(
     Ok(exit_of_reading(figures))
 }
 
-/// Returns the factors that are asked for, each of which has all of its combinations.
-fn chosen(found: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> {
-    if let Some(name) = wanted.iter().find(|name| !is_known(&found, name)) {
-        return Err(unknown(&found, name));
+/// Returns the `wanted` factors. Refuses a factor without all of its combinations.
+fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> {
+    if let Some(name) = wanted.iter().find(|name| !is_known(&known, name)) {
+        return Err(unknown(&known, name));
     }
-    if let Some([first, second]) = found.alike.first() {
+    if let Some([first, second]) = known.alike.first() {
         return Err(UsageError::new(
             format!(
-                "`{first}` and `{second}` differ in no setting that a config declares, in no factor that the plan names, and \
-                 not in their build"
+                "`{first}` and `{second}` have no factor in which they differ: same build, same declared settings, same \
+                 factors of the plan"
             ),
             Some(
-                "name what they differ in by `factors` in a plan, or compare them without `--by`"
+                "declare how they differ under `factors` in the plan, or compare without `--by`"
                     .into(),
             ),
         ));
@@ -73,70 +73,73 @@ fn chosen(found: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> 
         let mut wanted = wanted.iter();
         wanted.any(|name| name == ALL || factor.is_named(name))
     };
-    let factors: Vec<Factor> = found.factors.into_iter().filter(is_wanted).collect();
+    let factors: Vec<Factor> = known.factors.into_iter().filter(is_wanted).collect();
     if let Some(factor) = factors.iter().find(|factor| !factor.is_full()) {
         return Err(incomplete(factor));
     }
     Ok(factors)
 }
 
-fn is_known(found: &Factors, name: &str) -> bool {
-    let mut factors = found.factors.iter();
+fn is_known(known: &Factors, name: &str) -> bool {
+    let mut factors = known.factors.iter();
     factors.any(|factor| name == ALL || factor.is_named(name))
 }
 
-fn unknown(found: &Factors, name: &str) -> UsageError {
-    if found.factors.is_empty() {
-        let message = "these targets have no factors: nothing that a config declares, nor the build, differs between targets \
-                       of one engine";
+fn unknown(known: &Factors, name: &str) -> UsageError {
+    if known.factors.is_empty() {
+        let message = "these targets have no factors: targets of the same engine differ neither in their build nor in what \
+                       their configs declare";
         return UsageError::new(
             message,
-            Some("`assay show RUN --between A B` says what does".into()),
+            Some(
+                "`assay show RUN --between A B` shows all settings in which two targets differ"
+                    .into(),
+            ),
         );
     }
-    let mut determined = found.determined.iter();
+    let mut determined = known.determined.iter();
     if let Some((_, by)) = determined.find(|(determined, _)| determined == name) {
         return UsageError::new(
             format!(
-                "`{name}` has no effect of its own: its value follows from {}",
+                "`{name}` has no effect of its own: its value is determined by {}",
                 by.join(", ")
             ),
-            Some(format!("factors: {}", listed(found, name))),
+            Some(format!("factors: {}", listed(known, name))),
         );
     }
     UsageError::new(
         format!("unknown factor `{name}`"),
         Some(format!(
-            "factors, the nearest first: {}",
-            listed(found, name)
+            "factors, the most similar first: {}",
+            listed(known, name)
         )),
     )
 }
 
-/// The factors with their levels, those first whose names are the most like `name`.
-fn listed(found: &Factors, name: &str) -> String {
-    let mut factors: Vec<&Factor> = found.factors.iter().collect();
-    most_alike_first(&mut factors, name, |factor| &factor.name);
-    let told = |factor: &&Factor| format!("{} ({})", factor.name, factor.levels.join(", "));
-    factors.iter().map(told).collect::<Vec<_>>().join("; ")
+/// Returns the factors with their levels, the most similar to `name` first.
+fn listed(known: &Factors, name: &str) -> String {
+    let mut factors: Vec<&Factor> = known.factors.iter().collect();
+    most_similar_first(&mut factors, name, |factor| &factor.name);
+    let text = |factor: &&Factor| format!("{} ({})", factor.name, factor.levels.join(", "));
+    factors.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 fn incomplete(factor: &Factor) -> UsageError {
     let missing = factor.missing();
-    let mut told: Vec<String> = missing.iter().take(NAMED_MAX).cloned().collect();
-    let more = missing.len() - told.len();
-    told.extend((more > 0).then(|| format!("and {more} more")));
+    let mut listed: Vec<String> = missing.iter().take(LISTED_MAX).cloned().collect();
+    let more = missing.len() - listed.len();
+    listed.extend((more > 0).then(|| format!("and {more} more")));
     UsageError::new(
         format!(
-            "the effect of `{}` takes a target for each of its values in each combination of the other factors, and \
+            "the effect of `{}` needs a target for each of its values with each combination of the other factors; \
              {} missing:\n  {}",
             factor.name,
             match missing.len() {
                 1 => "one is".to_owned(),
                 count => format!("{count} are"),
             },
-            told.join("\n  ")
+            listed.join("\n  ")
         ),
-        Some("measure these as well, or compare the targets without `--by`".into()),
+        Some("measure the missing targets, or compare without `--by`".into()),
     )
 }

@@ -1,6 +1,6 @@
-//! `--gate`: whether a regression is shown, in words and as an exit code.
+//! `--gate`: reports whether there is a regression, in words and as an exit code.
 
-mod again;
+mod more_repeats;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::cli::CompareArgs;
 use crate::outcome::Exit;
 use crate::output::complain;
 
-/// Comparisons that are told one by one.
-const SHOWN_MAX: usize = 20;
+/// The number of comparisons that are listed.
+const LISTED_MAX: usize = 20;
 
-/// Judges a comparison, says on stderr what came of it, and what to do where that is not known.
+/// Judges a comparison, and prints the result to stderr. Without a clear result, also prints what to do.
 pub fn judge(
     args: &CompareArgs,
     runs: &Runs,
@@ -30,69 +30,73 @@ pub fn judge(
     let rows = compared.rows.iter();
     let judged = rows.filter(|row| thresholds.of(&row.metric).is_some());
     let judged: Vec<&ComparedStep> = judged.collect();
-    let of = |rows: &[usize]| {
-        rows.iter()
-            .map(|&row| &compared.rows[row])
-            .collect::<Vec<_>>()
+    let rows_at = |indexes: &[usize]| {
+        let rows = indexes.iter().map(|&index| &compared.rows[index]);
+        rows.collect::<Vec<_>>()
     };
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
     match analysis::gate(compared, &thresholds) {
         Gate::Regressed(rows) => {
-            let rows = of(&rows);
-            complain!("regressed: {}", by_metric(Some(&rows), &judged));
-            tell(&compared.base, &rows, &thresholds);
+            let rows = rows_at(&rows);
+            complain!("regression: {}", by_metric(Some(&rows), &judged));
+            print_rows(&compared.base, &rows, &thresholds);
             Exit::Regressed
         }
         Gate::Doubtful(rows) if !rows.is_empty() => {
-            let rows = of(&rows);
+            let rows = rows_at(&rows);
             let doubtful = by_metric(Some(&rows), &judged);
-            complain!("not known: {doubtful} can't be judged, and no regression is shown");
-            tell(&compared.base, &rows, &thresholds);
-            tell_missing(&missing, &without_rows);
-            let commands = again::commands(runs, &compared.base, &rows, &thresholds, lines);
+            complain!("not certain: no regression is shown, but Assay can't judge {doubtful}");
+            print_rows(&compared.base, &rows, &thresholds);
+            print_missing(&missing, &without_rows);
+            let commands = more_repeats::commands(runs, &compared.base, &rows, &thresholds, lines);
             for command in &commands {
-                complain!("help: measure just these again: {}", terminal_text(command));
+                complain!(
+                    "help: measure only these comparisons again: {}",
+                    terminal_text(command)
+                );
             }
             if !commands.is_empty() {
                 complain!(
-                    "help: once, and then judge: to add repeats until something is shown makes errors more frequent than \
-                     the error rate says"
+                    "help: do this once, then accept the result: adding repeats until something shows causes more false \
+                     verdicts than the error rate allows"
                 );
             }
-            tell_hopeless(&rows, &thresholds);
-            tell_unfinished(runs, figures);
+            print_impractical(&rows, &thresholds);
+            print_unfinished(runs, figures);
             Exit::Invalid
         }
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
-            complain!("no regression is shown: {}", by_metric(None, &judged));
+            complain!("no regression: {}", by_metric(None, &judged));
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {
             let judged = by_metric(None, &judged);
-            complain!("not known: no regression is shown, but not all was compared: {judged}");
-            tell_missing(&missing, &without_rows);
-            tell_unfinished(runs, figures);
+            complain!(
+                "not certain: no regression is shown, but some measurements are missing; judged: {judged}"
+            );
+            print_missing(&missing, &without_rows);
+            print_unfinished(runs, figures);
             Exit::Invalid
         }
     }
 }
 
-/// Counts comparisons by metric, of those that were `judged`: `throughput in 2 of 7 comparisons`. Without `found` it counts
-/// all of them.
-fn by_metric(found: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
-    let rows = found.unwrap_or(judged).iter();
+/// Counts `rows` among the `judged` comparisons, by metric: `throughput in 2 of 7 comparisons`. `None` counts all of them.
+fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
+    let selected = rows;
+    let rows = rows.unwrap_or(judged).iter();
     let metrics: Vec<&str> = rows.map(|row| row.metric.as_str()).collect();
     let count = |rows: &[&ComparedStep], name: &str| {
         let of_metric = rows.iter().filter(|row| row.metric == name);
         of_metric.count()
     };
     let text = |name: &str| {
-        let found = found.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
+        let share = selected.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
         let all = counted(count(judged, name), "comparison");
-        format!("{} in {found}{all}", metric_label(name))
+        format!("{} in {share}{all}", metric_label(name))
     };
     match metrics.is_empty() {
         true => "nothing was compared".to_owned(),
@@ -104,7 +108,8 @@ fn by_metric(found: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> Strin
     }
 }
 
-/// Where the base was to be measured and a target was not, which no comparison tells of: a sentence each.
+/// Returns a sentence for each variant and number of clients that the base was measured with and a target was not. No row
+/// of the comparison shows these.
 fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     let of_base: BTreeSet<_> = lines
         .iter()
@@ -116,11 +121,11 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
         targets.entry(&key.target).or_default().insert(key.load());
     }
     let mut missing = Vec::new();
-    for (target, has) in targets {
-        for (variant, clients) in of_base.difference(&has) {
+    for (target, measured) in targets {
+        for (variant, clients) in of_base.difference(&measured) {
             let variant = variant.map_or(String::new(), |variant| format!("{variant} "));
             missing.push(format!(
-                "{target} {variant}c{clients}: was not measured, and {} was",
+                "{target} {variant}c{clients}: was not measured, unlike {}",
                 compared.base
             ));
         }
@@ -128,10 +133,10 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     missing
 }
 
-/// Says the first of some sentences, a line each, and how many more there are.
-fn tell_some(sentences: impl ExactSizeIterator<Item = String>) {
-    let more = sentences.len().saturating_sub(SHOWN_MAX);
-    for sentence in sentences.take(SHOWN_MAX) {
+/// Prints the first sentences, one per line, and the number of the others.
+fn print_first(sentences: impl ExactSizeIterator<Item = String>) {
+    let more = sentences.len().saturating_sub(LISTED_MAX);
+    for sentence in sentences.take(LISTED_MAX) {
         complain!("  {}", terminal_text(&sentence));
     }
     if more > 0 {
@@ -139,10 +144,10 @@ fn tell_some(sentences: impl ExactSizeIterator<Item = String>) {
     }
 }
 
-fn tell_missing(missing: &[String], without_rows: &[&str]) {
-    tell_some(missing.iter().cloned());
+fn print_missing(missing: &[String], without_rows: &[&str]) {
+    print_first(missing.iter().cloned());
     for metric in without_rows {
-        complain!("  {metric}: has a threshold, and no step that is compared has it");
+        complain!("  {metric}: has a threshold, but none of the compared steps has this metric");
     }
 }
 
@@ -163,9 +168,9 @@ fn thresholds(args: &CompareArgs) -> Thresholds {
     thresholds
 }
 
-/// Says of which comparisons it is.
-fn tell(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds) {
-    tell_some(rows.iter().map(|row| {
+/// Prints a sentence for each comparison.
+fn print_rows(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds) {
+    print_first(rows.iter().map(|row| {
         let limit = thresholds.of(&row.metric).unwrap_or_default();
         sentence(row, base, limit)
     }));
@@ -196,21 +201,22 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     text
 }
 
-fn tell_hopeless(rows: &[&ComparedStep], thresholds: &Thresholds) {
+/// Prints how many comparisons would need an impractical number of repeats.
+fn print_impractical(rows: &[&ComparedStep], thresholds: &Thresholds) {
     let needed = rows
         .iter()
-        .filter_map(|row| again::repeats_needed(row, thresholds));
+        .filter_map(|row| more_repeats::repeats_needed(row, thresholds));
     let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
         complain!(
-            "help: {} would need {REPEATS_CAP} repeats or more at this threshold: `assay run --aa` tells what this \
-             machine can show; give a `--threshold` above that, or a quieter machine",
+            "help: {} would need {REPEATS_CAP} or more repeats at this threshold; `assay run --aa` shows which changes \
+             this machine can detect: use a larger `--threshold`, or a quieter machine",
             counted(count, "comparison")
         );
     }
 }
 
-fn tell_unfinished(runs: &Runs, figures: &Figures) {
+fn print_unfinished(runs: &Runs, figures: &Figures) {
     for (run, path) in runs.paths.iter().enumerate() {
         let of_run = figures.unfinished.iter().filter(|cell| cell.run == run);
         let cells = match of_run.count() {
@@ -219,7 +225,7 @@ fn tell_unfinished(runs: &Runs, figures: &Figures) {
             count => format!("{count} cells are"),
         };
         complain!(
-            "help: {cells} not complete: assay run --resume {} measures what is missing",
+            "help: {cells} not complete; measure the rest with `assay run --resume {}`",
             terminal_text(&path.display().to_string())
         );
     }
@@ -231,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// A comparison of throughput without values.
+    /// Returns a comparison of throughput without values.
     pub fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
         ComparedStep {
             cell: record::CellKey::new("pg.next", None, 8, 0),
@@ -246,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_the_base_has_and_a_target_has_not_is_told() {
+    fn what_the_base_has_and_a_target_lacks_is_reported() {
         let cell = |target: &str, variant: Option<&str>, clients| {
             record::CellRef::new(target, "insert", variant, clients, 1)
         };
@@ -261,7 +267,7 @@ mod tests {
             cell("c", None, 64),
             cell("c", Some("cached"), 1),
         ];
-        // In which run a cell is does not matter.
+        // The run of a cell does not matter.
         let mut lines = Vec::new();
         for (run, cell) in cells.iter().enumerate() {
             let key = cell.key.clone();
@@ -275,13 +281,13 @@ mod tests {
             };
             missing(&compared, &lines)
         };
-        assert_eq!(missing_of("a"), ["b c8: was not measured, and a was"]);
+        assert_eq!(missing_of("a"), ["b c8: was not measured, unlike a"]);
         assert!(missing_of("b").is_empty());
         assert_eq!(missing_of("c").len(), 3);
     }
 
     #[test]
-    fn the_family_that_decided_is_named() {
+    fn comparisons_are_counted_by_metric() {
         let own = ComparedStep {
             metric: "own_cpu_us_per_op".into(),
             more_is_better: false,
@@ -309,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_is_told_with_its_reasons() {
+    fn the_sentence_of_a_comparison_has_its_reasons() {
         let mut noisy = row(Verdict::TooNoisy, Some(14));
         (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
         noisy.interval = Some(analysis::Interval {

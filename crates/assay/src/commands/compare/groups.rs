@@ -1,94 +1,103 @@
-//! `--base GROUP=TARGET`: several comparisons, each of the targets of one engine or build with a base of their own.
+//! `--base GROUP=TARGET`: compares the targets of each engine or build with their own base.
 
 use analysis::Figures;
 use record::{CellKey, Run, Target};
 
 use crate::cli::Base;
-use crate::outcome::UsageError;
+use crate::outcome::{UsageError, did_you_mean};
 use crate::output::complain;
 
-/// What is compared with one base.
-pub struct Part {
-    /// Its targets and its base.
+/// Targets that are compared with one base.
+pub struct Group {
+    /// The targets and their base.
     pub run: Run,
-    /// Their figures.
+    /// The figures of the targets.
     pub figures: Figures,
 }
 
-/// Divides targets by the bases that are given for them; one part where a base is given for all of them, or none is.
-pub fn parts(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Part>, UsageError> {
+/// Groups the targets by their base. All targets are one group if at most one base is given, without a group's name.
+pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Group>, UsageError> {
     let groups: Option<Vec<(&str, &str)>> = bases
         .iter()
         .map(|base| Some((base.group.as_deref()?, base.target.as_str())))
         .collect();
     let Some(groups) = groups.filter(|groups| !groups.is_empty()) else {
         return match bases.len() {
-            0 | 1 => Ok(vec![Part { run, figures }]),
+            0 | 1 => Ok(vec![Group { run, figures }]),
             _ => Err(UsageError::new(
-                "several bases, and not every `--base` says of which targets",
-                Some("give each as GROUP=TARGET, where GROUP is an engine or a build".into()),
+                "with several bases, each `--base` must name its group",
+                Some(
+                    "write `--base GROUP=TARGET`, where GROUP is an engine or a build, such as `--base postgres=pg16.base`"
+                        .into(),
+                ),
             )),
         };
     };
     for (index, (group, base)) in groups.iter().enumerate() {
         check(&run, group, base)?;
         if groups[..index].iter().any(|(other, _)| other == group) {
-            return Err(UsageError::new(format!("`{group}` has two bases"), None));
+            return Err(UsageError::new(
+                format!("`--base` is given twice for the group `{group}`"),
+                Some("keep one of them".into()),
+            ));
         }
     }
-    // A build says more than its engine.
+    // A build is more specific than its engine.
     let group_of = |target: &Target| {
         let names = [&target.build, &target.engine];
-        let mut found = names.into_iter().filter_map(|name| {
-            let name_of = |(group, _): &&(&str, &str)| *group == name.as_str();
-            groups.iter().find(name_of)
+        let mut matching = names.into_iter().filter_map(|name| {
+            let has_name = |(group, _): &&(&str, &str)| *group == name.as_str();
+            groups.iter().find(has_name)
         });
-        found.next()
+        matching.next()
     };
-    let mut parts = Vec::new();
+    let mut by_base = Vec::new();
     for group in &groups {
         let mut own = run.clone();
         own.targets.retain(|target| group_of(target) == Some(group));
         own.base = group.1.to_owned();
-        let figures = taken(&mut figures, &own);
-        parts.push(Part { run: own, figures });
+        let figures = take_figures(&mut figures, &own);
+        by_base.push(Group { run: own, figures });
     }
-    if let Some(first) = parts.first_mut() {
+    if let Some(first) = by_base.first_mut() {
         first.figures.damages = figures.damages;
     }
-    let left = run.targets.iter().filter(|it| group_of(it).is_none());
-    let left: Vec<&str> = left.map(|target| target.name.as_str()).collect();
-    if !left.is_empty() {
-        complain!("note: no base is given for {}", left.join(", "));
+    let ungrouped = run.targets.iter().filter(|it| group_of(it).is_none());
+    let ungrouped: Vec<&str> = ungrouped.map(|target| target.name.as_str()).collect();
+    if !ungrouped.is_empty() {
+        complain!(
+            "note: these targets are not compared, since no `--base` is given for them: {}",
+            ungrouped.join(", ")
+        );
     }
-    Ok(parts)
+    Ok(by_base)
 }
 
-/// Refuses a group of which there are no targets, and a base that is none of its targets.
+/// Refuses a group without targets, and a base outside of its group.
 fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
     let is_of = |target: &&Target| target.engine == group || target.build == group;
-    let names: Vec<&str> = (run.targets.iter().filter(is_of))
+    let mut names: Vec<&str> = (run.targets.iter().filter(is_of))
         .map(|target| target.name.as_str())
         .collect();
     if names.is_empty() {
         let groups = run.targets.iter().flat_map(|it| [&it.engine, &it.build]);
-        let groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
+        let mut groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
         return Err(UsageError::new(
-            format!("`{group}` is no engine and no build of these runs"),
-            Some(format!("engines and builds here: {}", groups.join(", "))),
+            format!("these runs have no engine or build `{group}`"),
+            did_you_mean(&mut groups, group, "engines and builds"),
         ));
     }
     if !names.contains(&base) {
         return Err(UsageError::new(
-            format!("`{base}` is no target of `{group}`"),
-            Some(format!("its targets: {}", names.join(", "))),
+            format!("`{group}` has no target `{base}`"),
+            did_you_mean(&mut names, base, "targets"),
         ));
     }
     Ok(())
 }
 
-/// Takes what is of the targets of a run out of figures.
-fn taken(figures: &mut Figures, run: &Run) -> Figures {
+/// Moves the figures of a run's targets out of `figures`.
+fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
     let is_own = |cell: &CellKey| run.targets.iter().any(|it| it.name == cell.target);
     let mut own = Figures {
         settings: figures.settings.clone(),

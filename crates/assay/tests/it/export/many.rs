@@ -4,7 +4,7 @@ use super::*;
 
 const DOCUMENT: &str = include_str!("../../../../../docs/export.md");
 
-/// The queries for a tool: blocks of SQL that begin with its name.
+/// Returns the queries for a tool: blocks of SQL that begin with its name.
 fn queries(tool: &str) -> Vec<&'static str> {
     let blocks = DOCUMENT.split("```sql\n").skip(1);
     let blocks = blocks.map(|block| block.split("```").next().unwrap());
@@ -45,7 +45,7 @@ fn export(place: &Place, runs: &[PathBuf]) -> Ended {
     place.assay(&command)
 }
 
-/// Where some runs are kept.
+/// Returns where some runs are kept.
 fn lake() -> Place {
     let place = Place::new();
     let results = place.join("results");
@@ -84,7 +84,7 @@ fn a_run_that_can_not_be_read_is_left_out_and_named() {
     let results = place.join("results");
     let runs = [0, 1, 2].map(|day| recorded::write(&results, REPEATS, day));
     let one = export(&place, &[&runs[..], &runs[..1]].concat()).expect_code(2);
-    one.expect_in_stderr(&["are one, `", "give each run once"]);
+    one.expect_in_stderr(&["are the same run, `", "give each run once"]);
     assert!(!place.join("lake").exists());
 
     fs_err::write(runs[1].join("run.json"), "{").unwrap();

@@ -18,7 +18,7 @@ use crate::place::{Ended, NULL, Place, entries, workload};
 use crate::show_json::Shown;
 use recorded::{BASE, LONGEST_NS, OTHER, REASON, SECONDS, queries_per_second};
 
-/// The tool that a variable names; otherwise the test that asks has been called skipped.
+/// Returns the tool that a variable names; otherwise the test that asks has been called skipped.
 fn tool_or_test_is_skipped(name: &str, variable: &str) -> Option<PathBuf> {
     let tool = std::env::var_os(variable).map(PathBuf::from);
     if tool.is_none() {
@@ -27,7 +27,7 @@ fn tool_or_test_is_skipped(name: &str, variable: &str) -> Option<PathBuf> {
     tool
 }
 
-/// What a program prints; it succeeds.
+/// Returns what a program prints; it succeeds.
 fn output(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -35,7 +35,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a script in Python prints as JSON.
+/// Returns what a script in Python prints as JSON.
 fn python(python: &Path, script: &str, arguments: &[&Path]) -> Value {
     let mut command = Command::new(python);
     command.args(["-I", "-c", script]).args(arguments);
@@ -97,7 +97,7 @@ impl Exported {
     }
 }
 
-/// Whether two values are equal: numbers but for the last digit, of which the reader of JSON is not sure.
+/// Returns true if two values are equal: numbers but for the last digit, of which the reader of JSON is not sure.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-15 * a.abs(),
@@ -105,7 +105,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A value of a table in CSV as what it is in Parquet.
+/// Returns a value of a table in CSV as what it is in Parquet.
 fn typed(text: &str, of_type: &str) -> Value {
     match of_type {
         _ if text.is_empty() => Value::Null,
@@ -318,7 +318,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
     let file = exported.place.join("benchmarks.txt");
     let options = ["--format", "benchstat", "-o", file.to_str().unwrap()];
     exported.export(&options).expect_code(0).expect_in_stderr(&[
-        "warning: left out, qr100 of new.tuned (c2, r6): rows of pi1: \"9\" found",
+        "warning: left out: qr100 of new.tuned (c2, r6): rows of pi1: \"9\" found",
     ]);
     let compare = |unit: &str| {
         let filter = format!(".unit:\"{unit}\" /step:qr100");
@@ -403,11 +403,11 @@ fn a_format_that_cannot_say_invalid_is_not_written_of_invalid_results_alone() {
     let ended = exported.export(&[&options[..], &[file.to_str().unwrap()]].concat());
     ended
         .expect_code(4)
-        .expect_in_stderr(&["left out, qr100 of new.tuned", "there is no valid result"]);
+        .expect_in_stderr(&["left out: qr100 of new.tuned", "no valid result"]);
     assert!(!file.exists());
 }
 
-/// What HdrHistogram's own log processor says of a log.
+/// Returns what HdrHistogram's own log processor says of a log.
 fn processed(jar: &Path, log: &Path, options: &[&str]) -> String {
     output(
         Command::new("java")
@@ -431,7 +431,7 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     exported
         .export(&options)
         .expect_code(0)
-        .expect_in_stderr(&["warning: `qr100` of new.tuned is invalid, as its tags say"]);
+        .expect_in_stderr(&["warning: step `qr100` of `new.tuned` is invalid"]);
     assert_eq!(entries(&logs).len() as u32, 2 * REPEATS);
 
     let log = logs.join("old.tuned-c2-r1.hlog");
@@ -503,18 +503,18 @@ fn an_export_says_what_it_cannot_do() {
             .expect_code(2)
             .expect_in_stderr(told);
     };
-    check(&["--format", "hdr"], &["one file for each cell", "-o DIR"]);
+    check(&["--format", "hdr"], &["one file per cell", "-o DIR"]);
     check(
         &["--format", "benchstat", "--table", "seconds"],
-        &["only `csv` and `parquet` are tables", "--format parquet"],
+        &["need `--format csv`", "--format parquet"],
     );
     check(
         &["--format", "csv", "--table", "steps", "--table", "metrics"],
-        &["each table is a file of its own", "-o DIR/"],
+        &["several tables need a directory", "-o DIR/"],
     );
     check(
         &["--format", "csv", "--step", "l.i9"],
-        &["there is no step `l.i9`", "steps here: l.i0, qr100"],
+        &["the run has no step `l.i9`", "did you mean `l.i0`?"],
     );
 }
 

@@ -28,7 +28,7 @@ pub(super) const LONGEST_NS: u64 = 250_000_000;
 /// A day in nanoseconds.
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// The id of the run of a day.
+/// Returns the id of the run of a day.
 pub(super) fn id(day: u64) -> String {
     format!("6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a{day:02}")
 }

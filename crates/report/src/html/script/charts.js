@@ -7,7 +7,7 @@
   const labels = JSON.parse(document.getElementById("lines").textContent).map(([label]) => label);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-  const COLOUR_COUNT = 10;
+  const COLOR_COUNT = 10;
   const TIP_ROWS = 12;
   // So many lines all have colors, as in the page.
   const COLORED_MAX = 6;
@@ -21,7 +21,7 @@
   const palette = () => {
     const style = getComputedStyle(root);
     const of = (name) => style.getPropertyValue(name).trim();
-    return { lines: Array.from({ length: COLOUR_COUNT }, (_, at) => of(`--c${at}`)), ink: of("--soft"), grid: of("--grid"), faint: of("--faint") };
+    return { lines: Array.from({ length: COLOR_COUNT }, (_, at) => of(`--c${at}`)), ink: of("--soft"), grid: of("--grid"), faint: of("--faint") };
   };
 
   const short = (value) => {
@@ -48,7 +48,7 @@
       const curves = data.s.map(([line, , , part]) => {
         const turn = turns.get(line) || 0;
         turns.set(line, turn + 1);
-        return { line, dash: part === undefined ? Math.floor(line / COLOUR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
+        return { line, dash: part === undefined ? Math.floor(line / COLOR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
       });
       return { at: below, columns: data.s.map((curve) => filled(curve, length)), curves };
     },
@@ -71,7 +71,7 @@
   const times = (data) => {
     const two = data.s.some(([, dash]) => dash > 0);
     return data.s.map(([line, dash]) => ({
-      line, dash: two ? dash : Math.floor(line / COLOUR_COUNT), label: labels[line] + (two ? [" response", " service"][dash] : ""),
+      line, dash: two ? dash : Math.floor(line / COLOR_COUNT), label: labels[line] + (two ? [" response", " service"][dash] : ""),
     }));
   };
 
@@ -110,14 +110,14 @@
   const steps = new Map();
   const stepOf = (figure) => steps.get(figure.closest("section.step"));
 
-  // Of a few lines all have colors (`coloured` is null); of many those that stand out, and what was clicked.
+  // Of a few lines all have colors (`colored` is null); of many those that stand out, and what was clicked.
   const isShown = (step, line) => !step.hidden.has(line) && !step.filtered.has(line);
   // A filter may leave a few lines of which none stands out: then these have colors.
   const isFew = (step) => {
     const left = step.filtered.size ? step.buttons.map((button) => +button.dataset.line).filter((line) => !step.filtered.has(line)) : [];
-    return step.coloured && left.length > 0 && left.length <= COLORED_MAX && !left.some((line) => step.coloured.has(line));
+    return step.colored && left.length > 0 && left.length <= COLORED_MAX && !left.some((line) => step.colored.has(line));
   };
-  const hasColour = (step, line) => !step.coloured || step.coloured.has(line) || isFew(step);
+  const hasColor = (step, line) => !step.colored || step.colored.has(line) || isFew(step);
 
   const height = () => (innerWidth < 640 ? 200 : 240);
   const widthOf = (plot) => Math.max(plot.clientWidth, 200);
@@ -133,15 +133,15 @@
     const log = "log" in figure.dataset;
     const made = KINDS[kind](data);
     // What has a color is drawn above what has none.
-    const order = made.curves.map((_, index) => index).sort((a, b) => hasColour(step, made.curves[a].line) - hasColour(step, made.curves[b].line));
+    const order = made.curves.map((_, index) => index).sort((a, b) => hasColor(step, made.curves[a].line) - hasColor(step, made.curves[b].line));
     const { at } = made;
     const [columns, curves] = [made.columns, made.curves].map((all) => order.map((index) => all[index]));
     // Zero has no place on a logarithmic scale.
     if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
-    const colour = palette();
+    const color = palette();
     const areMarks = kind === "seconds" && at.length < LINE_POINTS;
     const few = areMarks || kind === "buckets";
-    const axis = { stroke: colour.ink, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
+    const axis = { stroke: color.ink, grid: { stroke: color.grid, width: 1 }, ticks: { stroke: color.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const { mark, range } = AXIS[kind];
     const limits = (_, least, most) => {
       if (least == null) return log ? [0.1, 1] : [0, 1];
@@ -164,8 +164,8 @@
         { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
       series: [{}, ...curves.map(({ line, dash, label }) => ({
-        label, show: isShown(step, line), width: hasColour(step, line) ? (step.coloured ? 1.75 : 1.25) : 0.75, dash: DASHES[dash % DASHES.length], spanGaps: false,
-        stroke: hasColour(step, line) ? colour.lines[line % COLOUR_COUNT] : colour.faint, ...(areMarks && { paths: () => null }),
+        label, show: isShown(step, line), width: hasColor(step, line) ? (step.colored ? 1.75 : 1.25) : 0.75, dash: DASHES[dash % DASHES.length], spanGaps: false,
+        stroke: hasColor(step, line) ? color.lines[line % COLOR_COUNT] : color.faint, ...(areMarks && { paths: () => null }),
         points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : lonely },
       }))],
       hooks: {
@@ -246,7 +246,7 @@
     tip.replaceChildren(head, ...rows.map(({ value, curve }) => {
       const row = document.createElement("div");
       const key = document.createElement("i");
-      if (hasColour(stepOf(figure), curve.line)) key.className = `c${curve.line % COLOUR_COUNT}`;
+      if (hasColor(stepOf(figure), curve.line)) key.className = `c${curve.line % COLOR_COUNT}`;
       const number = document.createElement("span");
       number.textContent = short(value);
       row.append(key, curve.label, number);
@@ -293,7 +293,7 @@
     for (const button of step.buttons) {
       const line = +button.dataset.line;
       const hidden = step.hidden.has(line);
-      button.setAttribute("aria-pressed", String(!hidden && hasColour(step, line)));
+      button.setAttribute("aria-pressed", String(!hidden && hasColor(step, line)));
       button.classList.toggle("off", hidden);
     }
     for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ line }, at) => {
@@ -307,8 +307,8 @@
     view.set(`hide.${step.key}`, written(hidden));
     refresh(step);
   };
-  const colour = (step, lines) => {
-    step.coloured = lines;
+  const color = (step, lines) => {
+    step.colored = lines;
     view.set(`color.${step.key}`, written(lines) === step.standingOut ? null : written(lines) || "_");
     refresh(step);
     [...step.drawn].forEach(draw);
@@ -320,21 +320,21 @@
   };
   const press = (step, line, event) => {
     if (event.ctrlKey || event.metaKey) hide(step, new Set(step.buttons.map((button) => +button.dataset.line).filter((other) => other !== line)));
-    else if (!step.coloured || event.shiftKey) hide(step, turned(step.hidden, line));
+    else if (!step.colored || event.shiftKey) hide(step, turned(step.hidden, line));
     else if (step.hidden.has(line)) hide(step, turned(step.hidden, line));
-    else colour(step, turned(step.coloured, line));
+    else color(step, turned(step.colored, line));
   };
   // The line that was clicked in a chart.
   const clicked = (figure) => {
     const { chart } = figure;
     const step = stepOf(figure);
-    if (!chart || !step.coloured || chart.cursor.idx == null) return;
+    if (!chart || !step.colored || chart.cursor.idx == null) return;
     const far = (index) => {
       const value = chart.series[index].show ? chart.data[index][chart.cursor.idx] : null;
       return value == null ? Infinity : Math.abs(chart.valToPos(value, "y") - chart.cursor.top);
     };
     const [nearest] = chart.curves.map((curve, at) => ({ curve, far: far(at + 1) })).sort((a, b) => a.far - b.far);
-    if (nearest && nearest.far <= NEAR) colour(step, turned(step.coloured, nearest.curve.line));
+    if (nearest && nearest.far <= NEAR) color(step, turned(step.colored, nearest.curve.line));
   };
   const toolbar = (step, bar) => {
     const lines = step.buttons.map((button) => +button.dataset.line);
@@ -351,8 +351,8 @@
       if (button === step.all) { unzoom(step); tools[0].tabIndex = 0; }
       else if ("line" in button.dataset) press(step, +button.dataset.line, event);
       else {
-        hide(step, new Set(isAll || step.coloured ? [] : lines));
-        if (step.coloured) colour(step, new Set(isAll ? lines : []));
+        hide(step, new Set(isAll || step.colored ? [] : lines));
+        if (step.colored) color(step, new Set(isAll ? lines : []));
       }
     });
     bar.addEventListener("keydown", (event) => {
@@ -431,8 +431,8 @@
       step.hidden = new Set(numbers(value));
       refresh(step);
     });
-    if (step.coloured) view.keep(`color.${step.key}`, (value) => {
-      step.coloured = new Set(numbers(value || step.standingOut));
+    if (step.colored) view.keep(`color.${step.key}`, (value) => {
+      step.colored = new Set(numbers(value || step.standingOut));
       refresh(step);
       [...step.drawn].forEach(draw);
     });
@@ -468,7 +468,7 @@
     const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true").map((button) => +button.dataset.line);
     const standingOut = bar.classList.contains("many") ? written(pressed) : null;
     const step = {
-      key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, coloured: standingOut === null ? null : new Set(pressed),
+      key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, colored: standingOut === null ? null : new Set(pressed),
       zoom: null, drawn: new Set(), all: bar.querySelector(".whole"),
     };
     steps.set(section, step);

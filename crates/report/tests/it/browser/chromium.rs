@@ -46,7 +46,7 @@ pub struct Chromium {
     folder: tempfile::TempDir,
 }
 
-/// An empty page, or none: then the test that asks has been called skipped, or fails where a browser is required.
+/// Returns an empty page, or none: then the test that asks has been called skipped, or fails where a browser is required.
 pub fn page_or_test_is_skipped() -> Option<Page> {
     let answers = |program: &&&str| {
         let mut version = Command::new(program);
@@ -227,7 +227,7 @@ impl Chromium {
         }
     }
 
-    /// The last lines of what it said as a program, for the message of a failure.
+    /// Returns the last lines of what it said as a program, for the message of a failure.
     fn said(&self) -> String {
         let said = fs_err::read(self.folder.path().join("said")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -257,7 +257,7 @@ impl Chromium {
         }
     }
 
-    /// The value of an expression of JavaScript; a promise's when it is kept.
+    /// Returns the value of an expression of JavaScript; a promise's when it is kept.
     pub fn value(&mut self, expression: &str) -> Value {
         let mut answer = self.ask(
             "Runtime.evaluate",
@@ -293,7 +293,7 @@ impl Chromium {
         );
     }
 
-    /// Seconds of processor time that the page's process has used.
+    /// Returns seconds of processor time that the page's process has used.
     pub fn processor_time(&mut self) -> f64 {
         let answer = self.ask("Performance.getMetrics", json!({}));
         let metrics = answer["metrics"].as_array().unwrap();
@@ -330,7 +330,7 @@ impl Chromium {
         }
     }
 
-    /// The addresses that were asked for so far.
+    /// Returns the addresses that were asked for so far.
     pub fn requested(&self) -> Vec<&str> {
         let requests = self.events.iter();
         requests

@@ -24,7 +24,7 @@ const SIZE: Size = Size {
 /// The chart that the tests handle.
 const FIRST: &str = "document.querySelector('#step-l-i0 figure')";
 
-/// A browser that shows a report with its first charts drawn, and the folder of the report.
+/// Returns a browser that shows a report with its first charts drawn, and the folder of the report.
 fn shown(size: Size) -> Option<(Page, TempDir)> {
     let mut browser = page_or_test_is_skipped()?;
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn to_first_chart(browser: &mut Chromium) {
     browser.wait_for(&format!("{FIRST}.chart && {FIRST}.chart.ready"));
 }
 
-/// A place of the window: so much of the first chart's width and half of its height.
+/// Returns a place of the window: so much of the first chart's width and half of its height.
 fn place(browser: &mut Chromium, share: f64) -> (f64, f64) {
     let of = browser.value(&format!(
         "(() => {{ const {{left, top, width, height}} = {FIRST}.chart.over.getBoundingClientRect();
@@ -50,7 +50,7 @@ fn place(browser: &mut Chromium, share: f64) -> (f64, f64) {
     (of[0].as_f64().unwrap(), of[1].as_f64().unwrap())
 }
 
-/// The first and the last second that the first chart shows.
+/// Returns the first and the last second that the first chart shows.
 fn seconds_shown(browser: &mut Chromium) -> (f64, f64) {
     let shown = browser.value(&format!(
         "[{FIRST}.chart.scales.x.min, {FIRST}.chart.scales.x.max]"
@@ -58,8 +58,8 @@ fn seconds_shown(browser: &mut Chromium) -> (f64, f64) {
     (shown[0].as_f64().unwrap(), shown[1].as_f64().unwrap())
 }
 
-/// How many points of the first chart's canvas have a colour that no axis or grid has.
-const COLOURED: &str = "(() => {
+/// How many points of the first chart's canvas have a color that no axis or grid has.
+const COLORED: &str = "(() => {
     const canvas = document.querySelector('#step-l-i0 figure canvas');
     const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let count = 0;
@@ -141,12 +141,12 @@ fn plots_fit_a_phone_and_a_desk_and_what_is_saved_is_svg() {
 }
 
 #[test]
-fn charts_have_lines_in_colour_and_are_forgotten_when_they_are_far_away() {
+fn charts_have_lines_in_color_and_are_forgotten_when_they_are_far_away() {
     let Some((mut browser, _folder)) = shown(SIZE) else {
         return;
     };
-    let coloured = browser.value(COLOURED).as_u64().unwrap();
-    assert!(coloured > 500, "{coloured}");
+    let colored = browser.value(COLORED).as_u64().unwrap();
+    assert!(colored > 500, "{colored}");
     let drawn = "document.querySelectorAll('.uplot').length";
     let all = "document.querySelectorAll('section.step figure').length";
     let (drawn, all) = (browser.value(drawn), browser.value(all));
@@ -167,7 +167,7 @@ fn a_line_is_hidden_by_its_button_in_all_charts_of_its_step() {
     browser.wait_for(&format!("{shows}.length > 1"));
     let before = browser.value(shows);
     assert_eq!(before[0], json!([true, true, true, true]), "{before}");
-    let coloured = browser.value(COLOURED).as_u64().unwrap();
+    let colored = browser.value(COLORED).as_u64().unwrap();
 
     let button = "document.querySelector('#step-l-i0 .lines button[data-line=\"1\"]')";
     browser.value(&format!("{button}.click()"));
@@ -180,7 +180,7 @@ fn a_line_is_hidden_by_its_button_in_all_charts_of_its_step() {
         browser.value(&format!("{button}.getAttribute('aria-pressed')")),
         "false"
     );
-    browser.wait_for(&format!("{COLOURED} < {coloured}"));
+    browser.wait_for(&format!("{COLORED} < {colored}"));
 
     // With Ctrl the others are; and all come back by one button.
     browser.value(&format!(
@@ -317,7 +317,7 @@ fn on_a_phone_the_page_does_not_scroll_sideways() {
 }
 
 #[test]
-fn in_the_dark_page_and_charts_have_other_colours() {
+fn in_the_dark_page_and_charts_have_other_colors() {
     let Some((mut browser, _folder)) = shown(SIZE) else {
         return;
     };
@@ -328,7 +328,7 @@ fn in_the_dark_page_and_charts_have_other_colours() {
     browser.ask("Emulation.setEmulatedMedia", dark);
     browser.wait_for(&format!("{paper} !== {}", light.0));
     browser.wait_for(&format!("{FIRST}.chart && {line} !== {}", light.1));
-    assert!(browser.value(COLOURED).as_u64().unwrap() > 500);
+    assert!(browser.value(COLORED).as_u64().unwrap() > 500);
     // On paper it is light again.
     browser.value("dispatchEvent(new Event('beforeprint'))");
     assert_eq!(browser.value(paper), light.0);

@@ -82,10 +82,10 @@ fn of_many_lines_three_have_colors_and_a_click_gives_one_to_another() {
     let shown = format!("{FIRST}.chart.series.slice(1).filter((series) => series.show).length");
     assert_eq!(browser.value(&shown), 7);
     // Of few that are left one at least has a color.
-    let grey = browser.value(
+    let gray = browser.value(
         "[...document.querySelectorAll('#step-l-i0 .line[aria-pressed=false]')].pop().dataset.of",
     );
-    browser.value(&filter(grey.as_str().unwrap()));
+    browser.value(&filter(gray.as_str().unwrap()));
     assert_eq!(browser.value(&shown), 1);
     assert_eq!(browser.value(&faint), 0);
     browser.value(&filter(""));

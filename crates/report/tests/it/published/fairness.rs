@@ -44,7 +44,7 @@ const IO_BOUND: [Line; 15] = [
     ("a28", 15468, "102.9", Some((15038.1, 30505.9))),
 ];
 
-/// The fastest's and the slowest's seconds. Where these are not told there is one to a tenth of a second that both
+/// Returns the fastest's and the slowest's seconds. Where these are not told there is one to a tenth of a second that both
 /// columns agree on: what the seconds apart are so many percent of.
 fn runtimes((_, apart, percent, told): &Line) -> (f64, f64) {
     told.unwrap_or_else(|| {

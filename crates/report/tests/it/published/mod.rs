@@ -94,7 +94,7 @@ impl Published {
         Self { run, figures }
     }
 
-    /// A metric of a step as the analysis has it.
+    /// Returns a metric of a step as the analysis has it.
     #[track_caller]
     fn metric(&self, target: &str, step: &str, name: &str) -> f64 {
         let target = full(target);
@@ -103,7 +103,7 @@ impl Published {
         row.unwrap().metrics[name].unwrap()
     }
 
-    /// The cells of a table of the report, whose title begins so: each row's, without the marks of colours, by its first
+    /// Returns the cells of a table of the report, whose title begins so: each row's, without the marks of colors, by its first
     /// word. Where that is a test's name, which stands once above its targets, it is passed over.
     #[track_caller]
     fn table(&self, title: &str, test: Option<&str>) -> BTreeMap<String, Vec<String>> {

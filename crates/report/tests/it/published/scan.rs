@@ -15,7 +15,7 @@ const NAMES: [&str; 6] = ["cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s"];
 /// As long as it makes counts whole.
 const SECONDS: f64 = 1000.0;
 
-/// What was counted on a server with so many processors, for these to be the quotients.
+/// Returns what was counted on a server with so many processors, for these to be the quotients.
 fn measured(processors: f64, figures: [f64; 6]) -> Measured {
     let [cpu, switches, reads, read_kb, written_kb, rate] = figures;
     let count = rate * SECONDS;

@@ -1,4 +1,4 @@
-//! How to measure just what is in doubt again.
+//! Proposes commands that add repeats to the comparisons that could not be judged.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use glob::Pattern;
 
 use super::{Line, Runs};
 
-/// Repeats of what was measured once, or is invalid: with less there is no spread to speak of.
+/// The repeats of a comparison that was measured once or is invalid: fewer give no usable spread.
 const REPEATS: u32 = 5;
 
-/// The commands that add repeats to the cells behind some comparisons, one for each run.
+/// Returns the commands that add repeats to the cells of some comparisons, one for each run.
 pub(super) fn commands(
     runs: &Runs,
     base: &str,
@@ -23,35 +23,35 @@ pub(super) fn commands(
         let Some(more) = more_repeats(row, thresholds) else {
             continue;
         };
-        let of = |target: &str| -> Vec<&Line<'_>> {
+        let lines_of = |target: &str| -> Vec<&Line<'_>> {
             let key = row.cell.of_target(target);
             let lines = lines.iter();
             lines.filter(|line| line.key.is_repeat_of(&key)).collect()
         };
-        let (of_base, own) = (of(base), of(&row.cell.target));
-        // Both are measured again where they were measured together last, so that they take turns.
+        let (base_lines, own_lines) = (lines_of(base), lines_of(&row.cell.target));
+        // Both are measured again in the last run that has both, so that they take turns.
         let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
-        let both = own
+        let common_run = own_lines
             .iter()
             .map(|line| line.run)
-            .filter(|&run| has(&of_base, run))
+            .filter(|&run| has(&base_lines, run))
             .max();
-        let last = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
+        let last_run = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
         for (lines, run) in [
-            (&of_base, both.or(last(&of_base))),
-            (&own, both.or(last(&own))),
+            (&base_lines, common_run.or(last_run(&base_lines))),
+            (&own_lines, common_run.or(last_run(&own_lines))),
         ] {
             let Some(run) = run else { continue };
             let of_run = || lines.iter().filter(|line| line.run == run);
             let cells = || of_run().map(|line| line.cell);
-            let have = cells().map(|cell| cell.key.repeat).max().unwrap_or(0);
+            let existing = cells().map(|cell| cell.key.repeat).max().unwrap_or(0);
             let (repeats, filters) = by_run.entry(run).or_default();
-            *repeats = (*repeats).max(more.in_all_of(have));
+            *repeats = (*repeats).max(more.total_with(existing));
             for cell in cells().take(1) {
                 let directory = cell.name();
-                let above = directory.rsplit_once('/');
-                let above = above.map_or(directory, |(above, _)| above);
-                let filter = format!("{}/*", Pattern::escape(above));
+                let parent = directory.rsplit_once('/');
+                let parent = parent.map_or(directory, |(parent, _)| parent);
+                let filter = format!("{}/*", Pattern::escape(parent));
                 if !filters.contains(&filter) {
                     filters.push(filter);
                 }
@@ -73,45 +73,45 @@ pub(super) fn commands(
     by_run.into_iter().map(command).collect()
 }
 
-/// How many repeats would let a comparison be judged.
+/// The number of repeats that would allow a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Repeats {
-    /// At least so many, and one more than there are.
-    Least(u32),
-    /// So many beside those that there are.
+    /// At least this many in total, and at least one more than exist.
+    AtLeast(u32),
+    /// This many in addition to the existing ones.
     More(u32),
 }
 
 impl Repeats {
-    /// The repeats in all of a run that has so many.
-    fn in_all_of(self, have: u32) -> u32 {
+    /// Returns the total for a run that has `existing` repeats.
+    fn total_with(self, existing: u32) -> u32 {
         match self {
-            Self::Least(repeats) => repeats.max(have + 1),
-            Self::More(repeats) => have + repeats,
+            Self::AtLeast(repeats) => repeats.max(existing + 1),
+            Self::More(repeats) => existing + repeats,
         }
     }
 }
 
-/// `None`: more of what is not there is still nothing, of what is too coarse it is no finer, and so many repeats as a
-/// hundred are nobody's way out.
+/// Returns the repeats that would allow a verdict. `None` if more repeats don't help: the step does not exist, or the
+/// number is impractical.
 fn more_repeats(row: &ComparedStep, thresholds: &Thresholds) -> Option<Repeats> {
     match row.verdict {
-        Verdict::Single | Verdict::Invalid => Some(Repeats::Least(REPEATS)),
+        Verdict::Single | Verdict::Invalid => Some(Repeats::AtLeast(REPEATS)),
         Verdict::NotComparable => None,
         _ => {
-            let there = row.values.len().max(row.base_values.len()) as u32;
+            let existing = row.values.len().max(row.base_values.len()) as u32;
             let needed = repeats_needed(row, thresholds).filter(|&needed| needed < REPEATS_CAP)?;
-            Some(Repeats::More(needed.saturating_sub(there)))
+            Some(Repeats::More(needed.saturating_sub(existing)))
         }
     }
 }
 
-/// The repeats that it takes at the threshold by which a comparison is judged, in all.
+/// Returns the total number of repeats that a verdict needs at the comparison's threshold.
 pub(super) fn repeats_needed(row: &ComparedStep, thresholds: &Thresholds) -> Option<u32> {
     repeats_to_judge(row, thresholds.of(&row.metric)?)
 }
 
-/// A path as a shell takes it for one word.
+/// Quotes a path for a shell if needed.
 fn quoted(path: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+:,@=".contains(letter);
     match path.chars().all(is_plain) {
@@ -125,7 +125,7 @@ mod tests {
     use super::super::tests::row;
     use super::*;
 
-    /// A noisy comparison of five pairs, whose ratios vary by 10 %, at a threshold of `percent`.
+    /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of `percent`.
     fn noisy(percent: f64) -> (ComparedStep, Thresholds) {
         let value = analysis::Sample {
             run: 0,
@@ -154,9 +154,9 @@ mod tests {
     fn there_are_always_more_repeats_than_before() {
         let thresholds = Thresholds::default();
         let once = more_repeats(&row(Verdict::Single, None), &thresholds).unwrap();
-        assert_eq!((once.in_all_of(1), once.in_all_of(7)), (5, 8));
+        assert_eq!((once.total_with(1), once.total_with(7)), (5, 8));
         let invalid = more_repeats(&row(Verdict::Invalid, None), &thresholds);
-        assert_eq!(invalid, Some(Repeats::Least(5)));
+        assert_eq!(invalid, Some(Repeats::AtLeast(5)));
         let (row, thresholds) = noisy(90.0);
         assert_eq!(more_repeats(&row, &thresholds), Some(Repeats::More(1)));
     }
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn repeats_are_counted_for_the_threshold_and_added_to_those_of_all_runs() {
         let (row, thresholds) = noisy(10.0);
-        // Power tables: 10 pairs for a change of one standard deviation, and 10 % less is 1.05 of them.
+        // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05 standard deviations.
         let more = more_repeats(&row, &thresholds).unwrap();
         assert!(matches!(more, Repeats::More(4..=6)), "{more:?}");
-        assert_eq!(more.in_all_of(3) - 3, more.in_all_of(5) - 5);
-        // For 2 % it would be a hundred or more.
+        assert_eq!(more.total_with(3) - 3, more.total_with(5) - 5);
+        // A threshold of 2 % would need a hundred or more.
         let (row, thresholds) = noisy(2.0);
         assert_eq!(more_repeats(&row, &thresholds), None);
         assert_eq!(repeats_needed(&row, &thresholds), Some(REPEATS_CAP));
