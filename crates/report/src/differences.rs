@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_memory_is_told_as_plans_have_it() {
+    fn a_memory_limit_is_shown_in_the_unit_of_plans() {
         for (value, expected) in [
             ("629145600", "600MiB"),
             ("1073741824", "1GiB"),

@@ -36,7 +36,9 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
     })?;
     let addresses: Vec<_> = addresses.collect();
     if !anywhere && addresses.iter().any(|it| !it.ip().is_loopback()) {
-        let what = format!("other machines can reach `{address}`, which needs no password");
+        let what = format!(
+            "other machines could reach the live page at `{address}`, which has no password"
+        );
         let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_cannot_do_is_said_of_the_cells_that_are_wanted() {
+    fn what_an_engine_cannot_do_is_reported_for_the_wanted_cells() {
         let plan = plan(
             "[workload.sysbench]\nprimary-key = false\n[build.lite]\nsqlite = \"bundled\"\n\
              [build.pg]\npostgres = \"15\"\n",

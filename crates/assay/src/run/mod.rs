@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use analysis::compat::host_differences;
-use analysis::{CompareOptions, Figures};
+use analysis::{CompareOptions, Figures, counted};
 use plan::{Engine, Plan};
 use probe::HostContext;
 use record::{CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
@@ -403,13 +403,13 @@ impl IncompleteCells {
         let parts: Vec<String> = [(self.failed, "failed"), (self.missing, "missing")]
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, state)| format!("{count} {state}"))
             .collect();
         if !parts.is_empty() {
             display.say(&format!(
-                "of {} cells {}: `{}` measures what is not complete",
-                run.cells.len(),
+                "{} of {}: `{}` measures what is not complete",
                 parts.join(" and "),
+                counted(run.cells.len(), "cell"),
                 resume_command(directory, run)
             ));
         }

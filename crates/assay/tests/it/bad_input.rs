@@ -202,7 +202,7 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
 }
 
 #[test]
-fn a_build_that_is_none_is_refused() {
+fn an_invalid_build_is_refused() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     for (build, says) in [("old", "postgres (PostgreSQL) 11.22"), ("strange", "hello")] {
@@ -370,7 +370,7 @@ fn a_database_directory_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_directory_that_is_no_run_is_neither_shown_nor_reported() {
+fn a_directory_without_a_run_is_neither_shown_nor_reported() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     place.write("damaged/run.json", "{\"format\":{\"major\":1");

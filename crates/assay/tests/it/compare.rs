@@ -136,7 +136,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     ]);
     // The other way round it is faster, and what is faster passes.
     let gate = compared(&place, &[&run, "--gate", "--base", "lite.full"]).expect_code(0);
-    gate.expect_in_stderr(&["no regression: throughput in 1 comparison"]);
+    gate.expect_in_stderr(&["no regression is shown: throughput in 1 comparison"]);
     // So does what is slower by no more than is allowed.
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
@@ -332,7 +332,7 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 #[test]
-fn by_run_it_is_said_which_target_has_changed_and_how() {
+fn by_run_the_changes_of_targets_are_shown() {
     let place = Place::new();
     let before = load(1, 500, FULL_AND_OFF);
     let after = before.replace(
@@ -367,7 +367,7 @@ fn by_run_it_is_said_which_target_has_changed_and_how() {
 }
 
 #[test]
-fn another_way_of_measuring_is_told() {
+fn another_way_of_measuring_is_reported() {
     let place = Place::new();
     let plan = load(1, 500, TWICE);
     let (before, after) = (measured(&place, &plan), measured(&place, &plan));
@@ -401,7 +401,7 @@ fn another_way_of_measuring_is_told() {
 }
 
 #[test]
-fn what_was_not_measured_is_no_pass() {
+fn missing_measurements_do_not_pass() {
     let place = Place::new();
     let plan = load(2, 500, TWICE);
     let only_base = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"base\"]\n";
@@ -429,7 +429,7 @@ fn what_was_not_measured_is_no_pass() {
 }
 
 #[test]
-fn a_cell_that_failed_is_no_pass() {
+fn a_failed_cell_does_not_pass() {
     let place = Place::new();
     let broken = "[build.other]\nnull = \"bundled\"\n[[target]]\nbuilds = [\"lite\"]\n[[target]]\nbuilds = [\"other\"]\n";
     let run = measured(&place, &load(2, 500, broken));
@@ -472,7 +472,7 @@ fn a_target_against_itself_tells_the_noise() {
 }
 
 #[test]
-fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
+fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
     let configs = ["wal", "delete"].map(|journal| {
         ["off", "full"].map(|synchronous| {
             format!(

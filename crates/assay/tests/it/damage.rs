@@ -48,7 +48,7 @@ fn measure_what_is_lacking(place: &Place, run: &Path, all: usize) {
 }
 
 #[test]
-fn a_damaged_step_is_told_with_the_rest_and_measured_again() {
+fn a_damaged_step_is_reported_with_the_others_and_measured_again() {
     let place = Place::new();
     let run = two_repeats(&place);
     let path = run.to_str().unwrap();

@@ -214,7 +214,7 @@ fn two_runs_do_not_share_a_data_directory() {
 }
 
 #[test]
-fn a_second_run_beside_the_first_has_a_place_of_its_own() {
+fn a_second_simultaneous_run_has_its_own_directory() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }

@@ -357,7 +357,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
 }
 
 #[test]
-fn what_can_not_be_had_says_why_and_the_others_are_fetched() {
+fn a_build_that_cannot_be_fetched_says_why_and_the_others_are_fetched() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.mood("offline");
@@ -517,7 +517,7 @@ fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
 }
 
 #[test]
-fn what_is_no_spec_is_a_usage_error() {
+fn an_invalid_spec_is_a_usage_error() {
     let shop = Shop::new();
     shop.check(
         "

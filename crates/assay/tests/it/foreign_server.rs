@@ -332,7 +332,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
 }
 
 #[test]
-fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
+fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
@@ -413,7 +413,7 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
 }
 
 #[test]
-fn a_table_that_can_not_be_made_is_said_for_its_own_reason() {
+fn a_table_that_cannot_be_created_is_reported_with_its_own_reason() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }

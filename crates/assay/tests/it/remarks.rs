@@ -36,7 +36,7 @@ fn remarks<'s>(row: &'s Value, code: &str) -> Vec<&'s str> {
 }
 
 #[test]
-fn rates_that_are_not_kept_and_work_that_was_not_done_are_told() {
+fn missed_rates_and_missing_work_are_reported() {
     let place = Place::new();
     let ended = place.run(&format!("{PLAN}{SQLITE}"), &[]).expect_code(0);
     assert!(!ended.stderr.contains("events/s"), "{}", ended.stderr);

@@ -289,7 +289,7 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
     let ended = running.wait().expect_code(130);
     let run = place.only_run();
     let hint = format!(
-        "of 2 cells 1 missing: `assay run --resume results/{}` measures what is not complete",
+        "1 missing of 2 cells: `assay run --resume results/{}` measures what is not complete",
         run.file_name().unwrap().display()
     );
     ended.expect_in_stderr(&[&hint, "2 targets = 2 cells; 2 to be measured"]);
@@ -336,7 +336,7 @@ fn half_a_run(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn what_can_not_be_gone_on_with_is_refused() {
+fn runs_that_cannot_be_resumed_are_refused() {
     let place = Place::new();
     let run = half_a_run(&place);
     let path = run.to_str().unwrap();
@@ -510,7 +510,7 @@ fn only_the_cells_that_match_are_measured() {
     };
     let (ended, status) = resume("lite.next/c2/*");
     assert_eq!(status, "incomplete", "{ended}");
-    ended.expect_in_stderr(&["of 3 cells 1 missing: "]);
+    ended.expect_in_stderr(&["1 missing of 3 cells: "]);
     let (ended, _) = resume("*/c2/*");
     ended.expect_in_stderr(&["all matching cells are complete; 1 other cells are not"]);
     assert_eq!(invocations(&run).len(), 2);

@@ -391,7 +391,7 @@ fn cells_that_are_left_out_need_no_library() {
 }
 
 #[test]
-fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
+fn a_killed_run_leaves_no_process_and_can_be_resumed() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
@@ -523,7 +523,7 @@ fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run()
 }
 
 #[test]
-fn what_is_no_library_of_rocksdb_is_refused_before_the_run() {
+fn other_libraries_than_rocksdb_are_refused_before_the_run() {
     let place = Place::new();
     let elf = fs_err::read(std::env::current_exe().unwrap()).unwrap();
     let mut other_machine = elf[..4096].to_vec();

@@ -139,7 +139,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
 }
 
 #[test]
-fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
+fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_not_a_stall_of_the_engine() {
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
     let plan = workload(2_000, 1_000, STEP, steps) + SQLITE;

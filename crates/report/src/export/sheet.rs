@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_gone_is_told_as_such() {
+    fn a_closed_pipe_is_reported_as_such() {
         struct Gone;
         impl Write for Gone {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

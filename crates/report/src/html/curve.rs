@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_no_longer_than_it_must_be() {
+    fn a_bucket_is_not_longer_than_necessary() {
         assert_eq!(bucket_of(2000, 2000), 1);
         assert_eq!(bucket_of(2001, 2000), 4);
         assert_eq!(bucket_of(3600, 400), 32);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_columns_that_are_not_there_is_no_curve() {
+    fn missing_columns_give_no_curve_of_shares() {
         assert!(busy_pct(&row(&[("cpu_user_ns", &[Some(1.0)])])).is_empty());
     }
 }

@@ -1,20 +1,20 @@
-// Asks once a second what the run does, and draws the running step: two charts for each kind of operation.
+// Polls the state of the run once a second, and draws the running step: two charts for each kind of operation.
 (() => {
   "use strict";
   const EVERY_MS = 1000;
   const SECONDS_MAX = 3600;
-  // So many seconds are asked for again: a connection that had to wait tells late of them.
-  const AGAIN = 15;
+  // The number of last seconds that are fetched again: connections that had to wait report late.
+  const SECONDS_REPEATED = 15;
   const HEIGHT = 240;
-  // Rows have an axis of their own, on the right.
+  // Rows have their own axis on the right.
   const CHARTS = [
     { title: "per second", log: false, curves: [["operations", "ok", 1], ["rows (right)", "rows", 1], ["failed", "failed", 1]] },
     { title: "latency, ms", log: true, curves: [["p50", "p50_ns", 1e-6], ["p99", "p99_ns", 1e-6], ["longest", "max_ns", 1e-6]] },
   ];
   const COLUMNS = ["ok", "rows", "failed", "p50_ns", "p99_ns", "max_ns"];
-  const named = (name) => document.getElementById(name);
+  const byId = (name) => document.getElementById(name);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // The step that is drawn: its seconds from `first` on, before `next`.
+  // The drawn step, with its seconds from `first` to before `next`.
   let step = { number: 0, first: 0, next: 0, kinds: new Map() };
 
   document.documentElement.classList.add("js");
@@ -30,30 +30,30 @@
     const [unit, size] = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3], ["ns", 1]].find(([, size]) => ns >= size);
     return `${+(ns / size).toPrecision(3)} ${unit}`;
   };
-  const made = (name, text, of) => {
+  const append = (name, text, of) => {
     const element = document.createElement(name);
     if (text !== undefined) element.textContent = text;
     if (of) of.append(element);
     return element;
   };
 
-  const say = (text, mark) => {
-    named("state").className = `status ${mark}`;
-    if (named("state").textContent !== text) named("state").textContent = text;
+  const showState = (text, mark) => {
+    byId("state").className = `status ${mark}`;
+    if (byId("state").textContent !== text) byId("state").textContent = text;
   };
 
   const head = ({ name, assay, directory, cells, step: now }) => {
     document.title = `${now ? `${now.name}, ` : ""}${name} - Assay`;
-    named("run").textContent = name;
-    named("directory").textContent = `${directory}, Assay ${assay}`;
+    byId("run").textContent = name;
+    byId("directory").textContent = `${directory}, Assay ${assay}`;
     const failed = cells.failed ? `, ${cells.failed} failed` : "";
-    named("cells").textContent = `${cells.complete} of ${cells.count} cells complete${failed}; about ${span(cells.left_s)} left`;
-    if (!now) return say("no step has begun", "");
+    byId("cells").textContent = `${cells.complete} of ${cells.count} cells complete${failed}; about ${span(cells.left_s)} left`;
+    if (!now) return showState("no step has begun", "");
     const { target, variant, clients, repeat } = now.cell;
     const place = [target, variant, `${clients} ${clients === 1 ? "client" : "clients"}`, `repeat ${repeat}`, now.name].filter(Boolean).join(", ");
     const left = now.left_s === null ? "" : `, about ${span(now.left_s)} left`;
     const mark = { valid: "good", failed: "bad", invalid: "bad", interrupted: "doubt" }[now.state] || "";
-    say(`${place}: ${now.state}, ${span(now.elapsed_s)}${left}`, mark);
+    showState(`${place}: ${now.state}, ${span(now.elapsed_s)}${left}`, mark);
   };
 
   const row = (kind) => {
@@ -62,8 +62,8 @@
     const cells = [kind.role, count(last("ok")), count(last("rows")), time(last("p50_ns")), time(last("p99_ns")), time(last("max_ns")),
       count(total.ok), count(total.failed), count(total.retried)];
     const line = document.createElement("tr");
-    made("th", kind.kind, line).scope = "row";
-    cells.forEach((text) => made("td", text, line));
+    append("th", kind.kind, line).scope = "row";
+    cells.forEach((text) => append("td", text, line));
     if (total.failed) line.cells[8].className = "failed";
     return line;
   };
@@ -92,19 +92,19 @@
 
   const columns = (kind, { log, curves }) => {
     const at = Array.from(kind.ok, (_, index) => step.first + index);
-    // Zero has no place on a logarithmic scale.
+    // A logarithmic scale has no zero.
     return [at, ...curves.map(([, column, unit]) => kind[column].map((value) => (log && !value ? null : value * unit)))];
   };
 
   const figures = (kind) => CHARTS.map((what) => {
-    const figure = made("figure", undefined, named("charts"));
-    made("figcaption", `${kind.kind}: ${what.title}`, figure);
-    const plot = made("div", undefined, figure);
+    const figure = append("figure", undefined, byId("charts"));
+    append("figcaption", `${kind.kind}: ${what.title}`, figure);
+    const plot = append("div", undefined, figure);
     return { what, plot, drawn: null };
   });
 
   const draw = () => {
-    named("kinds").replaceChildren(...Array.from(step.kinds.values(), row));
+    byId("kinds").replaceChildren(...Array.from(step.kinds.values(), row));
     for (const kind of step.kinds.values()) {
       for (const one of kind.figures) {
         const data = columns(kind, one.what);
@@ -114,8 +114,8 @@
     }
   };
 
-  // Draws anew, at another width or in other colors.
-  const again = () => {
+  // Redraws all charts, for another width or other colors.
+  const redraw = () => {
     for (const { figures } of step.kinds.values()) {
       for (const one of figures) {
         if (one.drawn) one.drawn.destroy();
@@ -125,44 +125,44 @@
     draw();
   };
 
-  const take = (now) => {
+  const receive = (now) => {
     if (now.number !== step.number || now.from < step.first || now.from > step.next) {
       step = { number: now.number, first: now.from, next: now.from, kinds: new Map() };
-      named("charts").replaceChildren();
+      byId("charts").replaceChildren();
     }
     const seen = now.from - step.first;
-    for (const { kind: name, ...told } of now.kinds) {
+    for (const { kind: name, ...update } of now.kinds) {
       const known = step.kinds.get(name) || { kind: name };
       for (const column of COLUMNS) {
         const before = known[column] || new Array(seen).fill(0);
-        known[column] = before.slice(0, seen).concat(told[column]).slice(-SECONDS_MAX);
+        known[column] = before.slice(0, seen).concat(update[column]).slice(-SECONDS_MAX);
       }
-      Object.assign(known, { role: told.role, total: told.total });
+      Object.assign(known, { role: update.role, total: update.total });
       if (!known.figures) known.figures = figures(known);
       step.kinds.set(name, known);
-      step.next = Math.max(step.next, now.from + told.ok.length);
+      step.next = Math.max(step.next, now.from + update.ok.length);
     }
     step.first = Math.max(step.first, step.next - SECONDS_MAX);
     draw();
   };
 
-  const ask = async () => {
+  const poll = async () => {
     try {
-      const answer = await fetch(`live.json?step=${step.number}&from=${Math.max(step.first, step.next - AGAIN)}`, { cache: "no-store" });
+      const answer = await fetch(`live.json?step=${step.number}&from=${Math.max(step.first, step.next - SECONDS_REPEATED)}`, { cache: "no-store" });
       const now = await answer.json();
       head(now);
-      if (now.step) take(now.step);
+      if (now.step) receive(now.step);
     } catch (error) {
-      say(error instanceof TypeError ? "no answer: the run has ended, or can't be reached" : String(error), "doubt");
+      showState(error instanceof TypeError ? "no answer: the run has ended, or can't be reached" : String(error), "doubt");
     }
-    setTimeout(ask, EVERY_MS);
+    setTimeout(poll, EVERY_MS);
   };
 
-  dark.addEventListener("change", again);
+  dark.addEventListener("change", redraw);
   let width = 0;
   new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width !== width) again();
+    if (contentRect.width !== width) redraw();
     width = contentRect.width;
-  }).observe(named("charts"));
-  ask();
+  }).observe(byId("charts"));
+  poll();
 })();

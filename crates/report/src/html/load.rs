@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_parts_of_their_row_and_one_alone_is_none() {
+    fn clients_are_parts_of_their_row_unless_there_is_only_one() {
         let mut row = row(&[]);
         let mut op = OpSeries {
             ok: vec![2, 0],

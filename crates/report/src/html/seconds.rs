@@ -86,7 +86,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_last_second_that_is_not_whole_is_no_drop() {
+    fn an_incomplete_last_second_does_not_look_like_a_drop() {
         let mut row = row(&[]);
         let of = |row: &Row| rates(row, counts(&[100, 0, 25]));
         row.seconds = 3.0;
@@ -103,7 +103,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_column_that_is_not_there_is_no_curve_and_not_zero() {
+    fn a_missing_column_gives_no_curve_instead_of_zero() {
         assert!(sum(&row(&[]), &["disk_read_bytes"], 1.0).is_empty());
     }
 }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_told_in_words_too() {
+    fn everything_is_also_described_in_words() {
         let steps = steps();
         let forest = Forest {
             name: "pg17.base".into(),

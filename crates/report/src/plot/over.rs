@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_stand_in_the_order_of_the_plan_and_the_first_slower_one_is_said() {
+    fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
         // The base is neither the first by name nor the first of the plan.
         let speeds = [
             ("pg9.a", 900.0),

@@ -291,7 +291,7 @@ const YELLOW: &str = "\u{1b}[38;5;11m";
 const CYAN: &str = "\u{1b}[38;5;14m";
 
 #[test]
-fn a_ratio_stays_beside_its_cost_however_narrow_a_terminal_is() {
+fn a_ratio_stays_next_to_its_cost_on_a_narrow_terminal() {
     let compared = with_repeats();
     for width in 40..=120 {
         let style = TableStyle {
@@ -436,7 +436,7 @@ fn lines_of_a_comparison_have_every_figure() {
 }
 
 #[test]
-fn a_target_that_did_not_get_to_a_step_is_told() {
+fn a_target_that_did_not_reach_a_step_is_reported() {
     let (mut run, mut figures, of) = (run(), figures(INSERT, 3), with_repeats());
     run.cells = vec![CellRef::new(BASE, "insert", None, 1, 1)];
     let cell = |target: &str, repeat: u32, causes: &[&str]| UnfinishedCell {
@@ -567,7 +567,7 @@ fn the_noise_of_a_target_against_itself() {
 }
 
 #[test]
-fn what_has_no_base_or_failed_is_said() {
+fn a_missing_base_and_a_failure_are_reported() {
     let mut of = with_repeats();
     of.rows
         .retain(|row| row.step != "l.x" && row.step != "qr100");
@@ -590,7 +590,7 @@ fn what_has_no_base_or_failed_is_said() {
 }
 
 #[test]
-fn the_repeats_that_noise_needs_are_told_where_it_can_be_helped() {
+fn needed_repeats_are_shown_unless_there_are_too_many() {
     let mut of = with_repeats();
     let mut noisy = of.rows.iter_mut().filter(|row| row.metric == THROUGHPUT);
     for needed in [100, 9, 100, 14, 8, 20, 7] {

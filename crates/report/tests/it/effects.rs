@@ -124,7 +124,7 @@ fn each_change_is_a_line_with_its_combinations_below() {
 }
 
 #[test]
-fn a_metric_that_is_asked_for_has_tables_of_its_own_and_values_where_there_is_no_ratio() {
+fn a_requested_metric_has_its_own_tables_and_values_without_a_ratio() {
     let (run, figures) = (run(), figures());
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
     let options = CompareOptions {

@@ -244,7 +244,7 @@ fn repeats_are_compared_with_intervals() {
 }
 
 #[test]
-fn several_runs_are_told_apart() {
+fn several_runs_have_different_labels() {
     let one = figures(SMALL);
     let (one_rows, one_cells) = (one.rows.len(), one.unfinished.len());
     let mut both = one.clone();

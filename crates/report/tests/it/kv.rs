@@ -317,7 +317,7 @@ fn reads_of_trees_that_were_not_alike_are_warned_of() {
 }
 
 #[test]
-fn throughput_says_of_what_and_stalls_stand_beside_it() {
+fn throughput_shows_units_and_stalls_are_next_to_it() {
     insta::assert_snapshot!(tables_brief(&run(), &figures(), PLAIN));
 }
 
@@ -432,7 +432,7 @@ fn a_figure_that_may_be_rounding_is_marked() {
 }
 
 #[test]
-fn a_settling_that_gave_up_is_told_of_with_its_step_and_target() {
+fn an_unfinished_settling_is_reported_with_its_step_and_target() {
     let gave_up = Warning {
         code: "settle::not-over".to_string(),
         text: "compaction went on after 600 s: 812 MB are pending".to_string(),
@@ -563,7 +563,7 @@ fn throughput_stands_by_groups_where_steps_have_them() {
 }
 
 #[test]
-fn without_a_tree_nothing_is_said_of_one() {
+fn engines_without_a_tree_have_no_tables_of_trees() {
     let mut figures = figures();
     for row in &mut figures.rows {
         row.lsm = None;
@@ -575,7 +575,7 @@ fn without_a_tree_nothing_is_said_of_one() {
 }
 
 #[test]
-fn a_report_draws_what_held_writes_up_beside_throughput() {
+fn a_report_draws_write_stalls_next_to_throughput() {
     let report = page(run(), &figures());
     check_once(
         &report,

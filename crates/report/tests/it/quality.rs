@@ -22,7 +22,7 @@ fn table<'t>(text: &'t str, title: &str) -> &'t str {
 }
 
 #[test]
-fn a_step_shows_how_even_it_was_and_what_moved_when_it_was_not() {
+fn a_step_shows_how_even_it_was_and_what_changed_when_it_was_not() {
     let text = tables(&source(SMALL).run, &figures(SMALL), PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
     let parts: Vec<&str> = [
@@ -39,7 +39,7 @@ fn a_step_shows_how_even_it_was_and_what_moved_when_it_was_not() {
 }
 
 #[test]
-fn debt_stands_by_step_with_what_settling_took() {
+fn debt_is_shown_by_step_with_the_cost_of_settling() {
     let text = tables(&source(WHOLE).run, &figures(WHOLE), PLAIN);
     insta::assert_snapshot!(table(&text, "Debt that each step left"));
     // Where nothing was settled there is no such table.
@@ -48,7 +48,7 @@ fn debt_stands_by_step_with_what_settling_took() {
 }
 
 #[test]
-fn what_cannot_be_stood_behind_is_marked() {
+fn invalid_figures_are_marked() {
     let mut figures = figures(SMALL);
     for row in &mut figures.rows {
         row.valid = false;

@@ -180,7 +180,7 @@ fn tables_of_two_to_six_targets_fit_a_terminal() {
 }
 
 #[test]
-fn what_is_not_among_the_results_is_told_of_and_not_shown() {
+fn unreported_steps_are_listed_but_not_shown() {
     let mut figures = figures(2);
     let warm = |row: &&mut Row| row.step == "point-query.warm";
     let warm = figures.rows.iter_mut().find(warm).unwrap();
@@ -219,7 +219,7 @@ fn what_is_not_among_the_results_is_told_of_and_not_shown() {
 }
 
 #[test]
-fn a_warm_up_that_is_asked_for_alone_is_shown() {
+fn a_warm_up_that_is_selected_alone_is_shown() {
     let mut figures = figures(2);
     figures.rows.retain(|row| row.step == "point-query.warm");
     let text = tables(&run(), &figures, PLAIN);
@@ -357,7 +357,7 @@ fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
 }
 
 #[test]
-fn a_test_most_of_whose_events_fail_is_marked_and_told() {
+fn a_test_with_many_failed_events_is_marked_and_explained() {
     let mut figures = figures(2);
     let row = figures.rows.last_mut().unwrap();
     let op = row.ops.get_mut("event").unwrap();
@@ -377,7 +377,7 @@ fn a_test_most_of_whose_events_fail_is_marked_and_told() {
 }
 
 #[test]
-fn tests_held_to_a_rate_have_it_beside_what_they_had() {
+fn tests_with_a_requested_rate_show_it_next_to_the_achieved_rate() {
     let mut figures = figures(2);
     for row in figures.rows.iter_mut().filter(|row| row.step == "insert") {
         let achieved = if row.cell.target.starts_with("my8040") {

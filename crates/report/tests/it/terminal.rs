@@ -227,7 +227,7 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn what_differs_is_one_line_a_setting() {
+fn each_difference_between_settings_is_one_line() {
     insta::assert_snapshot!(differences(&settings(), PLAIN));
 }
 
@@ -428,7 +428,7 @@ fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
 }
 
 #[test]
-fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_color() {
+fn a_busy_or_unevenly_busy_host_is_reported_at_the_top_in_another_color() {
     let [text, page] = heads(|_| 20.0);
     assert!(text.starts_with("\u{1b}[1m"), "{text:?}");
     assert!(text.ends_with("steps are valid\u{1b}[0m"), "{text:?}");

@@ -69,7 +69,7 @@ pub fn judge(
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
-            complain!("no regression: {}", by_metric(None, &judged));
+            complain!("no regression is shown: {}", by_metric(None, &judged));
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_a_processor_is_no_holding_up() {
+    fn a_wait_for_a_processor_is_not_a_stall() {
         let (found, readings) = channel();
         let woke = |late_ms: u64, waited_ms: u64| {
             let watch = StallDetector {

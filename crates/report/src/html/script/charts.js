@@ -1,5 +1,5 @@
-// Draws a chart when it comes near to view, forgets it when it is far away again, and draws all before the page is
-// printed. The lines of a step are shown and hidden, and its seconds zoomed, in all its charts together.
+// Draws charts when they come near to view, drops them when they are far away, and draws all before the page is printed.
+// Hiding lines and zooming apply to all charts of a step.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -9,11 +9,11 @@
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOR_COUNT = 10;
   const TIP_ROWS = 12;
-  // So many lines all have colors, as in the page.
+  // Up to this number, all lines have colors, as in the page.
   const COLORED_MAX = 6;
-  // Fewer points than these are no line.
+  // With fewer points than this, a chart shows points and no lines.
   const LINE_POINTS = 10;
-  // How near to a line a click means it, in pixels.
+  // The maximum distance of a click from a line, in pixels.
   const NEAR = 24;
   const BUCKETS = ["256\u00b5s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
   let printing = false;
@@ -34,10 +34,10 @@
     return size > 0 && size < 1e-4 ? value.toExponential(1) : String(+value.toPrecision(3));
   };
 
-  // One point alone stands for all.
+  // A single point represents a constant curve.
   const filled = ([, count, points], length) => Array.from({ length }, (_, at) => at < count ? points[points.length === 1 ? 0 : at] : null);
 
-  // What uPlot draws: the values below, a column for each curve, and what each curve is.
+  // The data for uPlot: the positions on the x axis, a column for each curve, and the curves' labels.
   const KINDS = {
     // A bucket of k seconds is two points, half a bucket apart.
     seconds: (data) => {
@@ -52,7 +52,7 @@
       });
       return { at: below, columns: data.s.map((curve) => filled(curve, length)), curves };
     },
-    // Times at a sixteenth of a nine from each other; the last is that of the slowest operation.
+    // Times are a sixteenth of a nine apart; the last one is that of the slowest operation.
     nines: (data) => {
       const ends = data.s.map(([, , end]) => end);
       const inner = Math.max(0, ...data.s.map(([, , , values]) => values.length - 1));
@@ -85,11 +85,11 @@
     buckets: { head: (value) => (value < 9 ? `up to ${BUCKETS[value]}` : "more than 16s"), mark: (value) => BUCKETS[value] || "", range: (least, most) => [least - 0.3, most + 0.3] },
   };
 
-  // Marks on an axis of seconds are whole.
+  // Ticks on an axis of seconds are whole numbers.
   const SECONDS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
 
-  // A value between two gaps is no part of a line: it is drawn as a point.
-  const lonely = (chart, index, all) => {
+  // A value between two gaps is drawn as a point.
+  const isolatedPoints = (chart, index, all) => {
     if (all) return null;
     const values = chart.data[index];
     const points = [];
@@ -99,20 +99,20 @@
     return points.length ? points : null;
   };
 
-  // The next of 1, 2, 5, 10 below or above: where a logarithmic scale begins or ends.
+  // The next of 1, 2, 5, 10 below or above: the ends of a logarithmic scale.
   const below = (value) => [5, 2, 1].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark <= value * 1.0001);
   const above = (value) => [1, 2, 5, 10].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark >= value * 0.9999);
 
-  // A line for each power of ten is enough where there are many.
+  // A scale over many powers of ten has only their grid lines.
   const decades = (log, marks) => (log && marks[marks.length - 1] > 1000 * marks[0] ? marks.map((mark) => (Math.abs(Math.log10(mark) - Math.round(Math.log10(mark))) < 1e-9 ? mark : null)) : marks);
 
-  // One section: the charts of a step.
+  // The state of each step's section.
   const steps = new Map();
   const stepOf = (figure) => steps.get(figure.closest("section.step"));
 
-  // Of a few lines all have colors (`colored` is null); of many those that stand out, and what was clicked.
+  // `colored` is null if all lines have colors. Otherwise it contains those that stand out or were clicked.
   const isShown = (step, line) => !step.hidden.has(line) && !step.filtered.has(line);
-  // A filter may leave a few lines of which none stands out: then these have colors.
+  // If a filter leaves only a few lines and none stands out, these have colors.
   const isFew = (step) => {
     const left = step.filtered.size ? step.buttons.map((button) => +button.dataset.line).filter((line) => !step.filtered.has(line)) : [];
     return step.colored && left.length > 0 && left.length <= COLORED_MAX && !left.some((line) => step.colored.has(line));
@@ -132,11 +132,11 @@
     const kind = data.x || "seconds";
     const log = "log" in figure.dataset;
     const made = KINDS[kind](data);
-    // What has a color is drawn above what has none.
+    // Colored lines are drawn above the others.
     const order = made.curves.map((_, index) => index).sort((a, b) => hasColor(step, made.curves[a].line) - hasColor(step, made.curves[b].line));
     const { at } = made;
     const [columns, curves] = [made.columns, made.curves].map((all) => order.map((index) => all[index]));
-    // Zero has no place on a logarithmic scale.
+    // A logarithmic scale has no zero.
     if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
     const color = palette();
     const areMarks = kind === "seconds" && at.length < LINE_POINTS;
@@ -150,7 +150,7 @@
     };
     const options = {
       width: widthOf(plot), height: height(), legend: { show: false },
-      // The last mark of a chart without time is wide.
+      // The last tick of a chart without time is wide.
       padding: [null, kind === "seconds" ? null : 26, null, null],
       cursor: {
         focus: { prox: NEAR }, points: { size: 6 },
@@ -166,12 +166,12 @@
       series: [{}, ...curves.map(({ line, dash, label }) => ({
         label, show: isShown(step, line), width: hasColor(step, line) ? (step.colored ? 1.75 : 1.25) : 0.75, dash: DASHES[dash % DASHES.length], spanGaps: false,
         stroke: hasColor(step, line) ? color.lines[line % COLOR_COUNT] : color.faint, ...(areMarks && { paths: () => null }),
-        points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : lonely },
+        points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : isolatedPoints },
       }))],
       hooks: {
         ready: [(chart) => { chart.ready = true; }],
         setScale: [(chart, key) => { if (key === "x" && chart.ready && kind === "seconds") zoomed(step, chart); }],
-        setCursor: [(chart) => tell(figure, chart)],
+        setCursor: [(chart) => showTip(figure, chart)],
       },
     };
     const chart = new uPlot(options, [at, ...columns], plot);
@@ -192,7 +192,7 @@
     if (tip) tip.remove();
   };
 
-  // Zooming one chart zooms those beside it.
+  // Zooming a chart zooms the other charts of the step.
   const ends = (chart) => [chart.data[0][0], chart.data[0][chart.data[0].length - 1]];
   const zoomed = (step, chart) => {
     const { min, max } = chart.scales.x;
@@ -219,8 +219,8 @@
     }
   };
 
-  // The values at the cursor, beside it: those nearest to it where there are many.
-  const tell = (figure, chart) => {
+  // Shows the values at the cursor; of many lines, the nearest.
+  const showTip = (figure, chart) => {
     let tip = figure.querySelector(".tip");
     const { idx, left, top } = chart.cursor;
     if (idx == null || left < 0 || !figure.matches(":hover, :focus-within")) {
@@ -288,7 +288,7 @@
     event.preventDefault();
   };
 
-  // The buttons above the charts: of many lines they are pressed where a line has a color, else where it is shown.
+  // Updates the buttons above the charts. With many lines, a pressed button means a colored line, otherwise a visible one.
   const refresh = (step) => {
     for (const button of step.buttons) {
       const line = +button.dataset.line;
@@ -307,24 +307,24 @@
     view.set(`hide.${step.key}`, written(hidden));
     refresh(step);
   };
-  const color = (step, lines) => {
+  const setColored = (step, lines) => {
     step.colored = lines;
     view.set(`color.${step.key}`, written(lines) === step.standingOut ? null : written(lines) || "_");
     refresh(step);
     [...step.drawn].forEach(draw);
   };
-  const turned = (lines, line) => {
+  const toggled = (lines, line) => {
     const others = new Set(lines);
     if (!others.delete(line)) others.add(line);
     return others;
   };
   const press = (step, line, event) => {
     if (event.ctrlKey || event.metaKey) hide(step, new Set(step.buttons.map((button) => +button.dataset.line).filter((other) => other !== line)));
-    else if (!step.colored || event.shiftKey) hide(step, turned(step.hidden, line));
-    else if (step.hidden.has(line)) hide(step, turned(step.hidden, line));
-    else color(step, turned(step.colored, line));
+    else if (!step.colored || event.shiftKey) hide(step, toggled(step.hidden, line));
+    else if (step.hidden.has(line)) hide(step, toggled(step.hidden, line));
+    else setColored(step, toggled(step.colored, line));
   };
-  // The line that was clicked in a chart.
+  // Handles a click on a line in a chart.
   const clicked = (figure) => {
     const { chart } = figure;
     const step = stepOf(figure);
@@ -334,7 +334,7 @@
       return value == null ? Infinity : Math.abs(chart.valToPos(value, "y") - chart.cursor.top);
     };
     const [nearest] = chart.curves.map((curve, at) => ({ curve, far: far(at + 1) })).sort((a, b) => a.far - b.far);
-    if (nearest && nearest.far <= NEAR) color(step, turned(step.colored, nearest.curve.line));
+    if (nearest && nearest.far <= NEAR) setColored(step, toggled(step.colored, nearest.curve.line));
   };
   const toolbar = (step, bar) => {
     const lines = step.buttons.map((button) => +button.dataset.line);
@@ -352,7 +352,7 @@
       else if ("line" in button.dataset) press(step, +button.dataset.line, event);
       else {
         hide(step, new Set(isAll || step.colored ? [] : lines));
-        if (step.colored) color(step, new Set(isAll ? lines : []));
+        if (step.colored) setColored(step, new Set(isAll ? lines : []));
       }
     });
     bar.addEventListener("keydown", (event) => {
@@ -378,7 +378,7 @@
     }
   };
 
-  // One at a time, so that the page answers in between, and those in view first.
+  // Draws one chart at a time, so that the page stays responsive; charts in view come first.
   const waiting = new Set();
   const far = (figure) => {
     const { top, bottom } = figure.getBoundingClientRect();
@@ -410,7 +410,7 @@
     }
   });
 
-  // What is switched in each chart by a button of its caption.
+  // The switches in the caption of each chart.
   const SWITCHES = {
     parts: { isOn: (figure) => figure.dataset.view === "parts", set: (figure, on) => { figure.dataset.view = on ? "parts" : "lines"; } },
     log: { isOn: (figure) => "log" in figure.dataset, set: (figure, on) => { if (on) figure.dataset.log = ""; else delete figure.dataset.log; } },
@@ -423,7 +423,7 @@
     if (button) button.setAttribute("aria-pressed", String(on));
   };
 
-  // What the address says of a step.
+  // Restores the state of a step from the page's address.
   const remember = (section, step) => {
     const all = [...section.querySelectorAll("figure")];
     for (const figure of all) first.set(figure, { parts: false, log: SWITCHES.log.isOn(figure) });
@@ -494,8 +494,8 @@
   });
 
   const figures = [...document.querySelectorAll("section.step figure")];
-  const again = () => figures.filter((figure) => figure.chart).forEach(draw);
-  dark.addEventListener("change", again);
+  const redraw = () => figures.filter((figure) => figure.chart).forEach(draw);
+  dark.addEventListener("change", redraw);
   addEventListener("beforeprint", () => {
     printing = true;
     root.dataset.print = "";
@@ -504,6 +504,6 @@
   addEventListener("afterprint", () => {
     printing = false;
     delete root.dataset.print;
-    again();
+    redraw();
   });
 })();

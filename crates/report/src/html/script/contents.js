@@ -1,4 +1,4 @@
-// The contents stay in sight and say which part of the page is seen; in the hand they are folded away.
+// Keeps the contents in sight and marks the current part; on narrow screens they are folded.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -12,7 +12,7 @@
   nav.addEventListener("click", (event) => { if (event.target.closest("a")) open(false); });
   nav.addEventListener("keydown", (event) => { if (event.key === "Escape") open(false); });
 
-  // What is below them must not hide behind them.
+  // Reserves space, so that the contents don't hide what is below them.
   new ResizeObserver(() => {
     if (!nav.classList.contains("open")) root.style.setProperty("--nav", `${nav.offsetHeight}px`);
   }).observe(nav);

@@ -1,14 +1,14 @@
-// Shows only targets and steps whose names are like one of the patterns: rows, columns, lines of charts, and steps. Patterns that no
-// target is like leave the targets alone, and likewise with steps.
+// Shows only targets and steps whose names match one of the patterns: rows, columns, lines of charts, and steps. Patterns
+// that match no target leave the targets alone, and patterns that match no step leave the steps alone.
 (() => {
   "use strict";
   const box = document.querySelector(".filter input");
-  const said = document.querySelector(".filter output");
-  const named = [...document.querySelectorAll("[data-of]")];
+  const output = document.querySelector(".filter output");
+  const withNames = [...document.querySelectorAll("[data-of]")];
   const targets = [...new Set(JSON.parse(document.getElementById("lines").textContent).map(([, target]) => target))];
   const steps = [...document.querySelectorAll("nav .steps li")].map((item) => item.dataset.of);
 
-  // `*` and `?` as in file names; without either a part of the name is enough.
+  // `*` and `?` work as in file names. A pattern without them matches any part of a name.
   const pattern = (text) => {
     const source = text.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".");
     return new RegExp(/[*?]/.test(text) ? `^(.*\\.)?${source}$` : source, "i");
@@ -21,18 +21,18 @@
     const found = [targets, steps].map(like);
     const [someTargets, someSteps] = [targets, steps].map((names, at) => (found[at].length ? found[at] : names));
     const shown = new Set([...someTargets, ...someSteps]);
-    const lost = words.filter((_, at) => ![...targets, ...steps].some((name) => patterns[at].test(name)));
+    const unmatched = words.filter((_, at) => ![...targets, ...steps].some((name) => patterns[at].test(name)));
     hide((name) => !shown.has(name));
     const counts = [tally(targets, someTargets, "target"), tally(steps, someSteps, "step")].join(", ");
-    if (!words.length) said.textContent = "";
-    else if (lost.length === words.length) said.textContent = "nothing matches: all is shown";
-    else said.textContent = counts + (lost.length ? `; nothing matches ${lost.join(" ")}` : "");
+    if (!words.length) output.textContent = "";
+    else if (unmatched.length === words.length) output.textContent = "nothing matches: all is shown";
+    else output.textContent = counts + (unmatched.length ? `; nothing matches ${unmatched.join(" ")}` : "");
   };
 
   const hide = (isHidden) => {
     const rows = new Map();
     const tables = new Set();
-    for (const it of named) {
+    for (const it of withNames) {
       const hidden = isHidden(it.dataset.of);
       const table = it.tagName === "TH" && it.closest("table");
       if (!table) it.classList.toggle("filtered", hidden);

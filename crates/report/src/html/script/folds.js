@@ -1,9 +1,9 @@
-// Folds are remembered, and a link to what is folded away unfolds it.
+// Remembers folds, and unfolds the target of a link.
 (() => {
   "use strict";
   const folds = [...document.querySelectorAll("details")];
   const atFirst = new Map(folds.map((fold) => [fold, fold.open]));
-  // A fold is known by the nearest identifier around it, and its number there.
+  // The key of a fold: the nearest identifier around it, and its number there.
   const counts = new Map();
   const keys = new Map(folds.map((fold) => {
     const home = fold.closest("[id]");
@@ -13,7 +13,7 @@
     return [fold, `${id}.${count}`];
   }));
   const aim = () => document.getElementById(view.anchor());
-  // What the address itself opens need not be said in it.
+  // Folds that the anchor opens are not stored in the address.
   const isUsual = (fold, target) => fold.open === (atFirst.get(fold) || leadsTo(fold, target));
   const leadsTo = (fold, target) => target !== null && (fold.contains(target) || fold.parentElement === target);
   const turned = () => {

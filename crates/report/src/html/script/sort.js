@@ -1,5 +1,5 @@
-// A click on the head of a column, or Enter, sorts its table: numbers from the largest, texts from the first; then the other way round,
-// and then as it was. Arrows lead from head to head.
+// Sorts a table by a click on the head of a column, or Enter: numbers from the largest, texts from the first; then in
+// reverse, and then as before. Arrow keys move between heads.
 (() => {
   "use strict";
   const UNITS = {
@@ -7,13 +7,13 @@
     B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, k: 1e3, M: 1e6, G: 1e9, "%": 1, x: 1, "": 1,
   };
   const texts = new Intl.Collator("en", { numeric: true });
-  // Without its mark.
+  // Returns the text without its mark.
   const textOf = (cell) => {
     const mark = cell.querySelector(".m");
     const text = cell.textContent.trim();
     return mark && mark.textContent ? text.slice(0, -mark.textContent.length).trim() : text;
   };
-  // A number with its unit, or several that add up (`4 min 5 s`), and what may follow it: an interval in brackets.
+  // Parses a number with its unit, or several that add up (`4 min 5 s`), possibly followed by an interval in parentheses.
   const numberOf = (text) => {
     if (text === "nonzero") return Number.MIN_VALUE;
     const plain = text.replace(/\u2212/g, "-").replace(/,(?=\d{3})/g, "").replace(/^[<>~]/, "").replace(/\s*\(.*$/, "");
@@ -33,8 +33,8 @@
       const text = textOf(row.cells[head.cellIndex]);
       return { row, text, number: numberOf(text), isLast: row.classList.contains("target") };
     });
-    const told = cells.filter(({ text, isLast }) => !isLast && !["", "n/a", "-"].includes(text));
-    const isOfNumbers = told.filter(({ number }) => number !== null).length > told.length / 2;
+    const withFigures = cells.filter(({ text, isLast }) => !isLast && !["", "n/a", "-"].includes(text));
+    const isOfNumbers = withFigures.filter(({ number }) => number !== null).length > withFigures.length / 2;
     const turns = isOfNumbers ? ["descending", "ascending", null] : ["ascending", "descending", null];
     const now = turns[(turns.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
@@ -42,8 +42,8 @@
     if (now !== null) {
       head.setAttribute("aria-sort", now);
       const sign = now === "ascending" ? 1 : -1;
-      // What has no figure comes last in either direction, and what was asked for after all that was had.
-      const rank = (cell) => (cell.isLast ? 2 : !told.includes(cell) || (isOfNumbers && cell.number === null) ? 1 : 0);
+      // Cells without a figure come last in either direction, after them requested rates.
+      const rank = (cell) => (cell.isLast ? 2 : !withFigures.includes(cell) || (isOfNumbers && cell.number === null) ? 1 : 0);
       const ranks = new Map(cells.map((cell) => [cell, rank(cell)]));
       cells.sort((a, b) => ranks.get(a) - ranks.get(b) || (ranks.get(a) ? 0 : sign * (isOfNumbers ? a.number - b.number : texts.compare(a.text, b.text))));
     }

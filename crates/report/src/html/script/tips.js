@@ -1,9 +1,8 @@
-// What a mouse is told when it rests on something is told as well when that has the focus or is tapped: titles of elements, and of parts
-// of drawings.
+// Shows tooltips, which a mouse shows on hover, also on focus and on tap: titles of elements, and of parts of drawings.
 (() => {
   "use strict";
   const tip = document.createElement("div");
-  tip.className = "told";
+  tip.className = "tooltip";
   tip.setAttribute("aria-hidden", "true");
   tip.hidden = true;
   document.body.append(tip);

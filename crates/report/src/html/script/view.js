@@ -1,12 +1,13 @@
-// What a reader has made of the page stands in its address, after the anchor: `#step-l-i0&filter=pg17.*&zoom.step-l-i0=10-60`. A reload,
-// a mailed link and Back show it again.
+// Stores the state of the page in its address, after the anchor: `#step-l-i0&filter=pg17.*&zoom.step-l-i0=10-60`. A reload,
+// a mailed link and Back restore it.
 const view = (() => {
   "use strict";
   const kept = new Map();
   let anchor = "";
   let values = new Map();
   let shown = null;
-  // What was changed last, and whether that has its entry in the history: dragging or typing on makes no further one.
+  // The last value that was changed, and whether the next write adds an entry to the history: continued dragging or typing
+  // adds none.
   let changed = null;
   let isNew = false;
   let timer = null;
@@ -27,13 +28,13 @@ const view = (() => {
     isNew = false;
     shown = location.hash;
   };
-  // Browsers refuse too many changes of the address in a short time.
+  // Browsers limit how often the address may change.
   const soon = () => {
     clearTimeout(timer);
     timer = setTimeout(write, 200);
   };
 
-  // Keeps a value, or nothing of it where it is what it was at first.
+  // Stores a value, or removes it if it is the initial one.
   const set = (name, value) => {
     if ((values.get(name) || "") === (value || "")) return;
     if (changed !== name) {
@@ -45,13 +46,13 @@ const view = (() => {
     else values.delete(name);
     soon();
   };
-  // Corrects a value, which is no change that Back would take back.
+  // Corrects a value without an entry in the history.
   const correct = (name, value) => {
     if (value) values.set(name, value);
     else values.delete(name);
     soon();
   };
-  // `apply` is called with the value of the address, now and whenever that changes.
+  // Calls `apply` with the stored value, now and whenever the address changes.
   const keep = (name, apply) => {
     kept.set(name, apply);
     apply(values.get(name) || null);
@@ -74,7 +75,7 @@ const view = (() => {
     isNew = false;
     read();
     kept.forEach((apply, name) => apply(values.get(name) || null));
-    // Where the reader was on the page before, the browser knows; a new address says where to go.
+    // The browser restores the position on Back; a new address determines its own.
     if (event.state !== null || !anchor) return;
     history.replaceState({}, "");
     arrive();

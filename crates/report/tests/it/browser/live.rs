@@ -6,7 +6,7 @@ use super::chromium::page_or_test_is_skipped;
 const TOLD: &str = include_str!("live.json");
 
 #[test]
-fn it_draws_what_it_is_told_and_says_when_nobody_answers() {
+fn it_draws_what_it_receives_and_reports_a_missing_answer() {
     let Some(mut browser) = page_or_test_is_skipped() else {
         return;
     };
