@@ -104,7 +104,7 @@ mod tests {
             .iter()
             .map(|&count| (f64::from(count) - 10_000.0).powi(2) / 10_000.0)
             .sum();
-        // 99 degrees of freedom: beyond 149 lies one in a thousand.
+        // 99 degrees of freedom: one in a thousand exceeds 149.
         assert!(chi_square < 149.0, "{chi_square}");
     }
 }

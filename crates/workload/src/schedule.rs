@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_makes_just_as_many_operations_as_it_says() {
+    fn a_rate_schedules_exactly_its_number_of_operations() {
         for rate in [2.0, 10.0, 20.0, 33.0, 999.0] {
             for count in [1, 3, 8] {
                 for index in 0..count {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_make_as_many_in_each_second_and_together() {
+    fn bursts_keep_the_rate_in_every_second() {
         let schedule = Schedule::bursts(4993.0, Duration::from_millis(10));
         for second in 1..100 {
             assert_eq!(schedule.due_before(second * 1_000_000_000), 4993 * second);

@@ -1,10 +1,10 @@
-//! What the tests of all workloads share.
+//! Functions for the tests of all workloads.
 
 pub(crate) mod memory;
 
 use plan::Workload;
 
-/// The workload of a plan with this text, for an engine of that name.
+/// Returns the workload of a plan with this text, for an engine.
 pub(crate) fn planned(engine: &str, text: &str) -> Workload {
     let build = if engine == "sqlite" { "bundled" } else { "any" };
     let text = format!("{text}\n[build.any]\n{engine} = \"{build}\"\n[config.{engine}.any]\n");

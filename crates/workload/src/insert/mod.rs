@@ -1,8 +1,8 @@
-//! The Insert Benchmark: a table or several that grow at the head and shrink at the tail, with up to
-//! three secondary indexes, and range and point queries beside the writes.
+//! The Insert Benchmark: one or more tables that grow at the head and shrink at the tail, with up to three secondary
+//! indexes, and range and point queries during writes.
 //!
 //! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
-//! `l.i2`), then queries as fast as they go with writes at a rate (`qr100`, `qp100`, ...).
+//! `l.i2`), then queries as fast as possible, during writes at a rate (`qr100`, `qp100`, ...).
 //!
 //! What each connection does is the same on SQL engines ([`sql`]) and key-value engines
 //! ([`keyed`]); only the operations differ.
@@ -121,9 +121,9 @@ impl ClientStep<'_> {
 
     /// Returns its share of the commits that insert `rows` rows into its table.
     fn commits(&self, rows: u64) -> Option<u64> {
-        let (position, of) = self.position();
+        let (position, count) = self.position();
         let all = rows.div_ceil(self.step.rows_per_commit.into());
-        Some(all / of + u64::from(position < all % of))
+        Some(all / count + u64::from(position < all % count))
     }
 
     fn random(&self, purpose: u64) -> Random {

@@ -46,7 +46,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Both sides.
+    /// Returns both sides.
     pub(super) fn pair() -> [Self; 2] {
         let shared = Arc::new(Progress::default());
         [0, 1].map(|side| Self {
@@ -76,7 +76,7 @@ impl Pace {
         ours >= theirs.saturating_add(limit)
     }
 
-    /// Reports that this side is done and holds the other back no longer.
+    /// Reports that this side is done, so that the other no longer waits for it.
     pub(super) fn end(&self) {
         self.shared.commits[self.side].0.store(u64::MAX, SeqCst);
         self.shared.wake();
@@ -87,7 +87,8 @@ impl Pace {
         let shared = &*self.shared;
         let guard = shared.lock();
         shared.waiting[self.side].0.store(true, SeqCst);
-        // The other side stores its progress before it reads `waiting`, this side the other way round: one sees.
+        // The other side stores its progress before it reads `waiting`, and this side does so in reverse: one of them sees
+        // the other's store.
         let waited = shared
             .changed
             .wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_side_runs_away() {
+    fn neither_side_gets_far_ahead() {
         const COMMITS: u64 = 20_000;
         let counts = [AtomicU64::new(0), AtomicU64::new(0)];
         std::thread::scope(|scope| {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_ended_holds_nobody_back() {
+    fn a_side_that_has_ended_does_not_block_the_other() {
         let [mut left, right] = Pace::pair();
         assert!(!left.may_continue(100));
         right.end();

@@ -167,7 +167,7 @@ pub(super) struct Deleter<C> {
     pub(super) connection: C,
     pub(super) quota: CommitQuota,
     pub(super) oldest: OldestRows,
-    /// See [`Deleted::is_of_old`].
+    /// See [`Deleted::covers_old_rows_only`].
     pub(super) covers_old_rows_only: bool,
     /// The last delete failed: its rows still exist.
     pub(super) has_failed: bool,

@@ -1,5 +1,4 @@
-//! The rows: a function of seed, table and row number, so that they do not depend on the number of clients or on
-//! who inserts them.
+//! Generates the rows as a function of seed, table and row number, so that they do not depend on the clients.
 
 use std::ops::Range;
 
@@ -8,7 +7,7 @@ use engine::{ParamType, Session};
 use super::schema::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
 use crate::Random;
 
-/// The types of a row's parameters: every column but the key.
+/// The types of a row's parameters: every column except the key.
 pub(super) const ROW_PARAMS: [ParamType; 6] = [
     ParamType::Timestamp,
     ParamType::Int4,
@@ -18,12 +17,12 @@ pub(super) const ROW_PARAMS: [ParamType; 6] = [
     ParamType::Text,
 ];
 
-/// The date of row 0, 2024-01-01 00:00:00 UTC, in microseconds; every row is 1 ms later than the one before, as rows
-/// ascend in time when they are stamped as they are made.
+/// The date of row 0, 2024-01-01 00:00:00 UTC, in microseconds. Every row is 1 ms later than the one before, since inserted
+/// rows usually have ascending timestamps.
 const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
 const ROW_STEP_US: i64 = 1000;
 
-/// Length of the random text that `data` is cut from: it decides how often a slice repeats.
+/// Length of the random text from which `data` is cut. It decides how often a slice repeats.
 const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
@@ -35,7 +34,7 @@ pub(super) fn bytes_mean(lengths: (u32, u32)) -> f64 {
     FIXED + (f64::from(lengths.0) + f64::from(lengths.1)) / 2.0
 }
 
-/// Makes the rows of one table.
+/// Generates the rows of one table.
 #[derive(Clone, Debug)]
 pub(super) struct RowSource {
     values: Random,
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_the_same_whatever_came_before_it() {
+    fn a_row_does_not_depend_on_those_before_it() {
         let mut backward = rows((42, 0), (0..100).rev());
         backward.reverse();
         assert_eq!(rows((42, 0), 0..100), backward);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn values_cover_their_domains_and_no_more() {
+    fn values_cover_exactly_their_domains() {
         let rows = rows((1, 0), 0..50_000);
         type Column = (u32, fn(&Columns) -> i32);
         let columns: [Column; 4] = [

@@ -6,7 +6,7 @@ use crate::Random;
 
 /// The bytes of a key that hold its number; the rest is padding.
 pub(super) const NUMBER_BYTES: usize = 8;
-/// As `db_bench` pads.
+/// The byte with which `db_bench` pads.
 const PADDING: u8 = b'0';
 /// The byte that fills the compressible part of a value.
 const FILLER: u8 = b'a';
@@ -67,7 +67,7 @@ pub(super) enum Fault {
     Length(u64),
     /// Its bytes do not match its version.
     Damaged,
-    /// Nobody wrote that version of it.
+    /// No writer wrote this version of it.
     NeverWritten(Version),
     /// A newer version had been written before.
     Lost(Version),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_in_the_order_of_their_numbers_and_padded() {
+    fn keys_sort_by_their_numbers_and_are_padded() {
         let data = data(400, 0.5);
         let mut keys = Vec::new();
         for number in [0, 1, 255, 256, 65_535, 1 << 35] {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_tells_its_version() {
+    fn a_value_contains_its_version() {
         for (size, ratio) in [
             (16, 0.5),
             (17, 1.0),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_key_or_with_a_wrong_bit_is_known_as_wrong() {
+    fn a_value_of_another_key_or_with_a_wrong_bit_is_detected() {
         for (size, ratio) in [(40, 0.6), (PIECE + 100, 0.99)] {
             let data = data(size, ratio);
             let good = value(&data, 7, VERSION);
@@ -342,9 +342,9 @@ mod tests {
         }
     }
 
-    /// The values of a block, and of many: where eight bytes came twice, a compressor would find them.
+    /// Any eight bytes that come twice in one block or in many would help a compressor.
     #[test]
-    fn values_have_nothing_in_common() {
+    fn values_have_no_bytes_in_common_for_a_compressor() {
         let data = data(2000, 1.0);
         let mut seen = std::collections::HashSet::new();
         let mut bytes = 0;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_of_a_value_is_random_as_is_asked_for() {
+    fn the_ratio_is_the_random_share_of_a_value() {
         let value = value(&data(400, 0.25), 7, VERSION);
         assert_eq!(value[100..], [b'a'; 300]);
         let longest = value[..100].chunk_by(|a, b| a == b).map(<[u8]>::len).max();

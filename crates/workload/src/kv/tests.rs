@@ -1,4 +1,4 @@
-//! The sequence on a map in memory, whole and with its data spoilt.
+//! Tests of the sequence on a map in memory, intact and with damaged data.
 
 use plan::KvRead;
 
@@ -33,8 +33,8 @@ struct Bench {
     number: u32,
 }
 
-/// What a step came to.
-struct Came {
+/// The result of a step.
+struct StepResult {
     checks: Vec<Check>,
     works: Vec<Task>,
     operations: u64,
@@ -66,13 +66,13 @@ impl Bench {
         (step, tasks)
     }
 
-    /// Runs a step, `most` operations of each connection, in turns.
-    fn step(&mut self, kind: KvStepKind, most: u64) -> Came {
+    /// Runs a step, with up to `op_count` operations of each connection, in turns.
+    fn step(&mut self, kind: KvStepKind, op_count: u64) -> StepResult {
         let (step, mut works) = self.tasks(kind);
         self.number += 1;
         let (mut operations, mut unexpected) = (0, 0);
         let mut running = vec![true; works.len()];
-        for _ in 0..most {
+        for _ in 0..op_count {
             for (work, running) in works.iter_mut().zip(&mut running) {
                 *running = *running && work.program.prepare() == Next::Ready(0);
                 if *running {
@@ -88,7 +88,7 @@ impl Bench {
         let summary = |work: &mut Task| (work.client, work.program.summary(0).unwrap());
         let summaries = works.iter_mut().map(summary).collect();
         let checks = self.kv.apply(&step, &summaries, true);
-        Came {
+        StepResult {
             checks,
             works,
             operations,
@@ -121,7 +121,7 @@ const READS: [KvRead; 4] = [
 ];
 
 #[test]
-fn the_load_leaves_exactly_its_keys_and_uses_no_log() {
+fn the_load_writes_exactly_its_keys_without_a_log() {
     let mut bench = Bench::new(&plan(), 1);
     let done = bench.step(KvStepKind::FillSeq, u64::MAX);
     assert_eq!(
@@ -155,7 +155,7 @@ fn the_load_leaves_exactly_its_keys_and_uses_no_log() {
 }
 
 #[test]
-fn every_way_to_read_finds_what_was_written() {
+fn every_kind_of_read_finds_what_was_written() {
     let mut bench = Bench::loaded();
     for round in 0..2 {
         for how in READS {
@@ -175,7 +175,7 @@ fn every_way_to_read_finds_what_was_written() {
 }
 
 #[test]
-fn a_reader_may_see_what_its_writer_writes_meanwhile() {
+fn a_reader_may_see_concurrent_writes() {
     let mut bench = Bench::loaded();
     bench.step(OVERWRITE, 500);
     for how in READS {
@@ -212,7 +212,7 @@ fn the_kinds_of_operation_have_their_names() {
 }
 
 #[test]
-fn a_key_that_is_gone_is_missed_by_every_reader() {
+fn every_reader_reports_a_missing_key() {
     let mut bench = Bench::loaded();
     for number in 0..500 {
         let key = bench.key(2 * number);
@@ -227,7 +227,7 @@ fn a_key_that_is_gone_is_missed_by_every_reader() {
 }
 
 #[test]
-fn a_value_that_was_not_written_is_noticed_by_every_reader() {
+fn every_reader_reports_a_value_that_was_not_written() {
     type Spoil = fn(&mut Vec<u8>);
     let ways: [(&str, Spoil); 3] = [
         ("damaged", |value| value[20] ^= 1),
@@ -253,7 +253,7 @@ fn a_value_that_was_not_written_is_noticed_by_every_reader() {
 }
 
 #[test]
-fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
+fn another_keys_value_and_an_unwritten_one_are_reported() {
     let mut bench = Bench::loaded();
     let (one, other) = (bench.key(1), bench.key(2));
     let value = bench.memory.map()[&one].clone();
@@ -286,7 +286,7 @@ fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
 }
 
 #[test]
-fn a_lost_write_is_noticed() {
+fn a_lost_write_is_reported() {
     let mut bench = Bench::loaded();
     let before = bench.memory.map().clone();
     bench.step(KvStepKind::OverwriteSome { writes: 3000 }, u64::MAX);
@@ -322,7 +322,7 @@ fn a_share_of_the_reads_is_compared() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_reads_and_writes_and_another_gives_others() {
+fn the_seed_determines_reads_and_writes() {
     let end = |seed| {
         let mut bench = Bench::new(&plan(), seed);
         bench.step(KvStepKind::FillSeq, u64::MAX);
@@ -345,6 +345,6 @@ fn overwrites_are_spread_over_all_keys() {
         .iter()
         .map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0)
         .sum();
-    // 999 degrees of freedom: beyond 1143 lies one in a thousand.
+    // 999 degrees of freedom: one in a thousand exceeds 1143.
     assert!(chi_square < 1143.0, "{chi_square}");
 }

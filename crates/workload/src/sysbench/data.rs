@@ -47,7 +47,7 @@ impl LoadedRows {
     pub(super) fn row(&self, id: u64) -> Row {
         let mut random = self.stream.at(id);
         let mut row = Row {
-            // A plan has no more rows than 32 bits count.
+            // The number of rows in a plan fits in 32 bits.
             k: (1 + random.below(self.rows)) as i32,
             c: [0; C_LENGTH],
             pad: [0; PAD_LENGTH],
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_the_same_whatever_came_before_it() {
+    fn a_row_does_not_depend_on_those_before_it() {
         let rows = LoadedRows::new(42, 1, 1000);
         let forward: Vec<Row> = (1..=100).map(|id| rows.row(id)).collect();
         let rows = LoadedRows::new(42, 1, 1000);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_as_many_bytes_as_its_values() {
+    fn the_size_of_a_row_is_that_of_its_values() {
         let row = LoadedRows::new(1, 0, 10).row(1);
         assert_eq!(ROW_BYTES, 8 + (row.c().len() + row.pad().len()) as u64);
     }

@@ -1,8 +1,7 @@
 //! Random numbers between two bounds: uniform, or Zipfian.
 //!
 //! Zipfian numbers are drawn by rejection-inversion (W. Hörmann, G. Derflinger: Rejection-inversion to generate variates
-//! from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs no table and takes about one try whatever
-//! the range.
+//! from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs no table and about one try for any range.
 
 use plan::Distribution;
 
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zipfian_numbers_follow_the_exact_law() {
+    fn zipfian_numbers_have_the_exact_distribution() {
         const DRAWS: u32 = 400_000;
         for (count, exponent) in [(10, 0.8), (100, 0.8), (100, 1.0), (50, 1.5), (3, 0.2)] {
             let zipf = Zipf::new(count, exponent);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_within_and_one_number_is_always_drawn() {
+    fn both_bounds_are_drawn_and_a_single_number_always() {
         let mut random = Random::stream(9, &[]);
         for distribution in [
             Distribution::Uniform,

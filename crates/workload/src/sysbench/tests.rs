@@ -1,4 +1,4 @@
-//! The whole of it: on SQLite, which counts, and with a session that notes what it is asked.
+//! Tests of the whole workload, on SQLite, and with a session that records its statements.
 
 use engine::mysql::{MysqlDialect, StorageEngine};
 use engine::null::Null;
@@ -19,8 +19,8 @@ const LOOKUP: &str =
 const UPDATE: &str = r#"{ sql = "UPDATE {table} SET k = k + 1 WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
 const INSERT: &str = r#"{ sql = "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})", rows = 1, parameters = { k = "k", c = "c", pad = "pad" } }"#;
 
-/// A workload whose steps after `load` and `index` are these, and whose options are those of `set`; `more` is what else
-/// the plan says, such as tests.
+/// Returns a workload with these steps after `load` and `index` and the options in `set`; `more` is further text of the
+/// plan, such as tests.
 fn plan(set: &str, steps: &[&str], more: &str) -> plan::Sysbench {
     let steps: Vec<String> = ["load", "index"]
         .iter()
@@ -45,7 +45,7 @@ fn plan(set: &str, steps: &[&str], more: &str) -> plan::Sysbench {
     sysbench
 }
 
-/// The plan of a test that is called `mine` and has these keys and statements.
+/// Returns the text of a test named `mine` with these keys and statements.
 fn mine(set: &str, keys: &str, statements: &[&str]) -> plan::Sysbench {
     let statements = statements.join(",\n");
     let test = format!(
@@ -54,7 +54,7 @@ fn mine(set: &str, keys: &str, statements: &[&str]) -> plan::Sysbench {
     plan(set, &["mine"], &test)
 }
 
-/// The test that a step runs.
+/// Returns the test that a step runs.
 fn test_of(plan: &plan::Sysbench, name: &str) -> Test {
     let step = plan.steps.iter().find(|step| step.name == name).unwrap();
     match &step.kind {
@@ -63,12 +63,12 @@ fn test_of(plan: &plan::Sysbench, name: &str) -> Test {
     }
 }
 
-/// One of those that there are without a definition.
+/// Returns a built-in test.
 fn builtin(name: &str) -> Test {
     test_of(&plan("", &[name], ""), name)
 }
 
-/// A test of one's own.
+/// Returns a test that the plan defines.
 fn own(keys: &str, statements: &[&str]) -> Test {
     test_of(&mine("", keys, statements), "mine")
 }
@@ -88,8 +88,8 @@ fn sqlite() -> (tempfile::TempDir, Sqlite) {
     (directory, sqlite)
 }
 
-/// Runs the step of that name on an engine, its connections in turn, at most `events` operations each; rows of all, and of
-/// how many operations they were not right.
+/// Runs a step on an engine, with at most `events` operations of each connection, in turns. Returns the number of rows, and
+/// of operations with a wrong number of rows.
 fn on<E: SqlEngine>(sysbench: &mut Sysbench, name: &str, engine: &E, events: usize) -> (u64, u64) {
     let step = step(sysbench, name);
     let mut tasks = sysbench.connections(step, engine).unwrap();
@@ -136,7 +136,7 @@ fn assert_checks(sysbench: &Sysbench, engine: &Sqlite, expected: usize) {
     assert_eq!(held.count(), expected);
 }
 
-/// The workload of a plan whose tables are loaded.
+/// Returns a workload with loaded tables.
 fn loaded(plan: &plan::Sysbench, options: Options) -> (tempfile::TempDir, Sqlite, Sysbench) {
     let (directory, engine) = sqlite();
     let mut sysbench = Sysbench::new(plan, options);
@@ -150,7 +150,7 @@ fn loaded(plan: &plan::Sysbench, options: Options) -> (tempfile::TempDir, Sqlite
     (directory, engine, sysbench)
 }
 
-/// Every microbenchmark, with the queries per event that sysbench counts; those that leave other rows come last.
+/// Every microbenchmark, with the queries per event that sysbench counts; those that change the rows come last.
 const SHAPES: [&str; 29] = [
     "point-query",
     "random-points.range10",
@@ -184,7 +184,7 @@ const SHAPES: [&str; 29] = [
 ];
 
 #[test]
-fn all_shapes_run_and_their_rows_are_right() {
+fn every_microbenchmark_runs_and_its_rows_are_correct() {
     let plan = plan("", &SHAPES, "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     assert_checks(&sysbench, &engine, 3 * 4);
@@ -199,14 +199,14 @@ fn all_shapes_run_and_their_rows_are_right() {
             assert_checks(&sysbench, &engine, 3 * 4);
         }
     }
-    // 60 rows were inserted, and up to 60 deleted: nothing is known of the largest key any more.
+    // 60 rows were inserted, and up to 60 deleted, so the largest key is unknown.
     assert!((3 * 1501..3 * 1501 + 60).contains(&sysbench.rows()));
     assert_checks(&sysbench, &engine, 3 * 3);
     assert_eq!(sysbench.data_bytes(), sysbench.rows() * 186);
 }
 
 #[test]
-fn all_shapes_run_as_text_too() {
+fn every_microbenchmark_runs_as_text() {
     let plan = plan("prepared=false", &SHAPES, "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     for name in SHAPES {
@@ -217,7 +217,7 @@ fn all_shapes_run_as_text_too() {
 }
 
 #[test]
-fn the_engine_that_does_nothing_answers_as_is_expected() {
+fn the_null_engine_answers_with_the_expected_rows() {
     for set in ["", "prepared=false"] {
         let mut sysbench = Sysbench::new(&plan(set, &SHAPES, ""), OPTIONS);
         let (rows, wrong) = on(&mut sysbench, "load", &Null, usize::MAX);
@@ -229,7 +229,7 @@ fn the_engine_that_does_nothing_answers_as_is_expected() {
 }
 
 #[test]
-fn rows_are_loaded_as_the_seed_says_however_they_are_shared_out() {
+fn the_seed_determines_the_rows_for_any_number_of_loaders() {
     for (tables, rows, connections, batch) in [
         (1, 1000, 1, 100),
         (3, 101, 2, 7),
@@ -245,13 +245,13 @@ fn rows_are_loaded_as_the_seed_says_however_they_are_shared_out() {
         );
         let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
         assert_eq!(sysbench.rows(), tables * rows);
-        // Three of each table, and the rows that were loaded.
+        // Three checks for each table, and one of the loaded rows.
         assert_checks(&sysbench, &engine, 4 * tables as usize);
     }
 }
 
 #[test]
-fn a_row_that_is_not_as_it_was_loaded_is_found() {
+fn a_changed_row_is_found_after_the_load() {
     let plan = plan("tables=1 rows=3", &[], "");
     let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let mut session = engine.connect().unwrap();
@@ -276,7 +276,7 @@ fn a_row_that_is_not_as_it_was_loaded_is_found() {
 }
 
 #[test]
-fn once_rows_were_deleted_they_may_be_missing() {
+fn deleted_rows_may_be_missing() {
     let plan = plan("tables=1 rows=20", &["delete", "point-query"], "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     let (deleted, wrong) = on(&mut sysbench, "delete", &engine, 10);
@@ -288,7 +288,7 @@ fn once_rows_were_deleted_they_may_be_missing() {
 }
 
 #[test]
-fn a_test_that_deletes_finds_fewer_rows_and_inserts_as_many_as_ever() {
+fn after_deletes_fewer_rows_are_found_but_inserts_stay_exact() {
     let one_client = Options {
         clients: 1,
         ..OPTIONS
@@ -306,17 +306,17 @@ fn a_test_that_deletes_finds_fewer_rows_and_inserts_as_many_as_ever() {
 }
 
 #[test]
-fn rows_that_are_not_right_are_noticed() {
+fn a_wrong_number_of_rows_is_counted() {
     let two = r#"{ sql = "SELECT c FROM {table} WHERE id IN ({id}, {id})", rows = 2, parameters = { id = "id" } }"#;
-    // The second statement makes up for the first, but does not make it right.
+    // The second statement offsets the first one's rows, but the event stays wrong.
     let three = r#"{ sql = "SELECT c FROM {table} WHERE id < 4", rows = { least = 3, most = 4 } }"#;
     let (_directory, engine, mut sysbench) = loaded(&mine("", "", &[two, three]), OPTIONS);
     assert_eq!(on(&mut sysbench, "mine", &engine, 5), (2 * 5 * 4, 10));
 }
 
-// What is sent, noted by a session.
+// Tests with a session that records what is sent.
 
-/// What a session was asked to execute, and with what.
+/// A statement that a session executed, with its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Asked {
     sql: String,
@@ -328,9 +328,9 @@ struct Notes {
     statements: Vec<(String, Vec<ParamType>)>,
     started: Asked,
     asked: Vec<Asked>,
-    /// The answers to come, the last first; then every statement has one row.
+    /// The next answers, in reverse order; afterwards every statement has one row.
     answers: Vec<Result<u64, ErrorClass>>,
-    /// What it can't prepare.
+    /// Statements that it can't prepare.
     unprepared: Option<&'static str>,
 }
 
@@ -357,7 +357,7 @@ impl Notes {
 }
 
 thread_local! {
-    /// Statements have numbers that only the engine can make: SQLite makes them here, in order.
+    /// SQLite assigns the numbers of statements here, in order, because only an engine can create them.
     static NUMBERS: (tempfile::TempDir, Vec<Statement>) = {
         let (directory, engine) = sqlite();
         let mut session = engine.connect().unwrap();
@@ -420,7 +420,7 @@ impl Session for Notes {
     }
 }
 
-/// A runner on two tables, with a session that notes.
+/// Returns a runner on two tables, with a session that records.
 fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     let dialect = &PostgresDialect;
     let event = event(test);
@@ -455,7 +455,7 @@ fn event(test: &Test) -> Event {
     Event::new(test, &options)
 }
 
-/// Returns what a connection asks for so many events.
+/// Returns the statements of a number of events of a connection.
 fn events(test: &Test, seed: u64, count: usize) -> Vec<Asked> {
     let mut connection = connection(test, seed, Notes::default());
     for _ in 0..count {
@@ -502,7 +502,7 @@ fn the_first_event_of_a_stream_never_changes() {
 }
 
 #[test]
-fn what_is_sent_is_what_the_test_says() {
+fn statements_are_sent_as_the_test_says() {
     let asked = events(&builtin("read-write"), 5, 1);
     let table = asked[1].sql.split(' ').nth(3).unwrap();
     let (select, range) = (
@@ -535,7 +535,7 @@ fn what_is_sent_is_what_the_test_says() {
 }
 
 #[test]
-fn lists_and_tables_are_in_the_statements_text() {
+fn the_text_of_a_statement_has_lists_and_tables() {
     let asked = events(&builtin("random-points.range3"), 5, 100);
     let first = &asked[0];
     assert!(first.sql.ends_with("WHERE id IN ($1, $2, $3)"), "{first:?}");
@@ -549,7 +549,7 @@ fn lists_and_tables_are_in_the_statements_text() {
 }
 
 #[test]
-fn each_row_of_values_has_its_own_and_those_of_the_event_are_shared() {
+fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
     let insert = |prepared: bool| {
         let text = r#"{ sql = "INSERT INTO {table} (id, k, c) VALUES {values}", values = "({id}, {k} + {t}, {c})", count = 3, repeat = 2, parameters = { k = "k", c = "c" }"#;
         let keys = r#"parameters = { id = "id", t = "thread * 10" }"#;
@@ -601,7 +601,7 @@ fn tables_are_chosen_as_the_test_says() {
 }
 
 #[test]
-fn a_transaction_that_failed_is_done_again_from_its_beginning() {
+fn a_failed_transaction_is_retried_from_its_start() {
     for (class, at) in [(ErrorClass::Deadlock, 3), (ErrorClass::DuplicateKey, 4)] {
         let mut answers: Vec<Result<u64, ErrorClass>> = vec![Ok(1); at];
         answers.push(Err(class));
@@ -630,7 +630,7 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
 }
 
 #[test]
-fn without_a_transaction_what_was_done_is_not_done_again() {
+fn without_a_transaction_only_the_failed_statement_is_retried() {
     let session = Notes {
         answers: vec![Err(ErrorClass::LockTimeout), Ok(1)],
         ..Notes::default()
@@ -649,13 +649,13 @@ fn without_a_transaction_what_was_done_is_not_done_again() {
 }
 
 #[test]
-fn what_is_not_known_leaves_doubt_and_a_read_does_not() {
+fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
     let call = own("", &[r#"{ sql = "call mine()" }"#]);
     let lost = Err(ErrorClass::ConnectionLost);
     for (test, answer, is_uncertain) in [
         (builtin("insert"), lost, true),
         (builtin("scan"), lost, false),
-        // It says of no row that it did something.
+        // The statement reports no rows.
         (call, Ok(0), true),
     ] {
         let session = Notes {
@@ -692,7 +692,7 @@ fn what_is_not_known_leaves_doubt_and_a_read_does_not() {
 }
 
 #[test]
-fn what_one_connection_deleted_another_may_have_inserted() {
+fn a_connection_may_delete_what_another_inserted() {
     let plan = plan("tables=2 rows=10", &["insert"], "");
     let mut sysbench = Sysbench::new(&plan, OPTIONS);
     for ledger in &mut sysbench.ledgers {
@@ -712,7 +712,7 @@ fn what_one_connection_deleted_another_may_have_inserted() {
 }
 
 #[test]
-fn control_statements_are_text_where_a_server_does_not_prepare_them_or_all_is_text() {
+fn control_statements_are_text_if_they_can_not_be_prepared_or_all_are() {
     let run = |test: &Test, unprepared| {
         let session = Notes {
             unprepared,
@@ -734,7 +734,7 @@ fn control_statements_are_text_where_a_server_does_not_prepare_them_or_all_is_te
 }
 
 #[test]
-fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
+fn a_warm_up_makes_other_choices_than_its_step() {
     let plan = plan("", &["point-query"], "");
     let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let test = builtin("point-query");
@@ -780,12 +780,12 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
     let (first, second, repeated) = (attempt(1), attempt(2), attempt(2));
     assert_eq!((first.1, second.1), (Some(0), Some(0)));
     assert_eq!(first.0, second.0, "other rows");
-    // With one nonce the texts are there already, but for rows that were drawn twice.
+    // With the same nonce the texts exist already, except in rows that were drawn twice.
     assert!(repeated.1 > Some(90), "{repeated:?}");
 }
 
 #[test]
-fn numbers_are_as_wide_as_they_have_to_be() {
+fn numbers_are_as_wide_as_necessary() {
     let select = r#"{ sql = "SELECT {id} + {far} + {list}", parameters = { id = "id", far = "id * 2000000", list = "consecutive(far, 2)" } }"#;
     let (sql, types) = event(&own("", &[select]))
         .sql(0, "t", &PostgresDialect)
@@ -796,7 +796,7 @@ fn numbers_are_as_wide_as_they_have_to_be() {
 }
 
 #[test]
-fn a_statement_that_the_engine_refuses_is_named() {
+fn the_error_names_a_statement_that_the_engine_refuses() {
     let plan = mine("", "", &[LOOKUP, r#"{ sql = "SELEC c FROM {table}" }"#]);
     let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let Err(error) = sysbench.connections(step(&sysbench, "mine"), &engine) else {
@@ -810,7 +810,7 @@ fn a_statement_that_the_engine_refuses_is_named() {
 }
 
 #[test]
-fn tables_are_those_of_sysbench() {
+fn tables_are_created_as_by_sysbench() {
     let create = |dialect: &dyn Dialect, primary_key: bool| {
         let plan = plan(&format!("tables=1 primary-key={primary_key}"), &[], "");
         dialect.create_table(&Sysbench::new(&plan, OPTIONS).tables()[0])
@@ -847,7 +847,7 @@ fn tables_are_those_of_sysbench() {
 }
 
 #[test]
-fn an_index_is_made_for_every_table_once() {
+fn every_table_gets_its_index_once() {
     let plan = plan("tables=5 rows=3", &[], "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     on(&mut sysbench, "index", &engine, usize::MAX);
@@ -864,7 +864,7 @@ fn an_index_is_made_for_every_table_once() {
 }
 
 #[test]
-fn rows_are_given_keys_below_those_that_the_server_assigns() {
+fn loaded_rows_have_keys_below_those_that_the_server_assigns() {
     let plan = plan("tables=2", &["insert"], "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     let table = &sysbench.tables()[1];
@@ -911,7 +911,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
 }
 
 #[test]
-fn statements_that_are_not_prepared_hold_their_values() {
+fn statements_sent_as_text_contain_their_values() {
     let asked = |prepared| {
         let update = r#"{ sql = "UPDATE {table} SET c = {c} WHERE id IN ({list}) OR id - {below} < {id}", parameters = { c = "c", list = "ids(2)", id = "id", below = "0 - id" } }"#;
         let plan = mine(&format!("prepared={prepared}"), "", &[update]);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_in_sysbenchs_format() {
+    fn texts_have_sysbenchs_format() {
         let mut random = Random::stream(1, &[]);
         let mut pad = [0; PAD_LENGTH];
         write_groups(&mut random, &mut pad);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_digit_is_as_likely_at_every_place() {
+    fn every_digit_is_equally_likely_in_every_place() {
         const TEXTS: u32 = 20_000;
         let mut random = Random::stream(5, &[]);
         let mut counts = [[0_u32; 10]; C_LENGTH];

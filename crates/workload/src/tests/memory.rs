@@ -1,4 +1,4 @@
-//! An engine of keys and values for tests: a map in memory, without faults but those that it is given.
+//! A key-value engine for tests: a map in memory, with only the failures that tests give it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,13 +8,13 @@ use engine::{Direction, Durability, Error, ErrorClass, KeyFacts, KeyValueSession
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What all sessions share.
+/// The state that all sessions share.
 #[derive(Default)]
 pub(crate) struct Memory {
     map: Mutex<Map>,
-    /// What each session was told, in turn.
+    /// The durability that each session was set to, in order.
     pub(crate) durability: Mutex<Vec<Durability>>,
-    /// How the batches that are written next end.
+    /// The failures of the next batches.
     pub(crate) failures: Mutex<Vec<ErrorClass>>,
 }
 

@@ -1,9 +1,9 @@
-//! Rows and index entries as keys and values, in the layout of MyRocks: sorted by their columns.
+//! Encodes rows and index entries as keys and values, in the layout of MyRocks, which sorts them by their columns.
 //!
-//! A key begins with the number of what it belongs to, a table or one of its indexes, in four bytes. A row's key goes on
-//! with its primary key, and its value is all other columns. An entry's key goes on with the index's columns and the
-//! primary key, and its value is empty. Numbers in keys are big-endian with the sign turned round, so that bytes sort as
-//! they do; those in values are little-endian, and the text is what remains.
+//! A key starts with the number of its table or index, in four bytes. In a row's key the primary key follows, and the value
+//! has all other columns. In an entry's key the columns of the index and the primary key follow, and the value is empty.
+//! Numbers in keys are big-endian with the sign bit flipped, so that they sort as bytes. Numbers in values are little-endian,
+//! and the text comes last.
 
 use std::iter;
 
@@ -13,7 +13,7 @@ use plan::IndexSet;
 use crate::insert::rows::Columns;
 use crate::insert::schema::{IndexColumn, index_columns};
 
-/// Size of the number that a key begins with.
+/// Size of the number at the start of a key.
 const ID_BYTES: usize = 4;
 const PRIMARY_KEY_BYTES: usize = 8;
 /// Size of a row's key.
@@ -22,7 +22,7 @@ pub(super) const ROW_KEY_BYTES: usize = ID_BYTES + PRIMARY_KEY_BYTES;
 const COLUMNS_BYTES: usize = 24;
 /// Size of the start of a range scan: the number of its index and a value of its first column.
 pub(super) const RANGE_START_BYTES: usize = ID_BYTES + 4;
-/// Numbers that a table and its indexes take.
+/// Numbers that a table and its indexes use.
 const IDS: u32 = 4;
 
 #[inline]
@@ -42,7 +42,7 @@ pub(super) fn primary_key(key: &[u8]) -> Option<i64> {
     Some(i64::from_be_bytes(*bytes) ^ i64::MIN)
 }
 
-/// Returns the number that a key begins with: that of its table or index.
+/// Returns the number at the start of a key: that of its table or index.
 #[inline]
 pub(super) fn id(key: &[u8]) -> &[u8] {
     &key[..ID_BYTES]
@@ -202,7 +202,7 @@ pub(super) fn columns(value: &[u8]) -> Option<Columns> {
 /// Reads a row's key and value, without its text.
 ///
 /// # Errors
-/// If they are not a row's key and value.
+/// They are not a row's key and value.
 #[inline]
 pub(super) fn row(key: &[u8], value: &[u8]) -> Result<(i64, Columns), Error> {
     match (primary_key(key), columns(value)) {
@@ -270,7 +270,7 @@ impl EncodedCommit {
                 let (one, rest) = keys.split_at_mut(size);
                 one[size - PRIMARY_KEY_BYTES..].copy_from_slice(&primary_key);
                 session.batch_put(one, value);
-                // What follows are entries.
+                // The remaining keys are entries.
                 (keys, value) = (rest, &[]);
             }
             value_start = value_end;
@@ -306,7 +306,7 @@ mod tests {
         bytes
     }
 
-    /// What the index is to be ordered by.
+    /// Returns the values by which the index is ordered.
     fn order(set: IndexSet, index: usize, columns: &Columns, key: i64) -> Vec<i64> {
         let named = |name: &str| -> i64 {
             match name {
@@ -324,19 +324,19 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_rows_are_in_the_order_of_their_numbers() {
+    fn keys_of_rows_sort_by_their_numbers() {
         let layout = Layout::new(3, IndexSet::Current, 3);
         let keys = LONGS.map(|key| layout.row_key(key));
         assert!(keys.is_sorted() && keys.iter().all(|key| id(key) == [0, 0, 0, 12]));
         assert_eq!(
             keys.map(|key| primary_key(&key)),
             LONGS.map(Some),
-            "what was put in comes out"
+            "the key decodes to the same number"
         );
     }
 
     #[test]
-    fn entries_are_in_the_order_of_their_columns_then_of_their_rows() {
+    fn entries_sort_by_their_columns_then_by_their_rows() {
         let mut random = Random::stream(1, &[]);
         let mut some = Vec::new();
         for _ in 0..2000 {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_begins_before_the_first_entry_that_it_holds() {
+    fn a_range_starts_before_its_first_entry() {
         for index in Layout::new(0, IndexSet::Before2023Dec, 3).all_indexes {
             let with = |value: i32, key: i64| {
                 let columns = Columns {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_lies_together_and_nothing_between() {
+    fn keys_of_a_table_or_index_are_contiguous() {
         let mut all = Vec::new();
         let row = RowSource::new(1, 0, 10, 20).row(7).0;
         for table in 0..100 {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_holds_its_row_and_takes_what_its_columns_do() {
+    fn a_value_holds_its_row_in_as_many_bytes_as_its_columns() {
         let mut source = RowSource::new(1, 0, 10, 20);
         let (row, data) = source.row(1234);
         let mut value = Vec::new();

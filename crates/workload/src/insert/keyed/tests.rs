@@ -1,4 +1,4 @@
-//! The benchmark on a map in memory: whole, with failures, and with its data spoilt.
+//! Tests of the benchmark on a map in memory: intact, with failures, and with damaged data.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn shared() -> plan::Insert {
     }
 }
 
-/// What a step does, with so many rows per commit.
+/// Returns a step with a number of rows per commit.
 type StepSpec = (InsertStepKind, u32);
 
 const LOAD: StepSpec = (InsertStepKind::Load { rows: 2000 }, 100);
@@ -45,9 +45,9 @@ struct Bench {
     number: u32,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Default, PartialEq)]
-struct Came {
+struct StepResult {
     roles: Vec<&'static str>,
     queries: u64,
     query_rows: u64,
@@ -58,7 +58,7 @@ struct Came {
 }
 
 impl Bench {
-    /// Three clients where they share a table, and else two.
+    /// Three clients if they share a table, otherwise two.
     fn new(plan: &plan::Insert) -> Self {
         Self::with_seed(plan, 1)
     }
@@ -72,7 +72,7 @@ impl Bench {
         }
     }
 
-    /// Loaded and indexed.
+    /// Returns a benchmark with loaded and indexed tables.
     fn ready(plan: &plan::Insert) -> Self {
         let mut bench = Self::new(plan);
         for kind in [LOAD, INDEX] {
@@ -89,10 +89,10 @@ impl Bench {
         (step, works)
     }
 
-    /// Runs a step, up to `most` operations of each connection, in turns.
-    fn step(&mut self, kind: StepSpec, most: u64) -> Came {
+    /// Runs a step, with up to `op_count` operations of each connection, in turns.
+    fn step(&mut self, kind: StepSpec, op_count: u64) -> StepResult {
         let (step, mut works) = self.begin(kind);
-        let mut came = Came::default();
+        let mut result = StepResult::default();
         let mut rows = vec![0; works.len()];
         let mut running = vec![true; works.len()];
         let mut begun = vec![0; works.len()];
@@ -103,19 +103,19 @@ impl Bench {
                 }
                 match work.program.prepare() {
                     Next::Later => {}
-                    // What is prepared and never run is a step's usual end.
-                    Next::Ready(_) if begun[number] == most => running[number] = false,
+                    // A step usually ends with a prepared operation that never runs.
+                    Next::Ready(_) if begun[number] == op_count => running[number] = false,
                     Next::Done => running[number] = false,
                     Next::Ready(kind) => {
                         begun[number] += 1;
-                        rows[number] += run_one(work, kind, &mut came);
+                        rows[number] += run_one(work, kind, &mut result);
                     }
                 }
             }
         }
-        came.roles = works.iter().map(|work| work.role).collect();
-        self.apply(&step, &mut works, &rows, came.failed == 0);
-        came
+        result.roles = works.iter().map(|work| work.role).collect();
+        self.apply(&step, &mut works, &rows, result.failed == 0);
+        result
     }
 
     fn apply(&mut self, step: &InsertStep, works: &mut [Task], rows: &[u64], is_flawless: bool) {
@@ -132,7 +132,7 @@ impl Bench {
         tables.flat_map(check).collect()
     }
 
-    /// The smallest and the largest key of the first table.
+    /// Returns the smallest and the largest key of the first table.
     fn ends(&self) -> (i64, i64) {
         let (mut session, layout) = (self.memory.connect(), self.insert.layout(0));
         let key_min = smallest_key(&mut session, &layout).unwrap();
@@ -140,7 +140,7 @@ impl Bench {
         (key_min.unwrap(), key_max.unwrap())
     }
 
-    /// The checks that don't hold.
+    /// Returns the checks that don't hold.
     fn broken(&self) -> Vec<String> {
         let checks = self.checks();
         assert!(checks.len() >= 3, "{checks:?}");
@@ -157,36 +157,36 @@ impl Bench {
     }
 }
 
-/// Runs an operation, up to three times; returns its rows.
-fn run_one(work: &mut Task, kind: usize, came: &mut Came) -> u64 {
-    let mut result = work.program.execute();
+/// Runs an operation, with up to three attempts, and returns its rows.
+fn run_one(work: &mut Task, kind: usize, result: &mut StepResult) -> u64 {
+    let mut executed = work.program.execute();
     for _ in 0..2 {
-        if result
+        if executed
             .as_ref()
             .is_err_and(|error| error.class.is_transient())
         {
-            result = work.program.execute();
+            executed = work.program.execute();
         }
     }
-    let Ok(outcome) = result else {
-        came.failed += 1;
+    let Ok(executed) = executed else {
+        result.failed += 1;
         return 0;
     };
-    came.unexpected += u64::from(!outcome.is_expected);
+    result.unexpected += u64::from(!executed.is_expected);
     match work.program.kinds()[kind].0 {
         "query" => {
-            came.queries += 1;
-            came.query_rows += outcome.rows;
+            result.queries += 1;
+            result.query_rows += executed.rows;
         }
-        "insert" => came.inserted += outcome.rows,
-        "delete" => came.deleted += outcome.rows,
-        _ => assert_eq!(outcome.rows, 0),
+        "insert" => result.inserted += executed.rows,
+        "delete" => result.deleted += executed.rows,
+        _ => assert_eq!(executed.rows, 0),
     }
-    outcome.rows
+    executed.rows
 }
 
 #[test]
-fn the_whole_benchmark_leaves_what_it_should() {
+fn the_whole_benchmark_leaves_the_expected_data() {
     let ways = [
         (IndexSet::Current, IndexStatements::Usual),
         (IndexSet::Before2023Dec, IndexStatements::One),
@@ -197,36 +197,39 @@ fn the_whole_benchmark_leaves_what_it_should() {
             index_statements,
             ..plan()
         });
-        let came = bench.step(LOAD, u64::MAX);
-        assert_eq!((came.inserted, came.unexpected), (4000, 0));
+        let result = bench.step(LOAD, u64::MAX);
+        assert_eq!((result.inserted, result.unexpected), (4000, 0));
         assert_eq!(bench.memory.map().len(), 4000, "rows alone");
         assert_eq!(bench.broken(), [""; 0]);
 
-        let came = bench.step(INDEX, u64::MAX);
-        assert_eq!((came.inserted, came.roles), (200, vec!["index", "index"]));
+        let result = bench.step(INDEX, u64::MAX);
+        assert_eq!(
+            (result.inserted, result.roles),
+            (200, vec!["index", "index"])
+        );
         assert_eq!(bench.memory.map().len(), 4 * 4200);
         assert_eq!(bench.broken(), [""; 0]);
 
-        let came = bench.step(WRITE, u64::MAX);
+        let result = bench.step(WRITE, u64::MAX);
         assert_eq!(
-            (came.inserted, came.deleted, came.unexpected),
+            (result.inserted, result.deleted, result.unexpected),
             (2000, 2000, 0)
         );
-        assert_eq!(came.roles, ["insert", "delete", "insert", "delete"]);
+        assert_eq!(result.roles, ["insert", "delete", "insert", "delete"]);
         assert_eq!(bench.broken(), [""; 0]);
 
         for how in [Query::Range, Query::Point] {
             let (kind, rows_per_commit) = query(how, 5);
-            let came = bench.step((kind, rows_per_commit), 40);
+            let result = bench.step((kind, rows_per_commit), 40);
             let roles = ["query", "insert", "delete"].repeat(2);
-            assert_eq!((came.roles, came.unexpected), (roles, 0));
-            // One operation asks for the smallest key.
-            assert_eq!((came.inserted, came.deleted), (400, 390));
+            assert_eq!((result.roles, result.unexpected), (roles, 0));
+            // One operation queries the smallest key.
+            assert_eq!((result.inserted, result.deleted), (400, 390));
             assert_eq!(bench.broken(), [""; 0]);
             let step = step(0, kind, rows_per_commit);
             let check = bench
                 .insert
-                .check_point_queries(&step, came.queries, came.query_rows);
+                .check_point_queries(&step, result.queries, result.query_rows);
             let is_point = how == Query::Point;
             assert_eq!(check.map(|check| check.holds), is_point.then_some(true));
         }
@@ -249,8 +252,8 @@ fn fewer_indexes_are_kept_and_scanned() {
         steps.push(query(Query::Point, 5));
         for kind in steps {
             let is_query = matches!(kind.0, InsertStepKind::Query { .. });
-            let came = bench.step(kind, if is_query { 40 } else { u64::MAX });
-            assert_eq!(came.unexpected, 0, "{kind:?}");
+            let result = bench.step(kind, if is_query { 40 } else { u64::MAX });
+            assert_eq!(result.unexpected, 0, "{kind:?}");
             assert_eq!(bench.broken(), [""; 0], "{kind:?}");
         }
         let rows = bench.insert.rows() as usize;
@@ -263,8 +266,8 @@ fn tables_may_be_loaded_with_their_indexes() {
     for plan in [plan(), shared()] {
         let mut bench = Bench::new(&plan);
         for kind in [INDEX, LOAD, WRITE] {
-            let came = bench.step(kind, u64::MAX);
-            assert_eq!(came.unexpected, 0, "{kind:?}");
+            let result = bench.step(kind, u64::MAX);
+            assert_eq!(result.unexpected, 0, "{kind:?}");
             assert_eq!(bench.broken(), [""; 0], "{kind:?}");
             let rows = bench.insert.rows() as usize;
             assert_eq!(bench.memory.map().len(), 4 * rows, "{kind:?}");
@@ -273,7 +276,7 @@ fn tables_may_be_loaded_with_their_indexes() {
 }
 
 #[test]
-fn queries_alone_find_what_they_should_and_write_nothing() {
+fn queries_find_the_expected_rows_and_write_nothing() {
     let mut bench = Bench::ready(&plan());
     let before = bench.memory.map().clone();
     for query in [Query::Range, Query::Point] {
@@ -282,12 +285,12 @@ fn queries_alone_find_what_they_should_and_write_nothing() {
             rate: 0.0,
             time: Duration::ZERO,
         };
-        let came = bench.step((kind, 0), 250);
-        assert_eq!((came.roles, came.unexpected), (vec!["query"; 2], 0));
+        let result = bench.step((kind, 0), 250);
+        assert_eq!((result.roles, result.unexpected), (vec!["query"; 2], 0));
         let check =
             bench
                 .insert
-                .check_point_queries(&step(0, kind, 0), came.queries, came.query_rows);
+                .check_point_queries(&step(0, kind, 0), result.queries, result.query_rows);
         assert!(check.is_none_or(|check| check.holds));
         assert_eq!(bench.broken(), [""; 0]);
     }
@@ -295,14 +298,14 @@ fn queries_alone_find_what_they_should_and_write_nothing() {
 }
 
 #[test]
-fn a_step_may_be_ended_in_the_middle_of_its_writes() {
+fn a_step_may_end_in_the_middle_of_its_writes() {
     let until = WriteEnd::Time(Duration::ZERO);
     let mut bench = Bench::ready(&plan());
     for _ in 0..2 {
-        let came = bench.step((InsertStepKind::Write { until }, 50), 40);
-        // One operation asks for the smallest key.
-        assert_eq!((came.inserted, came.deleted), (4000, 3900));
-        assert_eq!((came.unexpected, bench.broken()), (0, Vec::new()));
+        let result = bench.step((InsertStepKind::Write { until }, 50), 40);
+        // One operation queries the smallest key.
+        assert_eq!((result.inserted, result.deleted), (4000, 3900));
+        assert_eq!((result.unexpected, bench.broken()), (0, Vec::new()));
     }
 }
 
@@ -317,9 +320,9 @@ fn clients_that_share_a_table_share_its_keys_and_its_oldest_rows() {
         query(Query::Point, 50),
         WRITE,
     ] {
-        let came = bench.step(kind, 33);
-        assert_eq!(came.unexpected, 0);
-        assert_eq!(came.deleted % 50, 0, "each delete found all its rows");
+        let result = bench.step(kind, 33);
+        assert_eq!(result.unexpected, 0);
+        assert_eq!(result.deleted % 50, 0, "each delete found all its rows");
         assert_eq!(bench.broken(), [""; 0]);
     }
     let (key_min, key_max) = bench.ends();
@@ -329,15 +332,15 @@ fn clients_that_share_a_table_share_its_keys_and_its_oldest_rows() {
 }
 
 #[test]
-fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
+fn threads_that_share_a_table_assign_and_delete_each_key_once() {
     let mut bench = Bench::ready(&shared());
     let (step, mut works) = bench.begin(WRITE);
     let rows: Vec<u64> = std::thread::scope(|scope| {
         let run = |work: &mut Task| {
-            let (mut rows, mut came) = (0, Came::default());
+            let (mut rows, mut result) = (0, StepResult::default());
             loop {
                 match work.program.prepare() {
-                    Next::Ready(kind) => rows += run_one(work, kind, &mut came),
+                    Next::Ready(kind) => rows += run_one(work, kind, &mut result),
                     Next::Later => work.program.wait(std::time::Duration::from_secs(1)),
                     Next::Done => return rows,
                 }
@@ -356,17 +359,17 @@ fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
 }
 
 #[test]
-fn a_shared_tables_index_holds_what_others_insert_while_it_is_created() {
+fn an_index_of_a_shared_table_has_rows_inserted_during_its_creation() {
     let mut bench = Bench::new(&shared());
     bench.step(LOAD, u64::MAX);
     let (step, mut works) = bench.begin(INDEX);
     // The first client is done before the others begin.
-    let mut came = Came::default();
+    let mut result = StepResult::default();
     let mut rows = Vec::new();
     for work in &mut works {
         let mut own = 0;
         while let Next::Ready(kind) = work.program.prepare() {
-            own += run_one(work, kind, &mut came);
+            own += run_one(work, kind, &mut result);
         }
         rows.push(own);
     }
@@ -376,7 +379,7 @@ fn a_shared_tables_index_holds_what_others_insert_while_it_is_created() {
 }
 
 #[test]
-fn a_spoilt_row_or_entry_is_found() {
+fn a_damaged_row_or_entry_is_found() {
     type Spoil = fn(&Bench);
     let ways: [(Spoil, &[&str]); 6] = [
         (
@@ -387,7 +390,7 @@ fn a_spoilt_row_or_entry_is_found() {
             &["rows in index registersegment of pi1"],
         ),
         (
-            // As many entries as before, but one leads to a row that is not there.
+            // The number of entries is the same, but one belongs to a missing row.
             |bench| {
                 let mut entry = bench.entry(2, 77);
                 let mut map = bench.memory.map();
@@ -408,7 +411,7 @@ fn a_spoilt_row_or_entry_is_found() {
         (
             |bench| {
                 let key = bench.insert.layout(0).row_key(5);
-                // The product: the row is another one to the index that begins with it.
+                // The product, with which one of the indexes starts.
                 bench.memory.map().get_mut(&key[..]).unwrap()[16] ^= 1;
             },
             &["values of pi1", "entries of index marketsegment of pi1"],
@@ -443,7 +446,7 @@ fn a_spoilt_row_or_entry_is_found() {
 }
 
 #[test]
-fn an_entry_that_is_missing_is_missed_by_queries() {
+fn queries_report_a_missing_entry() {
     let mut bench = Bench::ready(&plan());
     let middle = bench.insert.layout(0).indexes()[0].range_start(5000);
     bench
@@ -451,29 +454,33 @@ fn an_entry_that_is_missing_is_missed_by_queries() {
         .map()
         .retain(|key, _| !key.starts_with(&middle[..4]) || key[..] < middle[..]);
     let (_, mut works) = bench.begin(query(Query::Range, 50));
-    let mut came = Came::default();
+    let mut result = StepResult::default();
     for _ in 0..60 {
         assert_eq!(works[0].program.prepare(), Next::Ready(0));
-        run_one(&mut works[0], 0, &mut came);
+        run_one(&mut works[0], 0, &mut result);
     }
-    assert!((5..15).contains(&came.unexpected), "{}", came.unexpected);
+    assert!(
+        (5..15).contains(&result.unexpected),
+        "{}",
+        result.unexpected
+    );
 
     let mut bench = Bench::ready(&plan());
     bench.memory.map().retain(|key, _| {
         let is_row = key.len() == ROW_KEY_BYTES;
         !is_row || key[ROW_KEY_BYTES - 1] % 2 == 0
     });
-    let came = bench.step(query(Query::Point, 50), 300);
+    let result = bench.step(query(Query::Point, 50), 300);
     let (kind, rows_per_commit) = query(Query::Point, 50);
     let step = step(0, kind, rows_per_commit);
     let check = bench
         .insert
-        .check_point_queries(&step, came.queries, came.query_rows);
+        .check_point_queries(&step, result.queries, result.query_rows);
     assert!(!check.unwrap().holds);
 }
 
 #[test]
-fn a_row_that_can_not_be_read_is_not_deleted_as_if_it_were() {
+fn a_row_that_can_not_be_read_is_not_deleted() {
     let mut bench = Bench::ready(&plan());
     let key = bench.insert.layout(0).row_key(20);
     bench.memory.map().get_mut(&key[..]).unwrap().truncate(23);
@@ -488,7 +495,7 @@ fn a_row_that_can_not_be_read_is_not_deleted_as_if_it_were() {
 }
 
 #[test]
-fn fewer_rows_than_are_to_be_deleted_are_noticed() {
+fn a_delete_of_too_few_rows_is_reported() {
     let mut bench = Bench::ready(&plan());
     let rows = bench.insert.layout(0);
     bench
@@ -497,55 +504,55 @@ fn fewer_rows_than_are_to_be_deleted_are_noticed() {
         .retain(|key, _| !key.starts_with(rows.start()) || *key < rows.row_key(31).to_vec());
     let (_, mut works) = bench.begin(query(Query::Point, 50));
     let deleter = &mut works[2];
-    let mut came = Came::default();
+    let mut result = StepResult::default();
     for expected in [0, 30, 0] {
         let Next::Ready(kind) = deleter.program.prepare() else {
             panic!()
         };
-        assert_eq!(run_one(deleter, kind, &mut came), expected);
+        assert_eq!(run_one(deleter, kind, &mut result), expected);
     }
-    assert_eq!(came.unexpected, 2);
+    assert_eq!(result.unexpected, 2);
 }
 
 #[test]
-fn what_is_tried_again_is_the_same() {
+fn a_retry_writes_the_same_rows() {
     for plan in [plan(), shared()] {
         let mut bench = Bench::ready(&plan);
         *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Busy; 2];
-        let came = bench.step(WRITE, u64::MAX);
+        let result = bench.step(WRITE, u64::MAX);
         assert!(bench.memory.failures.lock().unwrap().is_empty());
-        assert_eq!((came.failed, came.unexpected), (0, 0));
-        assert_eq!(came.inserted, came.deleted);
+        assert_eq!((result.failed, result.unexpected), (0, 0));
+        assert_eq!(result.inserted, result.deleted);
         assert_eq!(bench.broken(), [""; 0]);
     }
 }
 
 #[test]
-fn what_failed_is_neither_there_nor_gone() {
+fn a_failed_operation_changes_nothing() {
     for plan in [plan(), shared()] {
         let mut bench = Bench::ready(&plan);
         for _ in 0..3 {
-            // An insert and a delete fail, then others go on.
+            // An insert and a delete fail, and others follow.
             *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other; 5];
-            let came = bench.step(WRITE, u64::MAX);
-            assert_eq!(came.failed, 5);
-            assert!(came.inserted > 0 && came.deleted > 0);
+            let result = bench.step(WRITE, u64::MAX);
+            assert_eq!(result.failed, 5);
+            assert!(result.inserted > 0 && result.deleted > 0);
             assert_eq!(bench.broken(), [""; 0]);
         }
-        // Where keys are missing, as many rows are deleted as if there were none missing.
+        // Missing keys don't change the number of deleted rows.
         let rows = bench.insert.rows();
-        let came = bench.step(WRITE, u64::MAX);
-        assert_eq!(came.inserted - came.deleted, bench.insert.rows() - rows);
-        assert!(came.inserted - came.deleted <= 250, "{came:?}");
+        let result = bench.step(WRITE, u64::MAX);
+        assert_eq!(result.inserted - result.deleted, bench.insert.rows() - rows);
+        assert!(result.inserted - result.deleted <= 250, "{result:?}");
         assert_eq!(bench.broken(), [""; 0]);
     }
 }
 
 #[test]
-fn a_delete_that_failed_last_is_done_in_the_next_step() {
+fn a_delete_that_failed_last_is_repeated_in_the_next_step() {
     let mut bench = Bench::ready(&shared());
     let (step, mut works) = bench.begin(query(Query::Point, 50));
-    let mut came = Came::default();
+    let mut result = StepResult::default();
     let mut rows = vec![0; works.len()];
     for (number, work) in works.iter_mut().enumerate() {
         for operation in 0..5 {
@@ -555,10 +562,10 @@ fn a_delete_that_failed_last_is_done_in_the_next_step() {
             if work.role == "delete" && number == 2 && operation == 4 {
                 *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other];
             }
-            rows[number] += run_one(work, kind, &mut came);
+            rows[number] += run_one(work, kind, &mut result);
         }
     }
-    assert_eq!(came.failed, 1);
+    assert_eq!(result.failed, 1);
     bench.apply(&step, &mut works, &rows, false);
     assert_eq!(bench.broken(), [""; 0]);
     assert_eq!(bench.ends().0, 151, "the fourth delete");
@@ -582,7 +589,7 @@ fn an_interrupt_ends_the_creation_of_an_index() {
 }
 
 #[test]
-fn what_keys_and_values_have_not_is_said() {
+fn unsupported_options_are_reported() {
     let asked = plan::Insert {
         partitions: 2,
         long_transaction: Some(Duration::from_secs(1)),

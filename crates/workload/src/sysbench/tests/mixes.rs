@@ -1,4 +1,4 @@
-//! Statements with weights, of which an event runs one; and braces that are text.
+//! Tests of statements with weights, one of which each event runs, and of braces in text.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn weighted(weight: u32, statement: &str) -> String {
     statement.replacen('{', &format!("{{ weight = {weight},"), 1)
 }
 
-/// Twice a lookup, then three lookups, an update or an insert, as 6 to 3 to 1.
+/// Two lookups, then three lookups, an update or an insert, with weights 6, 3 and 1.
 fn mixed(keys: &str) -> plan::Sysbench {
     let lookups = |count: u32| LOOKUP.replacen('{', &format!("{{ repeat = {count},"), 1);
     let weighted = [
@@ -25,7 +25,7 @@ fn half(keys: &str, more: &[&str]) -> Test {
     own(keys, &[&[lookup.as_str(), &update], more].concat())
 }
 
-/// The first word of each statement that was asked for.
+/// Returns the first word of each statement that was sent.
 fn words(asked: &[Asked]) -> Vec<&str> {
     asked
         .iter()
@@ -34,14 +34,14 @@ fn words(asked: &[Asked]) -> Vec<&str> {
 }
 
 #[test]
-fn an_event_runs_what_has_no_weight_and_one_of_those_with_one() {
+fn an_event_runs_all_statements_without_and_one_with_a_weight() {
     const EVENTS: usize = 4000;
     let asked = events(&test_of(&mixed(""), "mine"), 5, EVENTS);
     let mut rest = words(&asked);
     let mut counts = [0; 3];
     while !rest.is_empty() {
         let (kind, length) = match rest[2] {
-            // Of the next event's lookups or of this one's.
+            // Lookups of the next event or of this one.
             "SELECT" => (0, 5),
             "UPDATE" => (1, 3),
             "INSERT" => (2, 3),
@@ -56,7 +56,7 @@ fn an_event_runs_what_has_no_weight_and_one_of_those_with_one() {
         rest.drain(..length);
     }
     assert_eq!(counts.iter().sum::<usize>(), EVENTS);
-    // 6, 3 and 1 of 10 each, within five standard deviations.
+    // 6, 3 and 1 in 10, within five standard deviations.
     for (count, share) in counts.into_iter().zip([0.6, 0.3, 0.1]) {
         let expected = share * EVENTS as f64;
         let deviation = (expected * (1.0 - share)).sqrt();
@@ -68,7 +68,7 @@ fn an_event_runs_what_has_no_weight_and_one_of_those_with_one() {
 }
 
 #[test]
-fn only_the_values_of_what_runs_are_drawn_and_rows_are_checked_and_counted() {
+fn only_statements_that_run_are_drawn_checked_and_counted() {
     for transaction in [false, true] {
         let plan = mixed(&format!("transaction = {transaction}"));
         let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
@@ -79,7 +79,7 @@ fn only_the_values_of_what_runs_are_drawn_and_rows_are_checked_and_counted() {
         assert!((15..70).contains(&inserted), "{inserted} of 400 events");
         assert_checks(&sysbench, &engine, 3 * 3);
     }
-    // An update of a row that is not there is noticed when it is that one's turn.
+    // An update of a missing row is reported only when it runs.
     let missing = UPDATE.replace("id = \"id\"", "id = 1000000");
     let plan = mine("", "", &[&weighted(1, LOOKUP), &weighted(1, &missing)]);
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
@@ -88,7 +88,7 @@ fn only_the_values_of_what_runs_are_drawn_and_rows_are_checked_and_counted() {
 }
 
 #[test]
-fn a_transaction_that_only_reads_begins_as_one_that_does() {
+fn an_event_that_only_reads_begins_a_read_only_transaction() {
     let asked = events(&half("transaction = true", &[]), 5, 50);
     let (mut reads, mut writes) = (0, 0);
     for event in asked.chunks(3) {
@@ -99,13 +99,13 @@ fn a_transaction_that_only_reads_begins_as_one_that_does() {
         }
     }
     assert!(reads > 10 && writes > 10, "{reads} {writes}");
-    // Where something always writes, every event does.
+    // If a statement without a weight writes, every event writes.
     let asked = events(&half("transaction = true", &[UPDATE]), 5, 5);
     assert!(asked.chunks(4).all(|event| event[0].sql == "begin"));
 }
 
 #[test]
-fn an_event_that_failed_is_done_again_with_the_same_statement() {
+fn a_failed_event_is_retried_with_the_same_statement() {
     let test = half("transaction = true", &[]);
     for seed in 0..10 {
         let session = Notes {
@@ -123,7 +123,7 @@ fn an_event_that_failed_is_done_again_with_the_same_statement() {
 }
 
 #[test]
-fn rows_that_only_some_events_put_back_are_not_put_back() {
+fn rows_that_only_some_events_reinsert_count_as_deleted() {
     let delete = r#"{ sql = "DELETE FROM {table} WHERE id = {same}" }"#;
     let insert =
         r#"{ sql = "INSERT INTO {table} (id, k) VALUES ({same}, {k})", parameters = { k = "k" } }"#;

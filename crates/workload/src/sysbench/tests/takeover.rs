@@ -1,10 +1,10 @@
-//! Tables that are there already are taken as they are found.
+//! Tests of existing tables, which are used as they are.
 
 use engine::{IndexRows, TableFacts};
 
 use super::*;
 
-/// The plan of a cell that does not load, whose tables have no index.
+/// Returns the plan of a cell that does not load, whose tables have no index.
 fn unindexed(set: &str, steps: &[&str]) -> plan::Sysbench {
     let mut plan = plan(set, steps, "");
     plan.steps.drain(..2);
@@ -12,7 +12,7 @@ fn unindexed(set: &str, steps: &[&str]) -> plan::Sysbench {
     plan
 }
 
-/// Takes tables over that are as the plan says but for the seed, which nobody knows.
+/// Takes over tables that match the plan except for the seed, which is unknown.
 fn taken(engine: &Sqlite, plan: &plan::Sysbench) -> (Sysbench, Vec<String>) {
     let options = Options {
         seed: 99,
@@ -24,7 +24,7 @@ fn taken(engine: &Sqlite, plan: &plan::Sysbench) -> (Sysbench, Vec<String>) {
 }
 
 #[test]
-fn tables_as_they_were_loaded_are_what_the_plan_says() {
+fn loaded_tables_match_the_plan() {
     let (_directory, engine, first) = loaded(&plan("", &[], ""), OPTIONS);
     for (checks, count) in [("full", 3), ("keys", 2)] {
         let plan = unindexed(&format!("checks={checks}"), &["point-query"]);
@@ -37,7 +37,7 @@ fn tables_as_they_were_loaded_are_what_the_plan_says() {
 }
 
 #[test]
-fn a_second_cell_goes_on_from_what_the_first_one_left() {
+fn a_second_cell_continues_with_the_tables_of_the_first() {
     let (_directory, engine, _) = loaded(&plan("", &[], ""), OPTIONS);
     let plan = unindexed("", &["insert"]);
     let (mut first, _) = taken(&engine, &plan);
@@ -51,14 +51,14 @@ fn a_second_cell_goes_on_from_what_the_first_one_left() {
         messages.contains("the plan's `rows = 1501`, as do 2 other tables"),
         "{messages}"
     );
-    // All that it looks for is there, and what it does is held against what it found.
+    // All rows exist, and the changes are checked against the initial state.
     assert!(second.ledgers.iter().all(Ledger::is_whole));
     on(&mut second, "insert", &engine, 50);
     assert_checks(&second, &engine, 3 * 3);
 }
 
 #[test]
-fn rows_that_are_missing_are_told_and_may_be_missing() {
+fn missing_rows_are_reported_and_allowed() {
     let few = "tables=2 rows=20";
     let (_directory, engine, _) = loaded(&plan(few, &[], ""), OPTIONS);
     let mut session = engine.connect().unwrap();
@@ -71,7 +71,7 @@ fn rows_that_are_missing_are_told_and_may_be_missing() {
         )
         .unwrap();
     let (mut sysbench, messages) = taken(&engine, &unindexed(few, &["point-query"]));
-    // As many rows as there should be, but others.
+    // The right number of rows, but with other keys.
     let [messages] = &messages[..] else {
         panic!("{messages:?}");
     };
@@ -86,7 +86,7 @@ fn rows_that_are_missing_are_told_and_may_be_missing() {
 }
 
 #[test]
-fn an_index_is_there_when_it_is_wanted_and_not_before_it_is_made() {
+fn an_index_exists_if_required_and_not_before_its_step() {
     let makes = plan("", &[], "");
     let wants = plan::Sysbench {
         steps: Vec::new(),
@@ -108,7 +108,7 @@ fn an_index_is_there_when_it_is_wanted_and_not_before_it_is_made() {
 
     let mut session = engine.connect().unwrap();
     for number in 1..=3 {
-        // As sysbench names it.
+        // The name in sysbench.
         let sql = format!("create index k_{number} on sbtest{number} (k)");
         session.query(&sql).unwrap();
     }
@@ -128,7 +128,7 @@ fn an_index_is_there_when_it_is_wanted_and_not_before_it_is_made() {
 }
 
 #[test]
-fn a_table_that_is_not_sysbenchs_is_refused() {
+fn a_table_of_another_program_is_refused() {
     let (_directory, engine) = sqlite();
     let mut session = engine.connect().unwrap();
     let refused = || {
@@ -151,7 +151,7 @@ fn a_table_that_is_not_sysbenchs_is_refused() {
 }
 
 #[test]
-fn what_can_not_be_compared_is_said_to_be_left_out() {
+fn comparisons_that_are_not_possible_are_reported() {
     let replace = r#"{ sql = "REPLACE INTO {table} (id, k) VALUES (1, 2)" }"#;
     let (_directory, engine, mut sysbench) = loaded(&mine("", "", &[replace]), OPTIONS);
     let facts = TableFacts {
