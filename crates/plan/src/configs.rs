@@ -41,7 +41,7 @@ pub(crate) const IMPLICIT: &str = "default";
 pub(crate) type Options = Vec<(String, String)>;
 
 /// A config as the plan writes it.
-struct Written {
+struct WrittenConfig {
     /// Its own values, without those that it extends.
     own: Config,
     place: Place,
@@ -52,7 +52,7 @@ struct Written {
 
 /// A config, with its place in the plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredConfig {
     pub(crate) config: Config,
     pub(crate) place: Place,
     /// Whether another config extends it.
@@ -64,7 +64,7 @@ pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
     builds: &[(Build, Place)],
-) -> Vec<Declared> {
+) -> Vec<DeclaredConfig> {
     let mut written = Vec::new();
     if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
         let take = |(name, engine): &(&str, Engine)| Some((*engine, section.take(name)?));
@@ -89,7 +89,7 @@ pub(crate) fn read(
         if !declared.iter().any(|it| it.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());
             cx.resolve(key, "{}".to_owned(), Place::Nowhere);
-            declared.push(Declared {
+            declared.push(DeclaredConfig {
                 config: Config::new(IMPLICIT, engine),
                 place: Place::Nowhere,
                 is_extended: false,
@@ -104,7 +104,7 @@ fn config(
     engine: Engine,
     engine_path: &str,
     entry: Entry,
-) -> Option<Written> {
+) -> Option<WrittenConfig> {
     let path = format!("{engine_path}.{}", key_part(&entry.key));
     let (name, place) = (entry.key, entry.key_place);
     let is_table = matches!(entry.node.value, Value::Table(_));
@@ -143,7 +143,7 @@ fn config(
     if cx.resolved.len() == notes {
         cx.resolve(path, "{}".to_owned(), place);
     }
-    is_named.then_some(Written {
+    is_named.then_some(WrittenConfig {
         own,
         place,
         extends: extends.map(|name| (name, extends_at)),
@@ -261,10 +261,11 @@ fn option(
 }
 
 /// Merges each config with those that it extends. Reports a config that extends an unknown one, or itself.
-fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
-    let parent_of = |config: &Written| {
+fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig> {
+    let parent_of = |config: &WrittenConfig| {
         let (name, _) = config.extends.as_ref()?;
-        let is_parent = |it: &Written| it.own.engine == config.own.engine && it.own.name == *name;
+        let is_parent =
+            |it: &WrittenConfig| it.own.engine == config.own.engine && it.own.name == *name;
         written.iter().position(is_parent)
     };
     let mut declared = Vec::new();
@@ -298,7 +299,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
             merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);
         }
-        declared.push(Declared {
+        declared.push(DeclaredConfig {
             config: merged,
             place: config.place,
             is_extended: written.iter().any(|other| parent_of(other) == Some(index)),
@@ -320,13 +321,13 @@ fn override_options(options: &mut Options, overrides: &Options) {
 
 fn report_unknown(
     cx: &mut Context<'_>,
-    written: &[Written],
-    config: &Written,
+    written: &[WrittenConfig],
+    config: &WrittenConfig,
     name: &str,
     place: Place,
 ) {
     let engine = config.own.engine;
-    let is_other = |it: &&Written| it.own.engine == engine && it.own.name != config.own.name;
+    let is_other = |it: &&WrittenConfig| it.own.engine == engine && it.own.name != config.own.name;
     let same_engine = written.iter().filter(is_other);
     let names: Vec<&str> = same_engine.map(|it| it.own.name.as_str()).collect();
     let (own, shown) = (code(&config.own.name), code(name));
@@ -357,7 +358,7 @@ pub(crate) fn report_unknown_config<'d>(
     diagnostic
 }
 
-fn report_cycle(cx: &mut Context<'_>, written: &[Written], cycle: &[usize]) {
+fn report_cycle(cx: &mut Context<'_>, written: &[WrittenConfig], cycle: &[usize]) {
     let extends = |index: &usize| written[*index].extends.as_ref();
     let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
     let names = cycle.iter().chain(&cycle[..1]);

@@ -39,9 +39,9 @@ enum Kind {
     Load,
     Index,
     /// `l.i1`
-    WriteMost,
+    FirstWrite,
     /// `l.i2`
-    WriteRest,
+    SecondWrite,
     Query {
         query: Query,
         rate: f64,
@@ -81,8 +81,8 @@ impl StepKind for Kind {
         match name {
             "l.i0" => Some(Self::Load),
             "l.x" => Some(Self::Index),
-            "l.i1" => Some(Self::WriteMost),
-            "l.i2" => Some(Self::WriteRest),
+            "l.i1" => Some(Self::FirstWrite),
+            "l.i2" => Some(Self::SecondWrite),
             "settle" => Some(Self::Settle),
             _ => query(name),
         }
@@ -101,7 +101,7 @@ impl StepKind for Kind {
         self == Self::Index
     }
 
-    fn all(_: &u32) -> String {
+    fn describe_names(_: &u32) -> String {
         "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, and `qrN` or `qpN`, where N rows are written per \
          second"
             .to_owned()
@@ -135,8 +135,8 @@ impl Transactions {
         match (kind, self) {
             (Kind::Load, Self::Big) | (Kind::Index, _) => 100,
             (Kind::Load, Self::Small) => 10,
-            (Kind::WriteMost, Self::Big) => 50,
-            (Kind::WriteMost, Self::Small) | (Kind::WriteRest, _) => 5,
+            (Kind::FirstWrite, Self::Big) => 50,
+            (Kind::FirstWrite, Self::Small) | (Kind::SecondWrite, _) => 5,
             (Kind::Settle, _) | (Kind::Query { rate: 0.0, .. }, _) => 0,
             // With more rows than the rate per second, there would be less than one commit a second.
             (Kind::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
@@ -168,12 +168,12 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let lengths = ["data-length-min", "data-length-max"];
     let index_set = Choice(IndexSet::NAMES);
     let indexes = cx.value(section, "indexes", &index_set, IndexSet::Current);
-    let most = INDEX_NAMES.len() as u32;
+    let index_max = INDEX_NAMES.len() as u32;
     let index_count = cx.field(
         section,
         "secondary-indexes",
-        &Quantity::count(0..=most),
-        most,
+        &Quantity::count(0..=index_max),
+        index_max,
     );
     let mut insert = Insert {
         steps: Vec::new(),
@@ -254,20 +254,20 @@ fn check_partitions(
             .help("give the step `rows` instead of `time`, or remove `partitions`");
         return;
     }
-    let all = initial_rows.value + write_rows.value;
+    let total_rows = initial_rows.value + write_rows.value;
     let are_trusted = partitions.trusted && initial_rows.trusted && write_rows.trusted;
-    if !are_trusted || u64::from(partitions.value) <= all {
+    if !are_trusted || u64::from(partitions.value) <= total_rows {
         return;
     }
     let message = format!(
-        "`{PATH}.partitions` is {}, but a table has only {all} rows",
+        "`{PATH}.partitions` is {}, but a table has only {total_rows} rows",
         partitions.value
     );
     cx.error("plan::conflict", partitions.place, message)
         .label("more partitions than rows")
         .also(initial_rows.place, "rows loaded")
         .also(write_rows.place, "rows written")
-        .help(format!("use at most {all} partitions, or more rows"));
+        .help(format!("use at most {total_rows} partitions, or more rows"));
 }
 
 /// What a step takes from the workload unless its own table says otherwise.
@@ -323,7 +323,7 @@ fn step(
                 per_commit,
             )
         }
-        Kind::WriteMost | Kind::WriteRest if section.place_of("time") != Place::Nowhere => {
+        Kind::FirstWrite | Kind::SecondWrite if section.place_of("time") != Place::Nowhere => {
             let rows = section.place_of("rows");
             let time = cx.field(section, "time", &times, step::TIME_MIN);
             if section.take("rows").is_some() {
@@ -338,14 +338,14 @@ fn step(
             let until = WriteEnd::Time(time.value);
             (InsertStepKind::Write { until }, None, per_commit)
         }
-        Kind::Load | Kind::Index | Kind::WriteMost | Kind::WriteRest => {
-            if matches!(name.kind, Kind::WriteMost | Kind::WriteRest) {
+        Kind::Load | Kind::Index | Kind::FirstWrite | Kind::SecondWrite => {
+            if matches!(name.kind, Kind::FirstWrite | Kind::SecondWrite) {
                 section.allow("time");
             }
             // Listings show `rows` first, but it depends on the rows of a commit.
             let at = cx.resolved.len();
             let per_commit = per_commit(cx, section, name.kind);
-            let whole = |rows: u64| {
+            let whole_commits = |rows: u64| {
                 let per_commit = u64::from(per_commit.value);
                 (rows / per_commit).max(1) * per_commit
             };
@@ -354,11 +354,13 @@ fn step(
             let kind = Quantity::count(1..=ROWS_MAX);
             let rows = match name.kind {
                 Kind::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
-                Kind::WriteMost => {
-                    let most = whole(written.value - fifth);
-                    cx.inherited(section, "rows", &kind, written, most)
+                Kind::FirstWrite => {
+                    let rows = whole_commits(written.value - fifth);
+                    cx.inherited(section, "rows", &kind, written, rows)
                 }
-                Kind::WriteRest => cx.inherited(section, "rows", &kind, written, whole(fifth)),
+                Kind::SecondWrite => {
+                    cx.inherited(section, "rows", &kind, written, whole_commits(fifth))
+                }
                 _ => cx.field(section, "rows", &kind, INDEX_STEP_ROWS),
             };
             cx.resolved[at..].reverse();
@@ -410,7 +412,7 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
         Kind::Query { query, .. } => query == Query::Range,
         _ => false,
     });
-    let writes = |kind| matches!(kind, Kind::WriteMost | Kind::WriteRest);
+    let writes = |kind| matches!(kind, Kind::FirstWrite | Kind::SecondWrite);
     let writes = before.iter().find(|(step, _)| writes(step.kind));
     for (first, severity, does) in [
         (scans, Severity::Error, "scans"),
@@ -451,8 +453,8 @@ fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Kind>, Place)], indexe
                 ));
         }
     } else if needing.any(|(step, _)| step.kind != Kind::Index) {
-        let (there, missing) = INDEX_NAMES.split_at(indexes.value as usize);
-        let message = format!("range queries scan only {}", list(there));
+        let (existing, missing) = INDEX_NAMES.split_at(indexes.value as usize);
+        let message = format!("range queries scan only {}", list(existing));
         cx.warning("plan::left-out", indexes.place, message)
             .label(format!("queries of {} are left out", list(missing)))
             .help(format!(
@@ -515,7 +517,7 @@ fn check_dry(
     let place = (loaded.place)
         .or(per_commit.place)
         .or(delete_per_insert.place);
-    let beside = |other: Place| match other == place {
+    let if_elsewhere = |other: Place| match other == place {
         true => Place::Nowhere,
         false => other,
     };
@@ -538,9 +540,9 @@ fn check_dry(
         .help(format!(
             "load more rows, commit fewer at a time, or set `{PATH}.delete-per-insert = false`"
         ))
-        .also(beside(per_commit.place), "rows per commit")
+        .also(if_elsewhere(per_commit.place), "rows per commit")
         .also(
-            beside(delete_per_insert.place),
+            if_elsewhere(delete_per_insert.place),
             "each insert comes with a delete",
         );
 }
@@ -556,7 +558,7 @@ mod tests {
     #[test]
     fn a_step_is_known_by_its_name() {
         assert_eq!(kind("l.i0"), Some(Kind::Load));
-        assert_eq!(kind("l.i1.b"), Some(Kind::WriteMost));
+        assert_eq!(kind("l.i1.b"), Some(Kind::FirstWrite));
         assert_eq!(kind("settle.2"), Some(Kind::Settle));
         assert_eq!(
             kind("qr100"),

@@ -13,7 +13,7 @@ type Path = Vec<(String, Place)>;
 
 /// Applies the arguments to `root`, in their order. Reports a key that is set twice.
 pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
-    let mut given: Vec<(String, Place)> = Vec::new();
+    let mut set_keys: Vec<(String, Place)> = Vec::new();
     for (index, argument) in sets.iter().enumerate() {
         let all = Place::Set {
             index,
@@ -23,14 +23,14 @@ pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
             continue;
         };
         let (key, place) = (names(&path).join("."), path[0].1);
-        if let Some((_, first)) = given.iter().find(|(known, _)| *known == key) {
+        if let Some((_, first)) = set_keys.iter().find(|(known, _)| *known == key) {
             cx.error("plan::set", place, format!("{} is set twice", code(&key)))
                 .label("set again")
                 .also(*first, "set first")
                 .help("remove one of them");
             continue;
         }
-        given.push((key, place));
+        set_keys.push((key, place));
         put(cx, root, &path, node);
     }
 }

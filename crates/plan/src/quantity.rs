@@ -235,11 +235,11 @@ impl Dimension {
         if number == 0 {
             return format!("0{}", self.unit_of_zero);
         }
-        let whole = self
+        let exact_units = self
             .units
             .iter()
             .filter(|(_, factor)| number.is_multiple_of(*factor));
-        match whole.max_by_key(|(_, factor)| *factor) {
+        match exact_units.max_by_key(|(_, factor)| *factor) {
             Some((unit, factor)) => format!("{}{unit}", number / factor),
             None => {
                 let (unit, factor) = self.units[0];

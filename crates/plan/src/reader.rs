@@ -209,10 +209,10 @@ impl<'a> Context<'a> {
     ) -> Field<K::Value> {
         let name = section.name_of(key);
         self.note_schema(&name, kind, Some(&default));
-        let given = section.take(key).map(|entry| entry.node);
-        let read = given.as_ref().map(|node| kind.read(self, &name, node));
+        let node = section.take(key).map(|entry| entry.node);
+        let read = node.as_ref().map(|node| kind.read(self, &name, node));
         let field = Field {
-            place: given.map_or(Place::Nowhere, |node| node.place),
+            place: node.map_or(Place::Nowhere, |node| node.place),
             trusted: !matches!(read, Some(None)),
             value: read.flatten().unwrap_or(default),
         };
@@ -370,23 +370,23 @@ impl Section {
         [label, help]: [&str; 2],
         missing: impl FnOnce(&mut Context<'_>),
     ) -> Option<Entry> {
-        let mut given: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
-        given.sort_by_key(|entry| entry.key_place);
+        let mut entries: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
+        entries.sort_by_key(|entry| entry.key_place);
         let errors = cx.errors();
         self.finish(cx);
         // An unknown key is probably a misspelling of one of them.
-        if given.is_empty() && cx.errors() == errors {
+        if entries.is_empty() && cx.errors() == errors {
             missing(cx);
         }
-        for other in given.iter().skip(1) {
-            let [one, two] = [&given[0], other].map(|it| code(&self.name_of(&it.key)));
+        for other in entries.iter().skip(1) {
+            let [one, two] = [&entries[0], other].map(|it| code(&self.name_of(&it.key)));
             let message = format!("{one} and {two} exclude each other");
             cx.error("plan::conflict", other.key_place, message)
                 .label(label)
-                .also(given[0].key_place, "first given here")
+                .also(entries[0].key_place, "first given here")
                 .help(help);
         }
-        given.pop().filter(|_| given.is_empty())
+        entries.pop().filter(|_| entries.is_empty())
     }
 
     /// Returns the dotted name of a key.

@@ -23,7 +23,7 @@ const PLANS: [&str; 3] = [
 ];
 
 /// Tables whose keys are names that users choose, as are the keys of `config.ENGINE`.
-const OF_NAMES: [&str; 3] = ["build", "step", "test"];
+const TABLES_OF_NAMES: [&str; 3] = ["build", "step", "test"];
 /// Lists of tables.
 const LISTS: [&str; 2] = ["target", "statement"];
 
@@ -107,7 +107,7 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
         if above[1] == "statement" && name.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
         }
-        let is_named = OF_NAMES.contains(&above[1]) || above[0] == "config";
+        let is_named = TABLES_OF_NAMES.contains(&above[1]) || above[0] == "config";
         let slot = match is_named {
             true => &mut node["additionalProperties"],
             false => &mut node["properties"][name],
@@ -182,19 +182,19 @@ fn described(names: &[&str], mut schema: Json) -> Json {
 
 /// Returns what `docs/plan.md` says about a key of a workload or of the top of a plan.
 fn description(table: &str, key: &str) -> Option<String> {
-    let mut here = "";
+    let mut section = "";
     let mut elsewhere = None;
     for line in DOCUMENT.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
-            here = heading.trim_matches(['`', '[', ']']);
+            section = heading.trim_matches(['`', '[', ']']);
         }
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, keys, _, meaning, _] = cells[..] else {
             continue;
         };
         let is_it = keys.split('`').skip(1).step_by(2).any(|it| it == key);
-        if is_it && !["", "as above"].contains(&meaning) && table.is_empty() == here.is_empty() {
-            if here == table {
+        if is_it && !["", "as above"].contains(&meaning) && table.is_empty() == section.is_empty() {
+            if section == table {
                 return Some(meaning.replace('`', ""));
             }
             // Keys of all workloads are explained once.

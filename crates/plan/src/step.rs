@@ -41,7 +41,7 @@ pub(crate) trait StepKind: Copy {
     }
 
     /// Describes all names, for help.
-    fn all(known: &Self::Known) -> String {
+    fn describe_names(known: &Self::Known) -> String {
         list(&Self::names(known))
     }
 }
@@ -86,7 +86,7 @@ impl<S: StepKind> StepName<S> {
 
 /// Lists the names of steps.
 fn names_help<S: StepKind>(known: &S::Known) -> String {
-    let (all, repeated) = (S::all(known), code(S::REPEATED));
+    let (all, repeated) = (S::describe_names(known), code(S::REPEATED));
     format!("available steps: {all}; to repeat one, add a suffix: {repeated}")
 }
 

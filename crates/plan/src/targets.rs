@@ -1,6 +1,6 @@
 //! Reads `[[target]]`: which builds are measured with which configs.
 
-use crate::configs::{Declared, report_unknown_config};
+use crate::configs::{DeclaredConfig, report_unknown_config};
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, tables_of};
 use crate::spec::{Build, Engine, Target};
@@ -14,11 +14,11 @@ const TWIN_SUFFIX: &str = "-again";
 /// What targets are made of.
 pub(crate) struct TargetParts<'a> {
     pub(crate) builds: &'a [(Build, Place)],
-    pub(crate) configs: &'a [Declared],
+    pub(crate) configs: &'a [DeclaredConfig],
 }
 
 /// Indexes of builds or configs, each with the place where it is named.
-type Named = Vec<(usize, Place)>;
+type PlacedIndexes = Vec<(usize, Place)>;
 
 /// Reads `[[target]]`. Without one, combines every build with every config of its engine.
 pub(crate) fn read(
@@ -170,16 +170,20 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targe
 }
 
 impl TargetParts<'_> {
-    fn all_builds(&self) -> Named {
+    fn all_builds(&self) -> PlacedIndexes {
         let indexes = 0..self.builds.len();
         indexes.map(|index| (index, Place::Nowhere)).collect()
     }
 
     /// Returns the configs for the engines of `builds` that pass `is_wanted`.
-    fn configs_of(&self, builds: &Named, is_wanted: impl Fn(&Declared) -> bool) -> Named {
+    fn configs_of(
+        &self,
+        builds: &PlacedIndexes,
+        is_wanted: impl Fn(&DeclaredConfig) -> bool,
+    ) -> PlacedIndexes {
         let engine_of = |&(build, _): &(usize, Place)| self.builds[build].0.engine;
         let engines: Vec<Engine> = builds.iter().map(engine_of).collect();
-        let fits = |it: &Declared| engines.contains(&it.config.engine);
+        let fits = |it: &DeclaredConfig| engines.contains(&it.config.engine);
         let configs = self.configs.iter().enumerate();
         configs
             .filter(|(_, it)| is_wanted(it) && fits(it))
@@ -187,7 +191,7 @@ impl TargetParts<'_> {
             .collect()
     }
 
-    fn names_of(&self, configs: &Named) -> Vec<&str> {
+    fn names_of(&self, configs: &PlacedIndexes) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (config, _) in configs {
             let name = self.configs[*config].config.name.as_str();
@@ -198,7 +202,7 @@ impl TargetParts<'_> {
         names
     }
 
-    fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> Named {
+    fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> PlacedIndexes {
         let declared = self.builds.iter().map(|(build, _)| build.name.as_str());
         let declared: Vec<&str> = declared.collect();
         let mut builds = Vec::new();
@@ -223,9 +227,9 @@ impl TargetParts<'_> {
         &self,
         cx: &mut Context<'_>,
         names: &[(String, Place)],
-        builds: &Named,
+        builds: &PlacedIndexes,
         builds_are_known: bool,
-    ) -> Named {
+    ) -> PlacedIndexes {
         let mut configs = Vec::new();
         for (name, place) in names {
             let found = self.configs_of(builds, |it| it.config.name == *name);
@@ -246,7 +250,12 @@ impl TargetParts<'_> {
         configs
     }
 
-    fn report_without_config(&self, cx: &mut Context<'_>, builds: &Named, configs: &Named) {
+    fn report_without_config(
+        &self,
+        cx: &mut Context<'_>,
+        builds: &PlacedIndexes,
+        configs: &PlacedIndexes,
+    ) {
         for &(index, place) in builds {
             let (build, declared_at) = &self.builds[index];
             let fits = |config: usize| self.configs[config].config.engine == build.engine;
@@ -266,7 +275,7 @@ impl TargetParts<'_> {
     }
 
     /// Writes a target's table for listings.
-    fn show(&self, builds: &Named, configs: &Named) -> String {
+    fn show(&self, builds: &PlacedIndexes, configs: &PlacedIndexes) -> String {
         let show = |names: Vec<&str>| {
             let names: Vec<String> = names.into_iter().map(quoted).collect();
             format!("[{}]", names.join(", "))

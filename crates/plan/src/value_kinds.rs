@@ -74,19 +74,19 @@ impl<T: Copy + PartialEq> ValueKind for Choice<T> {
         let words: Vec<&str> = self.0.iter().map(|(word, _)| *word).collect();
         let help = format!("allowed: {}", list(&words));
         let text = cx.text(name, node, "a string", &help)?;
-        let found = self.0.iter().find(|(word, _)| *word == text);
-        if found.is_none() {
+        let entry = self.0.iter().find(|(word, _)| *word == text);
+        if entry.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
             cx.error("plan::unknown-value", node.place, message)
                 .label("not an allowed value")
                 .help(choices(text, "allowed", &words));
         }
-        found.map(|(_, value)| *value)
+        entry.map(|(_, value)| *value)
     }
 
     fn show(&self, value: &T) -> String {
-        let found = self.0.iter().find(|(_, other)| other == value);
-        found.map_or(String::new(), |(word, _)| quoted(word))
+        let entry = self.0.iter().find(|(_, other)| other == value);
+        entry.map_or(String::new(), |(word, _)| quoted(word))
     }
 
     fn schema(&self) -> Json {

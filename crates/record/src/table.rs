@@ -496,7 +496,7 @@ mod tests {
         TableWriter::new(full_disk(), &[ColumnSpec::new("second", holds)], &[]).unwrap()
     }
 
-    fn named(error: io::Error) -> RecordError {
+    fn with_path(error: io::Error) -> RecordError {
         RecordError::io("write", Path::new("/dev/full"))(error)
     }
 
@@ -504,7 +504,7 @@ mod tests {
     fn a_full_disk_fails_the_table_and_names_the_file() {
         let mut table = table(ColumnType::Integer);
         table.push([Value::Integer(1)]).unwrap();
-        check_full(&named(table.finish().unwrap_err()));
+        check_full(&with_path(table.finish().unwrap_err()));
     }
 
     #[test]
@@ -512,7 +512,7 @@ mod tests {
         let mut table = table(ColumnType::Number);
         let error =
             (0..2 * VALUES_PER_GROUP).find_map(|row| table.push([Value::Number(row as f64)]).err());
-        check_full(&named(error.unwrap()));
+        check_full(&with_path(error.unwrap()));
     }
 
     #[test]

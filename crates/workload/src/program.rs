@@ -79,10 +79,10 @@ pub struct Executed {
 impl Executed {
     /// Returns the result of an operation on `rows` rows, which should be within the bounds.
     #[inline]
-    pub fn new(rows: u64, (least, most): (u64, u64)) -> Self {
+    pub fn new(rows: u64, (min, max): (u64, u64)) -> Self {
         Self {
             rows,
-            is_expected: least <= rows && rows <= most,
+            is_expected: min <= rows && rows <= max,
         }
     }
 

@@ -37,7 +37,7 @@ const CAUSES: [&str; 11] = [
 
 /// Tests all effects while nothing else runs. Returns false if a cause is not named, or equal targets have one.
 pub fn quiet(setup: &Setup) -> Result<bool> {
-    all(setup, usize::MAX)
+    test_all(setup, usize::MAX)
 }
 
 /// Tests all effects while other threads use 80% of the processors. No cause may be wrong, and six must be named.
@@ -49,7 +49,7 @@ pub fn busy(setup: &Setup) -> Result<bool> {
             let done = &done;
             scope.spawn(move || burn(seed as u64, done));
         }
-        let passed = all(setup, 6);
+        let passed = test_all(setup, 6);
         done.store(true, Ordering::Relaxed);
         passed
     })
@@ -77,7 +77,7 @@ fn burn(seed: u64, done: &AtomicBool) {
 }
 
 /// Tests all effects, at least `named_min` of which must be named.
-fn all(setup: &Setup, named_min: usize) -> Result<bool> {
+fn test_all(setup: &Setup, named_min: usize) -> Result<bool> {
     let mut names: Vec<String> = fs::read_dir(PLANS)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect::<Result<_>>()?;

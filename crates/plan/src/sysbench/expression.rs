@@ -105,17 +105,17 @@ impl Expression {
 /// The smallest and the largest value of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    pub(crate) least: i64,
-    pub(crate) most: i64,
+    pub(crate) min: i64,
+    pub(crate) max: i64,
 }
 
 impl Bounds {
-    pub(crate) fn new(least: i64, most: i64) -> Self {
-        Self { least, most }
+    pub(crate) fn new(min: i64, max: i64) -> Self {
+        Self { min, max }
     }
 
     pub(crate) fn is_wide(self) -> bool {
-        self.least < i32::MIN.into() || self.most > i32::MAX.into()
+        self.min < i32::MIN.into() || self.max > i32::MAX.into()
     }
 }
 
@@ -134,14 +134,14 @@ fn combined(
     (right, of_right): Computed,
 ) -> Option<Computed> {
     // Each operator is monotonic in both operands, so its extremes are at the corners.
-    let ends = |bounds: Bounds| [bounds.least, bounds.most];
+    let ends = |bounds: Bounds| [bounds.min, bounds.max];
     let corner = |left| ends(of_right).map(|right| operator.apply(left, right));
     let [[a, b], [c, d]] = ends(of_left).map(corner);
     let corners = [a?, b?, c?, d?];
-    let least = corners.into_iter().fold(i64::MAX, i64::min);
-    let most = corners.into_iter().fold(i64::MIN, i64::max);
+    let min = corners.into_iter().fold(i64::MAX, i64::min);
+    let max = corners.into_iter().fold(i64::MIN, i64::max);
     let expression = match (operator, left, right) {
-        (_, Expression::Integer(_), Expression::Integer(_)) => Expression::Integer(least),
+        (_, Expression::Integer(_), Expression::Integer(_)) => Expression::Integer(min),
         (Operator::Add, Expression::Drawn(slot, offset), Expression::Integer(by))
         | (Operator::Add, Expression::Integer(by), Expression::Drawn(slot, offset)) => {
             Expression::Drawn(slot, offset.wrapping_add(by))
@@ -151,7 +151,7 @@ fn combined(
         }
         (_, left, right) => Expression::Binary(operator, Box::new((left, right))),
     };
-    Some((expression, Bounds::new(least, most)))
+    Some((expression, Bounds::new(min, max)))
 }
 
 /// Reads the exponent of a zipfian distribution.
@@ -272,8 +272,8 @@ fn constant_within(
 }
 
 /// Returns the bounds of a value between two others; `None` if the lower one is always above the upper one.
-pub(crate) fn between(least: Bounds, most: Bounds) -> Option<Bounds> {
-    (least.least <= most.most).then(|| Bounds::new(least.least, most.most.max(least.most)))
+pub(crate) fn between(lower: Bounds, upper: Bounds) -> Option<Bounds> {
+    (lower.min <= upper.max).then(|| Bounds::new(lower.min, upper.max.max(lower.max)))
 }
 
 /// Reads the definition of a parameter, and adds it to a block, for whose positions `slot` makes slots.
@@ -426,11 +426,11 @@ impl<'a, 's> Parser<'a, 's> {
         while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.take(symbol)) {
             let from = self.peek().start;
             let right = operand(self)?;
-            let Bounds { least, most } = right.1;
-            if *operator == Operator::Divide && least <= 0 && most >= 0 {
-                let label = match (least, most) {
+            let Bounds { min, max } = right.1;
+            if *operator == Operator::Divide && min <= 0 && max >= 0 {
+                let label = match (min, max) {
                     (0, 0) => "always 0".to_owned(),
-                    _ => format!("can be any number from {least} to {most}"),
+                    _ => format!("can be any number from {min} to {max}"),
                 };
                 return Err(bad(from..self.end, "possible division by 0", label));
             }
@@ -552,19 +552,18 @@ impl<'a, 's> Parser<'a, 's> {
             }
             ("consecutive", [((first, bounds), _), (count, of_count)]) => {
                 let count = constant_within(count, of_count.clone(), &PARAMETERS)?;
-                let most = bounds.most.checked_add(i64::from(count));
-                let most = most.ok_or_else(|| too_large(span))? - 1;
+                let max = bounds.max.checked_add(i64::from(count));
+                let max = max.ok_or_else(|| too_large(span))? - 1;
                 let draw = Draw::Consecutive(first.clone(), count as usize);
-                Ok((draw, Bounds::new(bounds.least, most)))
+                Ok((draw, Bounds::new(bounds.min, max)))
             }
-            ("uniform" | "zipfian", [((least, of_least), _), ((most, of_most), _)]) => {
-                let bounds = between(*of_least, *of_most).ok_or_else(|| {
-                    let (least, most) = (of_least.least, of_most.most);
-                    let message =
-                        format!("the lower bound {least} is above the upper bound {most}");
+            ("uniform" | "zipfian", [((min, of_min), _), ((max, of_max), _)]) => {
+                let bounds = between(*of_min, *of_max).ok_or_else(|| {
+                    let (min, max) = (of_min.min, of_max.max);
+                    let message = format!("the lower bound {min} is above the upper bound {max}");
                     bad(span, message, "expected the lower bound first")
                 })?;
-                let draw = Draw::Between(least.clone(), most.clone(), distribution);
+                let draw = Draw::Between(min.clone(), max.clone(), distribution);
                 Ok((draw, bounds))
             }
             _ => {
@@ -659,7 +658,7 @@ mod tests {
     fn drawn_values_are_computed_later_and_lie_within_their_bounds() {
         // Thread 2 has drawn 7 for `first`.
         let integers = [2, 0, 0, 7];
-        for (text, value, least, most) in [
+        for (text, value, min, max) in [
             ("first + (range - 1)", 106, 100, 1_099),
             ("500 + first - 1", 506, 500, 1_499),
             ("tables * thread - first", 9, -1_000, 23),
@@ -669,7 +668,7 @@ mod tests {
         ] {
             let (expression, bounds) = integer(text, &mut scope()).unwrap();
             assert_eq!(expression.value(&integers, 2), value, "{text}");
-            assert_eq!(bounds, Bounds::new(least, most), "{text}");
+            assert_eq!(bounds, Bounds::new(min, max), "{text}");
         }
         let (expression, _) = integer("500 + first - 1", &mut scope()).unwrap();
         assert_eq!(expression, Expression::Drawn(Slot::Own(1), 499));
@@ -684,8 +683,7 @@ mod tests {
         };
         let rows = Expression::Integer(1_000);
         let zipfian = |exponent| Distribution::Zipfian { exponent };
-        let from_one =
-            |most, distribution| Draw::Between(Expression::Integer(1), most, distribution);
+        let from_one = |max, distribution| Draw::Between(Expression::Integer(1), max, distribution);
         for (text, expected) in [
             ("id", Draw::Keys(1)),
             (" pad ", Draw::Pad),

@@ -144,7 +144,7 @@ impl StepKind for Kind {
         names
     }
 
-    fn all(known: &Known) -> String {
+    fn describe_names(known: &Known) -> String {
         let tests: Vec<&str> = known.tests().map(|test| test.name.as_str()).collect();
         format!(
             "`load`, `index`, `settle`, and the tests {}, also with an argument: `read-only.range10`",
@@ -368,13 +368,13 @@ fn step(
         TestTime::Write if !is_warmup => &defaults.write_time,
         _ => &defaults.read_time,
     };
-    let most = if is_warmup {
+    let time_max = if is_warmup {
         WARMUP_STEP_TIME_MAX
     } else {
         TIME_MAX
     };
     let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
-    let time = cx.inherited(section, "time", &kind, time, time.value.min(most));
+    let time = cx.inherited(section, "time", &kind, time, time.value.min(time_max));
     let kind = Quantity::time(Duration::ZERO..=TIME_MAX);
     let warmup = if is_warmup {
         cx.field(section, "warmup", &kind, Duration::ZERO)

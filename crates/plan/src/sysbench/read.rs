@@ -533,8 +533,8 @@ impl Reader<'_, '_> {
             let message = format!(
                 "`least` of {} is greater than `most`: `{}` and `{}`",
                 code(path),
-                of_least.least,
-                of_most.most
+                of_least.min,
+                of_most.max
             );
             self.cx
                 .error("plan::bad-test", place, message)
@@ -543,7 +543,7 @@ impl Reader<'_, '_> {
         Some(ExpectedRows {
             least,
             most,
-            answered: of_most.least.max(0).cast_unsigned(),
+            answered: of_most.min.max(0).cast_unsigned(),
         })
     }
 

@@ -225,7 +225,7 @@ fn arguments_are_in_the_name_or_in_the_table_of_a_step() {
 
 #[test]
 fn queries_commits_and_deletes_of_an_event_are_means() {
-    let of = |test: &str| {
+    let means = |test: &str| {
         let steps = "steps = [\"load\", \"index\", \"mine\"]\ntest.mine.group = \"write\"";
         let (_, sysbench) = plan(&format!("{steps}\n{test}"));
         let runs = runs(&sysbench);
@@ -241,21 +241,24 @@ fn queries_commits_and_deletes_of_an_event_are_means() {
         )
     };
     let all = statements(["repeat = 2", "repeat = 3", "repeat = 1", "repeat = 2"]);
-    assert_eq!(of(&all), (8.0, 3.0, None));
+    assert_eq!(means(&all), (8.0, 3.0, None));
     let transaction = "test.mine.transaction = true\n";
-    assert_eq!(of(&format!("{transaction}{all}")), (10.0, 1.0, None));
+    assert_eq!(means(&format!("{transaction}{all}")), (10.0, 1.0, None));
     let mixed = statements([
         "repeat = 2",
         "repeat = 3, weight = 6",
         "weight = 3",
         "weight = 1",
     ]);
-    assert_eq!(of(&mixed), (2.0 + 2.2, 0.4, None));
-    assert_eq!(of(&format!("{transaction}{mixed}")), (4.0 + 2.2, 0.4, None));
+    assert_eq!(means(&mixed), (2.0 + 2.2, 0.4, None));
+    assert_eq!(
+        means(&format!("{transaction}{mixed}")),
+        (4.0 + 2.2, 0.4, None)
+    );
     let reads = "test.mine.statement = [{ sql = \"SELECT 1\" }]";
-    assert_eq!(of(&format!("{transaction}{reads}")), (3.0, 0.0, None));
+    assert_eq!(means(&format!("{transaction}{reads}")), (3.0, 0.0, None));
     let delete = "test.mine.statement = [{ sql = \"DELETE FROM {table} WHERE id = 1\", rows = { least = 0, most = 1 }, repeat = 3 }]";
-    assert_eq!(of(delete), (3.0, 3.0, Some(3.0)));
+    assert_eq!(means(delete), (3.0, 3.0, Some(3.0)));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn builtin(name: &str) -> Test {
 }
 
 /// Returns a test that the plan defines.
-fn own(keys: &str, statements: &[&str]) -> Test {
+fn own_test(keys: &str, statements: &[&str]) -> Test {
     test_of(&mine("", keys, statements), "mine")
 }
 
@@ -295,12 +295,13 @@ fn after_deletes_fewer_rows_are_found_but_inserts_stay_exact() {
     };
     let delete =
         r#"{ sql = "DELETE FROM {table} WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
-    let few = "tables=1 rows=20";
-    let (_directory, engine, mut sysbench) = loaded(&mine(few, "", &[delete, LOOKUP]), one_client);
+    let small = "tables=1 rows=20";
+    let (_directory, engine, mut sysbench) =
+        loaded(&mine(small, "", &[delete, LOOKUP]), one_client);
     assert_eq!(on(&mut sysbench, "mine", &engine, 50).1, 0);
     assert!(sysbench.rows() < 10, "{}", sysbench.rows());
     let two = INSERT.replace("rows = 1", "rows = 2");
-    let (_directory, engine, mut sysbench) = loaded(&mine(few, "", &[delete, &two]), one_client);
+    let (_directory, engine, mut sysbench) = loaded(&mine(small, "", &[delete, &two]), one_client);
     let wrong = on(&mut sysbench, "mine", &engine, 5).1;
     assert_eq!(wrong, 5);
 }
@@ -318,7 +319,7 @@ fn a_wrong_number_of_rows_is_counted() {
 
 /// A statement that a session executed, with its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct SentStatement {
     sql: String,
     parameters: Vec<String>,
 }
@@ -326,8 +327,8 @@ struct Asked {
 #[derive(Default)]
 struct Notes {
     statements: Vec<(String, Vec<ParamType>)>,
-    started: Asked,
-    asked: Vec<Asked>,
+    started: SentStatement,
+    sent: Vec<SentStatement>,
     /// The next answers, in reverse order; afterwards every statement has one row.
     answers: Vec<Result<u64, ErrorClass>>,
     /// Statements that it can't prepare.
@@ -352,7 +353,7 @@ impl Notes {
     }
 
     fn sql(&self) -> Vec<&str> {
-        self.asked.iter().map(|asked| asked.sql.as_str()).collect()
+        self.sent.iter().map(|sent| sent.sql.as_str()).collect()
     }
 }
 
@@ -377,13 +378,13 @@ impl Session for Notes {
     }
     fn start(&mut self, statement: Statement) {
         let number = NUMBERS.with(|(_, numbers)| numbers.iter().position(|it| *it == statement));
-        self.started = Asked {
+        self.started = SentStatement {
             sql: self.statements[number.unwrap()].0.clone(),
             parameters: Vec::new(),
         };
     }
     fn start_text(&mut self, sql: &str) {
-        self.started = Asked {
+        self.started = SentStatement {
             sql: format!("text: {sql}"),
             parameters: Vec::new(),
         };
@@ -401,12 +402,12 @@ impl Session for Notes {
         self.give(ParamType::Text, value.into());
     }
     fn execute(&mut self) -> Result<Outcome, Error> {
-        self.asked.push(self.started.clone());
+        self.sent.push(self.started.clone());
         let rows = self.answer()?;
         Ok(Outcome { rows, value: None })
     }
     fn query(&mut self, sql: &str) -> Result<engine::Rows, Error> {
-        self.asked.push(Asked {
+        self.sent.push(SentStatement {
             sql: format!("text: {sql}"),
             parameters: Vec::new(),
         });
@@ -456,13 +457,13 @@ fn event(test: &Test) -> Event {
 }
 
 /// Returns the statements of a number of events of a connection.
-fn events(test: &Test, seed: u64, count: usize) -> Vec<Asked> {
+fn events(test: &Test, seed: u64, count: usize) -> Vec<SentStatement> {
     let mut connection = connection(test, seed, Notes::default());
     for _ in 0..count {
         assert_eq!(connection.prepare(), Next::Ready(0));
         connection.execute().unwrap();
     }
-    connection.session.asked
+    connection.session.sent
 }
 
 #[test]
@@ -480,14 +481,14 @@ fn the_same_seed_gives_the_same_statements() {
 
 #[test]
 fn the_first_event_of_a_stream_never_changes() {
-    let asked = events(&builtin("read-write.range10"), 5, 1);
-    let [.., insert, commit] = &asked[..] else {
-        panic!("{asked:?}");
+    let sent = events(&builtin("read-write.range10"), 5, 1);
+    let [.., insert, commit] = &sent[..] else {
+        panic!("{sent:?}");
     };
     assert_eq!(commit.sql, "commit");
-    let integers: Vec<&str> = asked
+    let integers: Vec<&str> = sent
         .iter()
-        .flat_map(|asked| &asked.parameters)
+        .flat_map(|sent| &sent.parameters)
         .filter(|text| text.len() < 10)
         .map(String::as_str)
         .collect();
@@ -503,8 +504,8 @@ fn the_first_event_of_a_stream_never_changes() {
 
 #[test]
 fn statements_are_sent_as_the_test_says() {
-    let asked = events(&builtin("read-write"), 5, 1);
-    let table = asked[1].sql.split(' ').nth(3).unwrap();
+    let sent = events(&builtin("read-write"), 5, 1);
+    let table = sent[1].sql.split(' ').nth(3).unwrap();
     let (select, range) = (
         format!("SELECT c FROM {table} WHERE id = $1"),
         format!("FROM {table} WHERE id BETWEEN $1 AND $2"),
@@ -522,9 +523,9 @@ fn statements_are_sent_as_the_test_says() {
         format!("INSERT INTO {table} (id, k, c, pad) VALUES ($1, $2, $3, $4)"),
         "commit".into(),
     ]);
-    let sql: Vec<&str> = asked.iter().map(|asked| asked.sql.as_str()).collect();
+    let sql: Vec<&str> = sent.iter().map(|sent| sent.sql.as_str()).collect();
     assert_eq!(sql, expected);
-    let values = |index: usize| asked[index].parameters.as_slice();
+    let values = |index: usize| sent[index].parameters.as_slice();
     let number = |text: &String| text.parse::<i64>().unwrap();
     assert!((11..=14).all(|at| number(&values(at)[1]) == number(&values(at)[0]) + 99));
     let ids: std::collections::BTreeSet<&String> = (1..=10).map(|at| &values(at)[0]).collect();
@@ -536,11 +537,11 @@ fn statements_are_sent_as_the_test_says() {
 
 #[test]
 fn the_text_of_a_statement_has_lists_and_tables() {
-    let asked = events(&builtin("random-points.range3"), 5, 100);
-    let first = &asked[0];
+    let sent = events(&builtin("random-points.range3"), 5, 100);
+    let first = &sent[0];
     assert!(first.sql.ends_with("WHERE id IN ($1, $2, $3)"), "{first:?}");
     assert_eq!(first.parameters.len(), 3);
-    let of_first = asked.iter().filter(|asked| asked.sql.contains("sbtest1"));
+    let of_first = sent.iter().filter(|sent| sent.sql.contains("sbtest1"));
     let count = of_first.count();
     assert!(
         (30..70).contains(&count),
@@ -553,7 +554,7 @@ fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
     let insert = |prepared: bool| {
         let text = r#"{ sql = "INSERT INTO {table} (id, k, c) VALUES {values}", values = "({id}, {k} + {t}, {c})", count = 3, repeat = 2, parameters = { k = "k", c = "c" }"#;
         let keys = r#"parameters = { id = "id", t = "thread * 10" }"#;
-        own(keys, &[&format!("{text}, prepared = {prepared} }}")])
+        own_test(keys, &[&format!("{text}, prepared = {prepared} }}")])
     };
     let [first, second] = &events(&insert(true), 5, 1)[..] else {
         panic!("not two statements");
@@ -563,7 +564,7 @@ fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
     assert_eq!(first.sql, second.sql);
     let all: Vec<&[String]> = [first, second]
         .iter()
-        .flat_map(|asked| asked.parameters.chunks(4))
+        .flat_map(|sent| sent.parameters.chunks(4))
         .collect();
     assert!(all.iter().all(|row| row[0] == all[0][0] && row[2] == "10"));
     let keys: std::collections::BTreeSet<&String> = all.iter().map(|row| &row[1]).collect();
@@ -575,7 +576,7 @@ fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
     let texts = events(&insert(false), 5, 1);
     assert!(
         rows.zip(&texts)
-            .all(|(rows, asked)| asked.sql.ends_with(&rows)),
+            .all(|(rows, sent)| sent.sql.ends_with(&rows)),
         "{texts:?}"
     );
 }
@@ -616,12 +617,12 @@ fn a_failed_transaction_is_retried_from_its_start() {
         assert!(connection.may_retry(error.class), "{class:?}");
         assert_eq!(connection.execute().unwrap(), Executed::new(4, (4, 4)));
         let session = &connection.session;
-        let (asked, sql) = (&session.asked, session.sql());
+        let (sent, sql) = (&session.sent, session.sql());
         assert_eq!(
             (sql[0], sql[at + 1], sql[at + 2]),
             ("begin", "rollback", "begin")
         );
-        assert_eq!(asked[..=at], asked[at + 2..][..=at], "with the same values");
+        assert_eq!(sent[..=at], sent[at + 2..][..=at], "with the same values");
         assert_eq!(sql.last(), Some(&"commit"));
         let changes = &connection.changes;
         let put_back = changes.iter().all(|(_, it)| *it == RowChanges::default());
@@ -635,22 +636,22 @@ fn without_a_transaction_only_the_failed_statement_is_retried() {
         answers: vec![Err(ErrorClass::LockTimeout), Ok(1)],
         ..Notes::default()
     };
-    let mut connection = connection(&own("", &[INSERT, INSERT]), 5, session);
+    let mut connection = connection(&own_test("", &[INSERT, INSERT]), 5, session);
     connection.prepare();
     assert!(!connection.may_retry(ErrorClass::DuplicateKey));
     connection.execute().unwrap_err();
     assert_eq!(connection.execute().unwrap().rows, 2);
-    let asked = &connection.session.asked;
-    assert_eq!(asked.len(), 3);
-    assert_eq!(asked[1], asked[2]);
-    assert_ne!(asked[0], asked[1]);
+    let sent = &connection.session.sent;
+    assert_eq!(sent.len(), 3);
+    assert_eq!(sent[1], sent[2]);
+    assert_ne!(sent[0], sent[1]);
     let inserted: u64 = connection.changes.iter().map(|it| it.1.inserted).sum();
     assert_eq!(inserted, 2);
 }
 
 #[test]
 fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
-    let call = own("", &[r#"{ sql = "call mine()" }"#]);
+    let call = own_test("", &[r#"{ sql = "call mine()" }"#]);
     let lost = Err(ErrorClass::ConnectionLost);
     for (test, answer, is_uncertain) in [
         (builtin("insert"), lost, true),
@@ -787,7 +788,7 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
 #[test]
 fn numbers_are_as_wide_as_necessary() {
     let select = r#"{ sql = "SELECT {id} + {far} + {list}", parameters = { id = "id", far = "id * 2000000", list = "consecutive(far, 2)" } }"#;
-    let (sql, types) = event(&own("", &[select]))
+    let (sql, types) = event(&own_test("", &[select]))
         .sql(0, "t", &PostgresDialect)
         .unwrap();
     assert_eq!(sql, "SELECT $1 + $2 + $3, $4");
@@ -912,12 +913,12 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
 
 #[test]
 fn statements_sent_as_text_contain_their_values() {
-    let asked = |prepared| {
+    let sent = |prepared| {
         let update = r#"{ sql = "UPDATE {table} SET c = {c} WHERE id IN ({list}) OR id - {below} < {id}", parameters = { c = "c", list = "ids(2)", id = "id", below = "0 - id" } }"#;
         let plan = mine(&format!("prepared={prepared}"), "", &[update]);
         events(&test_of(&plan, "mine"), 5, 20)
     };
-    let (prepared, plain) = (asked(true), asked(false));
+    let (prepared, plain) = (sent(true), sent(false));
     for (prepared, plain) in prepared.iter().zip(&plain) {
         let [c, first, second, below, id] = &prepared.parameters[..] else {
             panic!("{prepared:?}");

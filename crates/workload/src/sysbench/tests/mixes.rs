@@ -22,25 +22,24 @@ fn mixed(keys: &str) -> plan::Sysbench {
 /// One lookup or one update.
 fn half(keys: &str, more: &[&str]) -> Test {
     let (lookup, update) = (weighted(1, LOOKUP), weighted(1, UPDATE));
-    own(keys, &[&[lookup.as_str(), &update], more].concat())
+    own_test(keys, &[&[lookup.as_str(), &update], more].concat())
 }
 
 /// Returns the first word of each statement that was sent.
-fn words(asked: &[Asked]) -> Vec<&str> {
-    asked
-        .iter()
-        .map(|asked| asked.sql.split(' ').next().unwrap())
+fn words(sent: &[SentStatement]) -> Vec<&str> {
+    sent.iter()
+        .map(|sent| sent.sql.split(' ').next().unwrap())
         .collect()
 }
 
 #[test]
 fn an_event_runs_all_statements_without_and_one_with_a_weight() {
     const EVENTS: usize = 4000;
-    let asked = events(&test_of(&mixed(""), "mine"), 5, EVENTS);
-    let mut rest = words(&asked);
+    let sent = events(&test_of(&mixed(""), "mine"), 5, EVENTS);
+    let mut remaining = words(&sent);
     let mut counts = [0; 3];
-    while !rest.is_empty() {
-        let (kind, length) = match rest[2] {
+    while !remaining.is_empty() {
+        let (kind, length) = match remaining[2] {
             // Lookups of the next event or of this one.
             "SELECT" => (0, 5),
             "UPDATE" => (1, 3),
@@ -48,12 +47,12 @@ fn an_event_runs_all_statements_without_and_one_with_a_weight() {
             other => panic!("{other}"),
         };
         assert!(
-            rest[..2].iter().all(|word| *word == "SELECT"),
+            remaining[..2].iter().all(|word| *word == "SELECT"),
             "{:?}",
-            &rest[..length]
+            &remaining[..length]
         );
         counts[kind] += 1;
-        rest.drain(..length);
+        remaining.drain(..length);
     }
     assert_eq!(counts.iter().sum::<usize>(), EVENTS);
     // 6, 3 and 1 in 10, within five standard deviations.
@@ -89,9 +88,9 @@ fn only_statements_that_run_are_drawn_checked_and_counted() {
 
 #[test]
 fn an_event_that_only_reads_begins_a_read_only_transaction() {
-    let asked = events(&half("transaction = true", &[]), 5, 50);
+    let sent = events(&half("transaction = true", &[]), 5, 50);
     let (mut reads, mut writes) = (0, 0);
-    for event in asked.chunks(3) {
+    for event in sent.chunks(3) {
         match (event[0].sql.as_str(), words(event)[1]) {
             ("begin reading", "SELECT") => reads += 1,
             ("begin", "UPDATE") => writes += 1,
@@ -100,8 +99,8 @@ fn an_event_that_only_reads_begins_a_read_only_transaction() {
     }
     assert!(reads > 10 && writes > 10, "{reads} {writes}");
     // If a statement without a weight writes, every event writes.
-    let asked = events(&half("transaction = true", &[UPDATE]), 5, 5);
-    assert!(asked.chunks(4).all(|event| event[0].sql == "begin"));
+    let sent = events(&half("transaction = true", &[UPDATE]), 5, 5);
+    assert!(sent.chunks(4).all(|event| event[0].sql == "begin"));
 }
 
 #[test]
@@ -116,9 +115,9 @@ fn a_failed_event_is_retried_with_the_same_statement() {
         connection.prepare();
         assert!(connection.execute().is_err());
         connection.execute().unwrap();
-        let asked = &connection.session.asked;
+        let sent = &connection.session.sent;
         // begin, statement, rollback, begin, statement, commit
-        assert_eq!((asked.len(), &asked[1]), (6, &asked[4]));
+        assert_eq!((sent.len(), &sent[1]), (6, &sent[4]));
     }
 }
 
@@ -129,7 +128,7 @@ fn rows_that_only_some_events_reinsert_count_as_deleted() {
         r#"{ sql = "INSERT INTO {table} (id, k) VALUES ({same}, {k})", parameters = { k = "k" } }"#;
     let reinserts_deleted = |delete: &str, insert: &str| {
         let keys = "transaction = true\nparameters = { same = \"id\" }";
-        event(&own(keys, &[delete, insert])).reinserts_deleted()
+        event(&own_test(keys, &[delete, insert])).reinserts_deleted()
     };
     assert!(reinserts_deleted(delete, insert));
     assert!(!reinserts_deleted(delete, &weighted(1, insert)));
@@ -145,8 +144,8 @@ fn doubled_braces_are_text() {
     for prepared in [false, true] {
         let update = r#"{ sql = '''UPDATE {table} SET c = '{{"a": {{}}}}' WHERE id = {id}''', parameters = { id = "id" } }"#;
         let plan = mine(&format!("prepared={prepared}"), "", &[update]);
-        let asked = events(&test_of(&plan, "mine"), 5, 1);
-        let (_, set) = asked[0].sql.split_once(" SET ").unwrap();
+        let sent = events(&test_of(&plan, "mine"), 5, 1);
+        let (_, set) = sent[0].sql.split_once(" SET ").unwrap();
         let (set, _) = set.split_once(" WHERE ").unwrap();
         assert_eq!(set, r#"c = '{"a": {}}'"#);
     }

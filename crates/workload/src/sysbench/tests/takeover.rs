@@ -59,8 +59,8 @@ fn a_second_cell_continues_with_the_tables_of_the_first() {
 
 #[test]
 fn missing_rows_are_reported_and_allowed() {
-    let few = "tables=2 rows=20";
-    let (_directory, engine, _) = loaded(&plan(few, &[], ""), OPTIONS);
+    let small = "tables=2 rows=20";
+    let (_directory, engine, _) = loaded(&plan(small, &[], ""), OPTIONS);
     let mut session = engine.connect().unwrap();
     session
         .query("delete from sbtest1 where id between 5 and 14")
@@ -70,7 +70,7 @@ fn missing_rows_are_reported_and_allowed() {
             "insert into sbtest1 (id, k, c, pad) select id + 1000, k, c, pad from sbtest2 limit 10",
         )
         .unwrap();
-    let (mut sysbench, messages) = taken(&engine, &unindexed(few, &["point-query"]));
+    let (mut sysbench, messages) = taken(&engine, &unindexed(small, &["point-query"]));
     // The right number of rows, but with other keys.
     let [messages] = &messages[..] else {
         panic!("{messages:?}");
