@@ -1,5 +1,5 @@
-//! A step of the key-value sequence under the load as it runs in every step: `cargo xtask bench kv` holds it against
-//! `db_bench` on the same library, and measures what is outside of the library on an engine that does nothing.
+//! Runs a step of the key-value sequence as Assay does. `cargo xtask bench kv` compares it with `db_bench` on the same
+//! library, and measures the cost outside of the library on an engine that does nothing.
 //!
 //! ```sh
 //! kv LIBRARY DIRECTORY OPTIONS CACHE fillseq KEYS
@@ -8,9 +8,9 @@
 //! kv nothing STEP KEYS CLIENTS SECONDS
 //! ```
 //!
-//! `OPTIONS` is a file as RocksDB writes it, `CACHE` what such a file leaves out: the block cache, as a config gives it.
-//! `fillseq` makes the database in `DIRECTORY`; the other steps want one that `fillseq` made. The step `warm` only reads
-//! all keys in order, as all steps do that read before they are measured. What a step came to is printed.
+//! `OPTIONS` is an options file of RocksDB, and `CACHE` the block cache, which such a file does not have, in the notation of
+//! configs. `fillseq` creates the database in `DIRECTORY`, which the other steps use. The step `warm` only reads all keys in
+//! order, as reading steps do before they are measured. The program prints the results of the step.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
@@ -73,16 +73,16 @@ fn main() -> anyhow::Result<()> {
             let kv = sequence(number(keys)?, clients, step, &write_rate)?;
             on_rocksdb(&database, kv, Some(seconds))
         }
-        _ => bail!("the arguments are in the program's head"),
+        _ => bail!("unknown arguments; the top of the source file lists them"),
     }
 }
 
 fn number(text: &str) -> anyhow::Result<u64> {
     text.parse()
-        .with_context(|| format!("`{text}` is no number"))
+        .with_context(|| format!("`{text}` is not a number"))
 }
 
-/// A sequence of the load and a step that follows it.
+/// Returns a sequence of the load and one further step.
 fn sequence(keys: u64, clients: u32, step: &str, write_rate: &str) -> anyhow::Result<Kv> {
     let steps = match step {
         "fillseq" => vec![step],
@@ -103,13 +103,13 @@ fn sequence(keys: u64, clients: u32, step: &str, write_rate: &str) -> anyhow::Re
     }
 }
 
-/// The step that is measured.
+/// Returns the step to measure.
 fn measured(kv: &Kv) -> KvStep {
     let steps = &kv.plan().steps;
     steps[steps.len() - 1].clone()
 }
 
-/// A library, a directory, and what it is opened with.
+/// A library, and a directory with the config of its database.
 struct Place {
     library: Arc<Library>,
     directory: String,
@@ -149,7 +149,7 @@ fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Resu
     let database = if creates {
         place.create()?
     } else {
-        // What the load wrote is known by doing it again, on nothing.
+        // Repeating the load on nothing tells the sequence what the database has.
         fill(&mut kv, false)?;
         let database = place.open()?;
         database.inspect()?;
@@ -157,7 +157,7 @@ fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Resu
     };
     run(&mut kv, &step, time, || database.connect())?;
     if creates {
-        // By its end all is in files, as it is with db_bench's `flush`.
+        // At the end all data is in files, as after db_bench's `flush`.
         let limits = engine::SettleLimits {
             at_least: Duration::ZERO,
             at_most: Duration::from_secs(60),
@@ -168,7 +168,7 @@ fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Resu
     Ok(())
 }
 
-/// Runs a step on nothing: what is left is the load, the programs and their data.
+/// Runs a step on an engine that does nothing, so that only the load, the programs and their data remain.
 fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
     let step = measured(&kv);
     if step.kind == KvStepKind::FillSeq {
@@ -179,27 +179,27 @@ fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
     run(&mut kv, &step, time, || Nothing::new(&table))
 }
 
-/// Lets the sequence know that it is loaded; the entries in their order, if they are wanted.
+/// Tells the sequence that it is loaded. Returns the entries in order if `keep`, otherwise none.
 fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
     let kept = Arc::new(Mutex::new(Table::default()));
     let step = kv.plan().steps[0].clone();
-    let mut works = kv.tasks(&step, || Nothing {
+    let mut tasks = kv.tasks(&step, || Nothing {
         kept: keep.then(|| Arc::clone(&kept)),
         ..Nothing::new(&Arc::default())
     })?;
-    for work in &mut works {
-        while work.program.prepare() != Next::Done {
-            work.program.execute()?;
+    for task in &mut tasks {
+        while task.program.prepare() != Next::Done {
+            task.program.execute()?;
         }
     }
-    let summary = |work: &mut Task| Ok((work.client, work.program.summary(0)?));
-    let summaries: Result<_, Error> = works.iter_mut().map(summary).collect();
+    let summary = |task: &mut Task| Ok((task.client, task.program.summary(0)?));
+    let summaries: Result<_, Error> = tasks.iter_mut().map(summary).collect();
     kv.apply(&step, &summaries?, true);
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *kept))
 }
 
-/// Counts what is recorded.
+/// Counts the recorded operations and latencies.
 #[derive(Default)]
 struct Counts {
     done: u64,
@@ -226,8 +226,7 @@ impl Sink for Counts {
     }
 }
 
-/// Runs a step under the load and prints what it came to. The connections that go as they can are what is measured; one
-/// that writes at a rate beside them is not.
+/// Runs a step and prints its results. They include only connections without a rate, not the writer with a rate.
 fn run<S: KeyValueSession>(
     kv: &mut Kv,
     step: &KvStep,
@@ -254,7 +253,7 @@ fn run<S: KeyValueSession>(
         &mut counts,
     );
     if outcome.end != StepEnd::Complete {
-        bail!("it did not end well: {:?}", outcome.end);
+        bail!("the step failed: {:?}", outcome.end);
     }
     let Counts { done, recorded } = counts;
     let unexpected: u64 = outcome
@@ -264,18 +263,18 @@ fn run<S: KeyValueSession>(
         .sum();
     if done != recorded || unexpected > 0 {
         bail!(
-            "{done} operations, of which {recorded} have a latency and {unexpected} found what was not written"
+            "{done} operations, {recorded} latencies, and {unexpected} reads of values that were not written"
         );
     }
-    let all_work = || {
+    let records = || {
         outcome
             .connections
             .iter()
             .map(|connections| &connections.record)
     };
-    let main_work = || all_work().filter(|work| work.role == main);
-    let operations: u64 = main_work().map(|it| it.ok).sum();
-    let cpu_ns: u64 = main_work()
+    let main_records = || records().filter(|record| record.role == main);
+    let operations: u64 = main_records().map(|it| it.ok).sum();
+    let cpu_ns: u64 = main_records()
         .map(|it| it.cpu_user_ns + it.cpu_system_ns)
         .sum();
     let summary = |it: &mut load::ConnectionOutcome| {
@@ -286,7 +285,7 @@ fn run<S: KeyValueSession>(
     let checks = kv.apply(step, &summaries?, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!(
-            "{} - {}, expected {}",
+            "{}: {}, expected {}",
             check.what,
             check.found,
             check.expected
@@ -298,19 +297,18 @@ fn run<S: KeyValueSession>(
     Ok(())
 }
 
-/// An engine's session that does nothing but what a session promises: it finds the entries that a load wrote, if it has
-/// them, and holds a scan's keys against their order.
+/// A session that does only what the trait requires: it finds the entries of a load, if it has them, and checks the order of
+/// a scan's keys.
 struct Nothing {
     table: Arc<Table>,
-    /// Where a load's entries are put, if they are wanted.
+    /// Collects the entries of a load, if they are kept.
     kept: Option<Arc<Mutex<Table>>>,
-    /// What the last read of several keys found.
+    /// The numbers of the keys in the last multi-get.
     found: Vec<u64>,
     order: KeyOrder,
 }
 
-/// What a load wrote, in the order of the keys: apart, so that keys are near at hand, as an engine has them by the time
-/// that it gives them away.
+/// The entries of a load, in the order of the keys. Keys and values are separate, so that keys are close together in memory.
 #[derive(Default)]
 struct Table {
     keys: Vec<[u8; KEY_SIZE]>,
@@ -340,7 +338,7 @@ impl Nothing {
     }
 }
 
-/// The number that a key begins with.
+/// Returns the number at the start of a key.
 #[inline]
 fn number_of(key: &[u8]) -> u64 {
     key.first_chunk()
@@ -356,7 +354,7 @@ impl KeyValueSession for Nothing {
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        // Nobody looks at them but here: without this they need not be made.
+        // Otherwise the compiler could omit computing them.
         std::hint::black_box((key, value));
         if let Some(kept) = &self.kept {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,13 +9,13 @@ use workload::{OpKind, Schedule};
 use crate::new_histogram;
 use crate::tally::{Lap, Latencies, Tally};
 
-/// A kind of latency: from when it is measured, and of which operations.
+/// A kind of latency: where it starts, and for which operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LatencyKind {
     /// From sending to reply.
     Service,
-    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have none: it
-    /// would be the service time.
+    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have no response time,
+    /// since it would equal the service time.
     Response,
     /// From sending to failure, of operations that failed after all attempts.
     Failed,
@@ -35,7 +35,7 @@ impl LatencyKind {
 /// The progress of a step, for a display.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Since the step began.
+    /// The time since the step began.
     pub elapsed_ns: u64,
     /// Operations of the last second that every running connection has reported, by kind;
     /// `None` before the first.
@@ -49,7 +49,7 @@ pub struct Progress {
 pub struct OpCount {
     /// Operations that succeeded.
     pub ok: u64,
-    /// Their rows.
+    /// The rows of these operations.
     pub rows: u64,
 }
 
@@ -311,7 +311,7 @@ impl<'a> Collector<'a> {
         self.flush_latencies(second.saturating_sub(SECONDS_KEPT))
     }
 
-    /// Passes on the rest of a step of `seconds` seconds.
+    /// Passes on what remains at the end of a step of `seconds` seconds.
     pub(crate) fn finish(&mut self, seconds: u32) -> Result<(), String> {
         for number in 0..self.workers.len() {
             self.fill_gaps(number, seconds)?;

@@ -9,7 +9,7 @@ use workload::Program;
 /// Limits of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The length of the step; `None`: until the programs' quotas are done.
+    /// The length of the step; `None` for until the programs' quotas are done.
     pub time: Option<Duration>,
     /// The step fails when more operations than this have failed, over all connections.
     pub error_limit: u64,
@@ -30,7 +30,7 @@ impl Limits {
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnd {
-    /// As planned.
+    /// It ended as planned.
     Complete,
     /// It failed, for these reasons.
     Failed(Vec<String>),
@@ -42,7 +42,7 @@ pub enum StepEnd {
 pub struct ConnectionOutcome {
     /// The program, with its session, as the step left them.
     pub program: Box<dyn Program>,
-    /// Its record, without the states that its threads were seen in.
+    /// Its record, without samples of its states.
     pub record: Connection,
 }
 

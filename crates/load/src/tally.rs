@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn every_bucket_begins_at_its_own_value() {
+    fn every_bucket_starts_at_its_own_value() {
         for index in 0..BUCKETS {
             assert_eq!(index_of(value_of(index)), index);
         }
     }
 
     #[test]
-    fn longer_than_the_longest_is_counted_and_its_maximum_is_exact() {
+    fn a_latency_above_the_limit_is_counted_with_its_exact_maximum() {
         let mut latencies = Latencies::new();
         latencies.record(2 * LATENCY_NS_MAX);
         assert_eq!(latencies.ns_max, 2 * LATENCY_NS_MAX);
