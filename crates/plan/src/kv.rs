@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_only_reads_finds_the_first_level_empty() {
+    fn steps_that_only_read_start_with_an_empty_level_0() {
         let mut is_empty = false;
         for name in DEFAULTS {
             let step: StepName<Kind> = StepName::parse(name, &()).unwrap();

@@ -102,8 +102,8 @@ fn scheme_before(text: &str) -> &str {
         .unwrap_or("")
 }
 
-/// Returns the length of a URL, of which `text` has what follows `://`. When in doubt it is too long, because a password may
-/// not be encoded as it should be.
+/// Returns the length of a URL at the start of `text`, which follows `://`. When in doubt it is too long, because a password
+/// may lack the required encoding.
 fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
     let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
     let mut is_escaped = false;

@@ -66,7 +66,7 @@ pub(crate) struct TestSource {
     node: Node,
 }
 
-/// A test, with what steps need besides it.
+/// A test, with the properties that its steps need.
 pub(crate) struct ParsedTest {
     pub(crate) test: Test,
     pub(crate) time: TestTime,

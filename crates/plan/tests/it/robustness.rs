@@ -26,7 +26,7 @@ fn survive(text: &str, sets: &[String], is_shown: bool) {
 }
 
 /// The distance in bytes between two changes of a plan, unless every byte is changed.
-const APART: usize = 23;
+const DISTANCE: usize = 23;
 
 /// Cuts off every plan at places with this distance.
 fn cut_off(distance: usize) {
@@ -53,7 +53,7 @@ fn change(distance: usize) {
 
 #[test]
 fn a_plan_cut_off_at_some_places_does_not_panic() {
-    cut_off(APART);
+    cut_off(DISTANCE);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_plan_cut_off_anywhere_does_not_panic() {
 
 #[test]
 fn a_plan_with_some_bytes_changed_does_not_panic() {
-    change(APART);
+    change(DISTANCE);
 }
 
 #[test]

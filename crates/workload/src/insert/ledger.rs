@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_keys_that_exist_is_known_of_a_table_that_nobody_deletes_from() {
+    fn the_share_of_existing_keys_is_known_without_deletes() {
         let mut ledger = Ledger::new();
         ledger.apply(&[inserted(300, 1300), inserted(100, 100)], &[], true);
         assert_eq!(ledger.density_least, Some(400.0 / 1300.0));

@@ -277,9 +277,9 @@ fn another_keys_value_and_an_unwritten_one_are_reported() {
         .data
         .set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
     let done = bench.step(read(KvRead::Get), 2000);
-    let nobody = "key 1 has a value that was never written: write 5 of writer 0 in step 7";
+    let never_written = "key 1 has a value that was never written: write 5 of writer 0 in step 7";
     assert!(
-        done.checks[0].found.contains(nobody),
+        done.checks[0].found.contains(never_written),
         "{}",
         done.checks[0].found
     );
