@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_where_it_is_that_of_all_changes() {
+    fn a_cause_is_in_the_answer_if_all_changes_share_it() {
         let finding = |kind, cause: Option<&str>| Finding {
             cause: cause.map(str::to_owned),
             ..Finding::about(

@@ -120,7 +120,10 @@ impl Factors {
     fn add(&mut self, engine: &str, targets: &[&Profile]) {
         let (own, determined) = columns(targets);
         for (index, target) in targets.iter().enumerate() {
-            let is_alike = |other: &usize| own.iter().all(|it| it.of[*other] == it.of[index]);
+            let is_alike = |other: &usize| {
+                own.iter()
+                    .all(|it| it.level_of[*other] == it.level_of[index])
+            };
             if let Some(first) = (0..index).find(is_alike) {
                 let pair = [targets[first], target].map(|profile| profile.target.clone());
                 self.alike.push(pair);
@@ -143,7 +146,7 @@ struct Column {
     levels: Vec<String>,
     /// The level of each target. Levels are numbered in the order of targets, so that settings which group targets in the
     /// same way have the same numbers.
-    of: Vec<usize>,
+    level_of: Vec<usize>,
 }
 
 /// Returns the columns that are factors, and those that these determine.
@@ -151,22 +154,25 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
     let mut columns: Vec<Column> = Vec::new();
     let mut add = |name: String, values: Vec<(&str, &str)>| {
         let canonical = distinct(values.iter().map(|(canonical, _)| *canonical));
-        let of = values.iter().map(|(value, _)| {
+        let level_of = values.iter().map(|(value, _)| {
             let position = canonical.iter().position(|it| it == value);
             position.unwrap_or_default()
         });
-        let of: Vec<usize> = of.collect();
+        let level_of: Vec<usize> = level_of.collect();
         let levels = (0..canonical.len()).filter_map(|level| {
-            let first = of.iter().position(|it| *it == level)?;
+            let first = level_of.iter().position(|it| *it == level)?;
             Some(values[first].1.to_owned())
         });
-        match columns.iter_mut().find(|column| column.of == of) {
+        match columns
+            .iter_mut()
+            .find(|column| column.level_of == level_of)
+        {
             _ if canonical.len() < 2 => {}
             Some(column) => column.names.push(name),
             None => columns.push(Column {
                 names: vec![name],
                 levels: levels.collect(),
-                of,
+                level_of,
             }),
         }
     };
@@ -207,11 +213,11 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
                 .filter(|(other, _)| *other != index);
             others
                 .into_iter()
-                .all(|(_, column)| column.of[a] == column.of[b])
+                .all(|(_, column)| column.level_of[a] == column.level_of[b])
         };
-        let of = &columns[index].of;
-        let mut pairs = (0..of.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        if !pairs.any(|(a, b)| of[a] != of[b] && is_same(a, b)) && columns.len() > 1 {
+        let level_of = &columns[index].level_of;
+        let mut pairs = (0..level_of.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        if !pairs.any(|(a, b)| level_of[a] != level_of[b] && is_same(a, b)) && columns.len() > 1 {
             determined.insert(0, columns.remove(index));
         }
     }
@@ -239,20 +245,20 @@ fn factor(
     own: &[Column],
     determined: &[Column],
 ) -> Factor {
-    let others = || own.iter().filter(|other| other.of != column.of);
-    let around = |target: usize| others().map(|it| it.of[target]).collect::<Vec<_>>();
+    let others = || own.iter().filter(|other| other.level_of != column.level_of);
+    let around = |target: usize| others().map(|it| it.level_of[target]).collect::<Vec<_>>();
     let mut combinations = Vec::new();
     let mut with = BTreeSet::new();
     for place in distinct((0..targets.len()).map(around)) {
         let here = |target: &usize| around(*target) == place;
         let target_of = |level: usize| {
             let mut targets = (0..targets.len()).filter(here);
-            targets.find(|target| column.of[*target] == level)
+            targets.find(|target| column.level_of[*target] == level)
         };
         let of_levels: Vec<Option<usize>> = (0..column.levels.len()).map(target_of).collect();
         let there = || of_levels.iter().flatten();
         let changing = determined.iter().filter(|other| {
-            let values: BTreeSet<usize> = there().map(|target| other.of[*target]).collect();
+            let values: BTreeSet<usize> = there().map(|target| other.level_of[*target]).collect();
             values.len() > 1
         });
         with.extend(changing.flat_map(|other| other.names.iter().cloned()));
@@ -354,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_names_is_a_factor_though_no_setting_tells_and_builds_may_be_told_apart_by_it() {
+    fn a_plan_can_name_factors_that_no_setting_shows_also_of_builds() {
         let target = |build: &str, compiler: &str, disk: &str| {
             let mut profile = profile(&format!("{build}.{disk}"), build, &[("cache", "1G")]);
             let factors = [("compiler", compiler), ("disk", disk)];
@@ -422,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_with_the_same_of_everything_are_told_and_engines_are_apart() {
+    fn targets_without_a_difference_are_listed_by_engine() {
         let mut other = profile("p.a", "p", &[("a", "2")]);
         other.engine = "postgres".to_owned();
         let twins = ["x.a", "x.a-again"].map(|name| profile(name, "x", &[("a", "1")]));

@@ -49,14 +49,14 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
         .rev()
         .max_by(|a, b| a.seconds.total_cmp(&b.seconds))?
         .clone();
-    let apart = slowest.seconds - fastest.seconds;
+    let abs_seconds = slowest.seconds - fastest.seconds;
     (fastest.seconds > 0.0).then(|| Fairness {
         fastest_seconds: fastest.seconds,
         fastest_client: fastest.client,
         slowest_seconds: slowest.seconds,
         slowest_client: slowest.client,
-        abs_seconds: apart,
-        pct: apart / fastest.seconds * 100.0,
+        abs_seconds,
+        pct: abs_seconds / fastest.seconds * 100.0,
         clients,
     })
 }

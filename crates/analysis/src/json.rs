@@ -26,19 +26,19 @@ pub fn json(run: &Run, figures: &Figures) -> Value {
 
 /// Returns the steps of the plan that the record lacks.
 pub fn missing_json(figures: &Figures) -> Value {
-    let which = |row: &Row| {
-        let mut which = json!(row.cell);
-        (which["run"], which["step"]) = (json!(row.run), json!(row.step));
-        which
+    let object = |row: &Row| {
+        let mut object = json!(row.cell);
+        (object["run"], object["step"]) = (json!(row.run), json!(row.step));
+        object
     };
-    figures.missing.iter().map(which).collect()
+    figures.missing.iter().map(object).collect()
 }
 
 fn row(row: &Row) -> Value {
     let mut value = json!(row);
-    let (told, missing): (Vec<_>, Vec<_>) =
+    let (known, missing): (Vec<_>, Vec<_>) =
         row.metrics.iter().partition(|(_, value)| value.is_some());
-    value["metrics"] = told
+    value["metrics"] = known
         .into_iter()
         .map(|(&name, value)| (name, *value))
         .collect();

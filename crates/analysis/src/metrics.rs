@@ -315,7 +315,7 @@ fn last(host: &HostSeries, name: &str) -> Option<f64> {
 
 /// Returns the size that the engine reports, or else that of its data files.
 fn database_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
-    Counters::of(step)
+    Counters::new(step)
         .gauge(Role::DatabaseBytes)
         .or_else(|| match &step.storage {
             Some(storage) => Some(storage.data_bytes as f64),

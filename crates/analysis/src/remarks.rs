@@ -89,7 +89,7 @@ fn misses(share: f64) -> Option<Remark> {
 mod tests {
     use super::*;
 
-    fn told(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<(&'static str, String)> {
+    fn remarks_of(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<(&'static str, String)> {
         let metrics = metrics.iter().map(|(name, value)| (*name, Some(*value)));
         remarks(step, &metrics.collect())
             .into_iter()
@@ -108,24 +108,24 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_from_a_tenth_of_the_processors_on() {
+    fn other_programs_are_remarked_from_a_tenth_of_the_processors_on() {
         let step = Step::default();
-        assert_eq!(told(&step, &[("others%", 9.9)]), []);
+        assert_eq!(remarks_of(&step, &[("others%", 9.9)]), []);
         assert_eq!(
-            told(&step, &[("others%", 77.8)]),
+            remarks_of(&step, &[("others%", 77.8)]),
             [("host::busy", "78%".to_owned())]
         );
     }
 
     #[test]
-    fn failures_are_told_with_their_class_and_those_of_the_warm_up_too() {
+    fn failures_are_remarked_with_their_class_also_in_the_warm_up() {
         let step = Step {
             ops: failing(1, 14_745),
             warm_up_ops: failing(20, 4),
             ..Step::default()
         };
         assert_eq!(
-            told(&step, &[]),
+            remarks_of(&step, &[]),
             [
                 (
                     "step::failures",
@@ -141,22 +141,22 @@ mod tests {
             ops: failing(20, 0),
             ..Step::default()
         };
-        assert_eq!(told(&sound, &[]), []);
+        assert_eq!(remarks_of(&sound, &[]), []);
     }
 
     #[test]
-    fn deletes_that_find_nothing_are_told_and_only_where_deletes_are_what_the_step_is_about() {
+    fn deletes_without_rows_are_remarked_only_in_steps_about_deletes() {
         let step = |deletes_per_event| Step {
             status: Status::Complete,
             deletes_per_event,
             ..Step::default()
         };
-        assert_eq!(told(&step(Some(1.0)), &[("rows/event", 0.93)]), []);
+        assert_eq!(remarks_of(&step(Some(1.0)), &[("rows/event", 0.93)]), []);
         assert_eq!(
-            told(&step(Some(1.0)), &[("rows/event", 0.4)]),
+            remarks_of(&step(Some(1.0)), &[("rows/event", 0.4)]),
             [("step::nothing-to-delete", "40%".to_owned())]
         );
-        assert_eq!(told(&step(Some(2.0)), &[("rows/event", 1.9)]), []);
-        assert_eq!(told(&step(None), &[("rows/event", 0.4)]), []);
+        assert_eq!(remarks_of(&step(Some(2.0)), &[("rows/event", 1.9)]), []);
+        assert_eq!(remarks_of(&step(None), &[("rows/event", 0.4)]), []);
     }
 }

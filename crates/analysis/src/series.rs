@@ -183,7 +183,7 @@ pub fn per_second(
     cumulative: bool,
     samples: &[(i64, Option<f64>)],
 ) -> Vec<Option<f64>> {
-    let there: Vec<(i64, f64)> = samples
+    let known: Vec<(i64, f64)> = samples
         .iter()
         .filter_map(|&(at_ns, value)| Some((at_ns, value?)))
         .collect();
@@ -201,14 +201,14 @@ pub fn per_second(
                 return None;
             }
             // Times only grow, so the search continues from the last position.
-            while next < there.len() && there[next].0 <= at {
+            while next < known.len() && known[next].0 <= at {
                 next += 1;
             }
-            let &(before_ns, before) = there.get(next.checked_sub(1)?)?;
+            let &(before_ns, before) = known.get(next.checked_sub(1)?)?;
             if !cumulative {
                 return (before_ns >= begin).then_some(before);
             }
-            let &(after_ns, after) = there.get(next)?;
+            let &(after_ns, after) = known.get(next)?;
             // A cumulative value that fell restarted: its growth is unknown.
             (after >= before).then(|| (after - before) / ((after_ns - before_ns) as f64 / 1e9))
         })

@@ -26,10 +26,10 @@ pub(super) fn studentized(
         })
         .collect();
     let measured = difference(&sorted);
-    let most = sorted.iter().map(|sample| furthest(sample)).sum::<f64>() / measured.error;
+    let t_max = sorted.iter().map(|sample| furthest(sample)).sum::<f64>() / measured.error;
     let mut random = Random::new(seed);
     let mut drawn = sorted.clone();
-    let mut all: Vec<f64> = (0..resamples)
+    let mut t_values: Vec<f64> = (0..resamples)
         .map(|_| {
             for (drawn, from) in drawn.iter_mut().zip(&sorted) {
                 for value in drawn.iter_mut() {
@@ -38,11 +38,11 @@ pub(super) fn studentized(
             }
             let mean = difference(&drawn);
             let t = ((mean.center - measured.center) / mean.error).abs();
-            t.min(most)
+            t.min(t_max)
         })
         .collect();
-    all.sort_by(f64::total_cmp);
-    all
+    t_values.sort_by(f64::total_cmp);
+    t_values
 }
 
 /// Returns the |t| of resamples of one sample, whose mean has an error of at least `floor`.

@@ -5,7 +5,7 @@ use super::mean::{Mean, Pair};
 /// The drift of the machine in one invocation of a run, from the first pair to the last.
 struct Block {
     /// From the base to the target, over all of its pairs.
-    apart: f64,
+    delay: f64,
     /// From the first pair to the last; zero where there is one.
     span: f64,
     /// The logarithm of the last pair's level over the first one's.
@@ -13,12 +13,12 @@ struct Block {
 }
 
 impl Block {
-    fn of(pairs: &[Pair]) -> Self {
+    fn new(pairs: &[Pair]) -> Self {
         let (first, last) = (&pairs[0], &pairs[pairs.len() - 1]);
         let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
         let middle = |pair: &Pair| f64::midpoint(pair.base_at, pair.at);
         Self {
-            apart: pairs.iter().map(|pair| pair.at - pair.base_at).sum(),
+            delay: pairs.iter().map(|pair| pair.at - pair.base_at).sum(),
             span: middle(last) - middle(first),
             rise: level(last) - level(first),
         }
@@ -32,7 +32,7 @@ impl Block {
 
 fn blocks(pairs: &[Pair]) -> Vec<Block> {
     let blocks = pairs.chunk_by(|a, b| a.block == b.block);
-    blocks.map(Block::of).collect()
+    blocks.map(Block::new).collect()
 }
 
 /// Returns whether base and target came later in a pair equally often, up to one pair, in all blocks together and in each.
@@ -63,16 +63,16 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
     }
     let mut blocks = blocks(pairs);
     if !blocks.iter().any(Block::has_drift) {
-        blocks = vec![Block::of(pairs)];
+        blocks = vec![Block::new(pairs)];
     }
     let (drifting, others): (Vec<Block>, Vec<Block>) =
         blocks.into_iter().partition(Block::has_drift);
     let span: f64 = drifting.iter().map(|block| block.span).sum();
-    let apart: f64 = others.iter().map(|block| block.apart).sum();
+    let delay: f64 = others.iter().map(|block| block.delay).sum();
     let count = pairs.len() as f64;
     let (mut drift, mut squares) = (0.0, 0.0);
     for block in &drifting {
-        let times = (block.apart / block.span + apart / span) / count;
+        let times = (block.delay / block.span + delay / span) / count;
         drift += times * block.rise;
         squares += times * times;
     }
@@ -89,16 +89,16 @@ mod tests {
     /// time; a day lies between blocks.
     fn pairs(blocks: &[(usize, f64, f64)]) -> Vec<Pair> {
         let mut pairs = Vec::new();
-        for (block, &(count, apart, rate)) in blocks.iter().enumerate() {
+        for (block, &(count, delay, rate)) in blocks.iter().enumerate() {
             let level = |at: f64| 100.0 * (rate * at).exp();
             for index in 0..count {
                 let at = 3.0 * index as f64;
                 let day = 10_000.0 * block as f64;
                 pairs.push(Pair {
                     base: level(at),
-                    value: level(at + apart),
+                    value: level(at + delay),
                     base_at: day + at,
-                    at: day + at + apart,
+                    at: day + at + delay,
                     block: (0, block as u32),
                 });
             }
@@ -125,7 +125,7 @@ mod tests {
     fn each_block_is_freed_of_its_own_drift() {
         // By hand: of one block 1/n + h² / 2(n - 1)², with h = 1/3.
         check(&pairs(&[(4, 1.0, 0.01)]), 0.0, 0.25 + 1.0 / 162.0);
-        // Each rise counts for apart / span / n: 2 x 1/6 / 4, and 2 x 2/3 / 4.
+        // Each rise counts for delay / span / n: 2 x 1/6 / 4, and 2 x 2/3 / 4.
         let two = [(2, 1.0, 0.01), (2, 2.0, -0.03)];
         let (a, b) = (2.0 / 3.0 / 4.0, 4.0 / 3.0 / 4.0);
         check(&pairs(&two), 0.0, 0.25 + (a * a + b * b) / 2.0);
@@ -148,7 +148,7 @@ mod tests {
         check(&single, 0.01, 1.0 / 3.0 + times * times / 2.0);
     }
 
-    /// Pairs a minute apart from each other, of which the target is the later one or not; a day lies between blocks.
+    /// Pairs a minute delay from each other, of which the target is the later one or not; a day lies between blocks.
     fn in_order(blocks: &[&[bool]]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (block, order) in blocks.iter().enumerate() {

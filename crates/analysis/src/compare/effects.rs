@@ -137,26 +137,26 @@ fn decide_all(
     family: &str,
     options: &CompareOptions,
 ) -> Vec<String> {
-    let (mut all, mut each, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all, mut in_combinations, mut deviations) = (Vec::new(), Vec::new(), Vec::new());
     for it in of_family {
         all.push(&mut it.all);
         for (_, own, deviation) in &mut it.each {
-            each.push(own);
-            apart.extend(deviation.as_mut());
+            in_combinations.push(own);
+            deviations.extend(deviation.as_mut());
         }
     }
     let of_all = decide(all, options).note(family);
-    decide(each, options);
-    let of_apart = decide(apart, options);
-    let of_apart = (of_apart.count > 0).then(|| {
+    decide(in_combinations, options);
+    let of_deviations = decide(deviations, options);
+    let of_deviations = (of_deviations.count > 0).then(|| {
         format!(
             "{}: a combination differs from the mean of all in {} of {}",
             family,
-            of_apart.shown,
-            counted(of_apart.count, "comparison")
+            of_deviations.shown,
+            counted(of_deviations.count, "comparison")
         )
     });
-    of_all.into_iter().chain(of_apart).collect()
+    of_all.into_iter().chain(of_deviations).collect()
 }
 
 /// Returns one effect, before its family is decided; `None` if none of its targets has the metric.

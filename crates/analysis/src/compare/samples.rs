@@ -173,7 +173,7 @@ impl<'a> Samples<'a> {
             for &target in targets.iter().filter(|target| **target != base) {
                 let places = steps.iter().map(|step| Place { step, ..group });
                 let made = places.filter(|place| {
-                    let has = |target: &str| !self.of(*place, target).is_empty();
+                    let has = |target: &str| !self.numbered_rows(*place, target).is_empty();
                     has(target) || (has(base) && self.takes_part(*place, target))
                 });
                 comparisons.extend(made.map(|place| (place, target)));
@@ -202,10 +202,12 @@ impl<'a> Samples<'a> {
 
     /// Returns the rows of a target.
     pub fn rows(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Row> + '_ {
-        self.of(place, target).iter().map(|(_, row)| *row)
+        self.numbered_rows(place, target)
+            .iter()
+            .map(|(_, row)| *row)
     }
 
-    fn of(&self, place: Place<'a>, target: &str) -> &[(usize, &'a Row)] {
+    fn numbered_rows(&self, place: Place<'a>, target: &str) -> &[(usize, &'a Row)] {
         // The key borrows from the figures; the base's name may come from elsewhere.
         self.rows
             .range((place, "")..)
@@ -217,19 +219,19 @@ impl<'a> Samples<'a> {
     /// Returns the values of a target for a metric.
     pub fn side(&self, place: Place<'a>, target: &str, metric: &str) -> Side {
         let mut side = Side::default();
-        for &(index, row) in self.of(place, target) {
-            let found = value(row, metric);
+        for &(index, row) in self.numbered_rows(place, target) {
+            let measured = value(row, metric);
             let valid = row.valid && row.status == Status::Complete;
-            if !valid && (found.is_some() || metric == THROUGHPUT) {
+            if !valid && (measured.is_some() || metric == THROUGHPUT) {
                 side.invalid += 1;
-                let why = if row.reasons.is_empty() {
+                let reason = if row.reasons.is_empty() {
                     ended(Some(row.status)).to_owned()
                 } else {
                     row.reasons.join("; ")
                 };
-                let which = self.which(target, row.run, row.cell.repeat);
-                side.reasons.push(format!("{which} is left out: {why}"));
-            } else if let Some(value) = found {
+                let name = self.repeat_name(target, row.run, row.cell.repeat);
+                side.reasons.push(format!("{name} is left out: {reason}"));
+            } else if let Some(value) = measured {
                 let (run, repeat) = (row.run, row.cell.repeat);
                 side.values.push(TimedSample {
                     sample: Sample { run, repeat, value },
@@ -247,13 +249,13 @@ impl<'a> Samples<'a> {
             let has_row = rows.any(|row| (row.run, &row.cell) == (cell.run, &cell.cell));
             if !has_row {
                 side.invalid += 1;
-                let which = self.which(target, cell.run, cell.cell.repeat);
+                let name = self.repeat_name(target, cell.run, cell.cell.repeat);
                 let ended = match cell.status {
                     Some(Status::Complete) => "has lost a part of its record",
                     status => ended(status),
                 };
                 side.reasons
-                    .push(format!("{which} has no such step: its cell {ended}"));
+                    .push(format!("{name} has no such step: its cell {ended}"));
             }
         }
         side.values
@@ -262,7 +264,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the name of a repeat: `pg17.base, repeat 2`.
-    fn which(&self, target: &str, run: usize, repeat: u32) -> String {
+    fn repeat_name(&self, target: &str, run: usize, repeat: u32) -> String {
         // Where runs are compared, a target has the name of its run.
         if self.many_runs && target != label(run) {
             format!("{target}, {}, repeat {repeat}", label(run))
@@ -304,10 +306,10 @@ impl<'a> Samples<'a> {
         matched.values.retain(paired);
         for (of_base, sample) in alone {
             let name = if of_base { base_name } else { target };
-            let which = self.which(name, sample.run, sample.repeat);
+            let name = self.repeat_name(name, sample.run, sample.repeat);
             matched
                 .reasons
-                .push(format!("{which} is left out: nothing ran beside it"));
+                .push(format!("{name} is left out: it has no partner"));
         }
         matched.pairs = in_time(&pairs);
         matched

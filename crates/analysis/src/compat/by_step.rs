@@ -3,7 +3,7 @@
 use record::{CellKey, Run, Target};
 
 use super::by_run::key_of;
-use super::{Facts, Incomparable, TOLD_MAX, differences, told};
+use super::{Facts, Incomparable, LISTED_MAX, differences, differences_text};
 use crate::order::{distinct, grouped};
 use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
 
@@ -107,7 +107,7 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
     match what(base).zip(what(other)) {
         Some((of_base, of_other)) if of_base != of_other => Err(Incomparable {
             message: format!("steps `{base}` and `{other}` do not count the same operations"),
-            help: "give steps of one sort: the same test, or the same kind of operation",
+            help: "give steps of one kind: the same test, or the same main operation",
         }),
         _ => Ok(()),
     }
@@ -115,21 +115,21 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
 
 /// Returns notes on how the steps of pairs differ in the plan, and on what runs between them.
 fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
-    let found = pairs.iter().filter_map(|pair| {
+    let by_text = pairs.iter().filter_map(|pair| {
         let [base, other] = pair.steps.each_ref().map(|step| facts(run, step));
         let differences = differences(&base, &other);
         let who = format!("`{}` and `{}`", pair.steps[0], pair.steps[1]);
-        (!differences.is_empty()).then(|| (told(&differences, "none"), who))
+        (!differences.is_empty()).then(|| (differences_text(&differences, "none"), who))
     });
-    let mut notes: Vec<String> = grouped(found)
+    let mut notes: Vec<String> = grouped(by_text)
         .into_iter()
         .map(|(what, who)| {
-            let more = who.len().saturating_sub(TOLD_MAX);
+            let more = who.len().saturating_sub(LISTED_MAX);
             let mut shown = who[..who.len() - more].join(", ");
             if more > 0 {
                 shown += &format!(" and {more} more pairs");
             }
-            format!("The plan has steps differ: {what} ({shown}).")
+            format!("Steps differ in the plan: {what} ({shown}).")
         })
         .collect();
     notes.push(
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(names, ["qr0", "qr100", "qr500"]);
         assert_eq!(figures.rows.len(), 9, "the base is there once");
         assert!(
-            notes[0].starts_with("The plan has steps differ: `rate` none -> 100"),
+            notes[0].starts_with("Steps differ in the plan: `rate` none -> 100"),
             "{notes:?}"
         );
         let compared = compare(

@@ -64,7 +64,7 @@ pub type Facts = BTreeMap<String, String>;
 const ORDER: &str = "order of settings";
 
 /// Differences that a message lists; the others are counted.
-const TOLD_MAX: usize = 4;
+const LISTED_MAX: usize = 4;
 /// Longer values are not printed: they are hashes or texts.
 const VALUE_LENGTH_MAX: usize = 60;
 
@@ -84,8 +84,8 @@ pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
 }
 
 /// Lists differences: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. `absent` stands for a missing value.
-pub fn told(differences: &[FactDifference], absent: &str) -> String {
-    let one = |FactDifference { name, first, now }: &FactDifference| {
+pub fn differences_text(differences: &[FactDifference], absent: &str) -> String {
+    let text = |FactDifference { name, first, now }: &FactDifference| {
         let is_long = |value: &Option<String>| {
             let value = value.as_deref().unwrap_or_default();
             value.len() > VALUE_LENGTH_MAX || value.contains('\n')
@@ -96,13 +96,13 @@ pub fn told(differences: &[FactDifference], absent: &str) -> String {
             false => format!("`{name}` {} -> {}", shown(first), shown(now)),
         }
     };
-    few(&differences.iter().map(one).collect::<Vec<_>>())
+    first_texts(&differences.iter().map(text).collect::<Vec<_>>())
 }
 
 /// Lists the first texts and counts the others.
-fn few(texts: &[String]) -> String {
-    let shown = texts[..texts.len().min(TOLD_MAX)].join(", ");
-    match texts.len().saturating_sub(TOLD_MAX) {
+fn first_texts(texts: &[String]) -> String {
+    let shown = texts[..texts.len().min(LISTED_MAX)].join(", ");
+    match texts.len().saturating_sub(LISTED_MAX) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -154,7 +154,7 @@ pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
                         first + 1,
                         index + 1,
                     ),
-                    help: "a run is no repeat of itself, and no copy of it is: give each run once",
+                    help: "a run and its copies are not repeats: give each run once",
                 });
             }
         }
@@ -183,7 +183,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
                 message: format!(
                     "runs 1 and {} did not do the same work: {}",
                     index + 1,
-                    told(&differences, "none")
+                    differences_text(&differences, "none")
                 ),
                 help: "give runs of one workload: run one of the plans again with the other's values",
             });
@@ -202,7 +202,7 @@ fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
                         "target `{name}` is not the same in runs {} and {}: {}",
                         before + 1,
                         index + 1,
-                        told(&differences, "none")
+                        differences_text(&differences, "none")
                     ),
                     help: "`assay compare --by-run` compares the runs instead of taking them for repeats",
                 });
@@ -227,13 +227,13 @@ fn target_differences<'a>(
             builds.find(|build| build.name == target.build)
         };
         let builds = build(first, was).zip(build(run, is));
-        let mut found = builds.map_or_else(Vec::new, |(was, is)| build_differences(was, is));
+        let mut facts = builds.map_or_else(Vec::new, |(was, is)| build_differences(was, is));
         let mut configs = differences(&config_facts(first, was), &config_facts(run, is));
         if configs.len() > 1 {
             configs.retain(|it| it.name != ORDER);
         }
-        found.extend(configs);
-        (was.name.as_str(), found)
+        facts.extend(configs);
+        (was.name.as_str(), facts)
     })
     .filter(|(_, differences)| !differences.is_empty())
 }
@@ -261,7 +261,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
 
 /// Returns how two builds differ. The path does not count, nor the version of the null engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
-    let named = if is.files.len() < was.files.len() {
+    let hashed = if is.files.len() < was.files.len() {
         was
     } else {
         is
@@ -269,8 +269,8 @@ pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
     let facts = |build: &Build| -> Facts {
         let version = ("version".to_owned(), build.version.clone());
         let version = (build.engine != "null").then_some(version);
-        let files = named.files.iter().zip(&build.files);
-        let files = files.map(|(named, file)| (named.path.clone(), file.sha256.clone()));
+        let files = hashed.files.iter().zip(&build.files);
+        let files = files.map(|(hashed, file)| (hashed.path.clone(), file.sha256.clone()));
         version.into_iter().chain(files).collect()
     };
     differences(&facts(was), &facts(is))
@@ -302,15 +302,20 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
         let differences = target_differences(&runs[0].run, run);
-        let found = grouped(differences.map(|(name, it)| (told(&it, "none"), format!("`{name}`"))));
+        let by_text = grouped(
+            differences.map(|(name, it)| (differences_text(&it, "none"), format!("`{name}`"))),
+        );
         let note = |(what, names): (String, Vec<String>)| {
-            let who = match names.as_slice() {
+            let subject = match names.as_slice() {
                 [one] => format!("Target {one} is not"),
-                many => format!("None of {} is", few(many)),
+                many => format!("None of {} is", first_texts(many)),
             };
-            format!("{who} the same in run {} as in run 1: {what}.", index + 1)
+            format!(
+                "{subject} the same in run {} as in run 1: {what}.",
+                index + 1
+            )
         };
-        notes.extend(found.into_iter().map(note));
+        notes.extend(by_text.into_iter().map(note));
     }
     notes
 }
@@ -324,8 +329,8 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
         machine.retain(|fact| fact.name != method::CLOCK);
         if !machine.is_empty() {
             notes.push(format!(
-                "The machine of run {number} is not that of run 1: {}. What differs may be the machine.",
-                told(&machine, "unknown")
+                "The machine of run {number} is not that of run 1: {}. It may cause the differences.",
+                differences_text(&machine, "unknown")
             ));
         }
         if run.assay != first.assay {
@@ -337,13 +342,13 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
         let measuring = method::differences(&runs[0], recorded);
         if !measuring.is_empty() {
             notes.push(format!(
-                "Run {number} was not measured in the way of run 1: {}. What differs may be what measuring costs.",
-                told(&measuring, "unknown")
+                "Run {number} was measured in another way than run 1: {}. Its cost may cause the differences.",
+                differences_text(&measuring, "unknown")
             ));
         }
         if run.seed != first.seed {
             notes.push(format!(
-                "Run {number} has the seed {}, and run 1 {}: other rows and choices.",
+                "Run {number} has the seed {}, and run 1 {}: rows and choices differ.",
                 run.seed, first.seed
             ));
         }

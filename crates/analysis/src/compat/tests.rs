@@ -87,7 +87,7 @@ fn only_the_same_target_is_repeated() {
 }
 
 #[test]
-fn between_runs_it_is_told_which_targets_have_changed() {
+fn notes_name_the_targets_that_changed_between_runs() {
     let first = run("1", "default", "17.2", "1GB");
     assert_eq!(changes(&all([&first, &first])), Vec::<String>::new());
     let mut first = first;
@@ -118,7 +118,7 @@ fn between_runs_it_is_told_which_targets_have_changed() {
 }
 
 #[test]
-fn another_way_of_measuring_is_told_apart_from_the_machine() {
+fn another_way_of_measuring_is_no_difference_of_the_machine() {
     let first = run("1", "default", "17.2", "1GB");
     let mut other = first.clone();
     other.host.facts = vec![(method::CLOCK.into(), "system".into())];
@@ -142,8 +142,8 @@ fn another_way_of_measuring_is_told_apart_from_the_machine() {
     assert_eq!(
         notes(&[with(known, of_first), with(other, of_other)]),
         [
-            "Run 2 was not measured in the way of run 1: `assay_clock` tsc -> system, `perf_level` enable_count -> disable. \
-             What differs may be what measuring costs."
+            "Run 2 was measured in another way than run 1: `assay_clock` tsc -> system, `perf_level` enable_count -> disable. \
+             Its cost may cause the differences."
         ]
     );
 }
@@ -163,7 +163,7 @@ fn a_library_that_counts_is_no_repeat_of_one_that_does_not() {
 }
 
 #[test]
-fn another_machine_version_and_seed_are_told() {
+fn another_machine_version_and_seed_have_notes() {
     let first = run("1", "default", "17.2", "1GB");
     assert_eq!(notes(&all([&first, &first])), Vec::<String>::new());
     let mut other = first.clone();
@@ -231,11 +231,11 @@ fn measured(was: &[Cell], is: &[Cell]) -> String {
             .map(|cell| (CellRef::new("x", "kv", None, 1, 1), cell.clone()))
             .collect(),
     };
-    told(&method::differences(&with(was), &with(is)), "unknown")
+    differences_text(&method::differences(&with(was), &with(is)), "unknown")
 }
 
 #[test]
-fn settings_that_assay_made_are_told_where_they_differ() {
+fn settings_made_by_assay_have_a_note_if_they_differ() {
     let (with, without) = (
         cell("rocksdb", &[CACHE, PERF]),
         cell("rocksdb", &[("block_size", "4096", Some("config"))]),
@@ -255,7 +255,7 @@ fn settings_that_assay_made_are_told_where_they_differ() {
 }
 
 #[test]
-fn another_clock_is_told() {
+fn another_clock_has_a_note() {
     let run = |clock: &str| {
         let mut run = Run::default();
         run.host.facts = vec![(method::CLOCK.to_owned(), clock.to_owned())];
@@ -263,7 +263,7 @@ fn another_clock_is_told() {
     };
     let (was, is) = (run("tsc"), run("clock_gettime"));
     let of = |was: &Run, is: &Run| {
-        told(
+        differences_text(
             &method::differences(&recorded(was), &recorded(is)),
             "unknown",
         )

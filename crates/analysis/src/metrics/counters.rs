@@ -9,7 +9,7 @@ pub(crate) struct Counters<'a> {
 }
 
 impl<'a> Counters<'a> {
-    pub(crate) fn of(step: &'a Step) -> Self {
+    pub(crate) fn new(step: &'a Step) -> Self {
         Self::between(&step.counters_before, &step.counters_after)
     }
 
@@ -40,12 +40,12 @@ impl<'a> Counters<'a> {
 
     /// Returns the error of a role's growth by the engine's rounding.
     pub(crate) fn rounding(&self, role: Role) -> f64 {
-        let of = |counters: &[Counter]| -> f64 {
+        let sum = |counters: &[Counter]| -> f64 {
             of_role(counters, role)
                 .map(|counter| counter.rounding)
                 .sum()
         };
-        of(self.before) + of(self.after)
+        sum(self.before) + sum(self.after)
     }
 
     /// Returns the sum of a role's gauges at the end of the step.

@@ -65,10 +65,12 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
     for (second, time) in stalled.iter().enumerate() {
         let time = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
         let counted = |series: &CounterSeries| series.values.get(second).copied().flatten();
-        let of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
-        let sum: f64 = counts.iter().map(of).sum();
+        let count_of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
+        let sum: f64 = counts.iter().map(count_of).sum();
         match sum > 0.0 {
-            true => counts.iter().for_each(|it| give(it.0, time * of(it) / sum)),
+            true => counts
+                .iter()
+                .for_each(|it| give(it.0, time * count_of(it) / sum)),
             false => give(UNKNOWN, time),
         }
     }

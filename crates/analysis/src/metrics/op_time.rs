@@ -55,7 +55,7 @@ pub(super) fn op_time(
         (true, Some(shares)) => lasted.map(|us| us * (1.0 - shares.idle)),
         (true, None) => None,
     };
-    let part = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.of(states));
+    let waiting = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.sum(states));
     // Without a rate, a sleeping thread backs off from a lock.
     let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
     let parts = [
@@ -63,16 +63,16 @@ pub(super) fn op_time(
         ("op_server_cpu_us", server_cpu),
         ("op_cpu_wait_us", cpu_wait),
         ("op_steal_us", steal),
-        ("op_read_us", part(&[Read])),
-        ("op_write_us", part(&[Write])),
-        ("op_fsync_us", part(&[Fsync])),
-        ("op_lock_us", part(locks)),
-        ("op_handover_us", part(&[Handover])),
+        ("op_read_us", waiting(&[Read])),
+        ("op_write_us", waiting(&[Write])),
+        ("op_fsync_us", waiting(&[Fsync])),
+        ("op_lock_us", waiting(locks)),
+        ("op_handover_us", waiting(&[Handover])),
     ];
     let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
     // The overlap is in the times of both threads.
-    let overlap = part(&[Overlap]);
-    let rest = (|| Some(busy? - (measured? - overlap?)))();
+    let overlap = waiting(&[Overlap]);
+    let unexplained = (|| Some(busy? - (measured? - overlap?)))();
 
     let instructions = total(&|it| {
         let server = match embedded {
@@ -88,11 +88,12 @@ pub(super) fn op_time(
     figures.extend([
         ("op_time_us", busy),
         ("op_overlap_us", overlap),
-        ("op_rest_us", rest),
+        ("op_rest_us", unexplained),
         (
             "op_rest%",
-            rest.zip(busy)
-                .and_then(|(rest, time)| over(100.0 * rest, time)),
+            unexplained
+                .zip(busy)
+                .and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
         ),
         ("own_cpu_us_per_op", own_cpu),
         (
@@ -181,7 +182,7 @@ impl Shares {
     }
 
     /// Returns the sum of the shares of some states.
-    fn of(&self, states: &[ConnectionState]) -> f64 {
+    fn sum(&self, states: &[ConnectionState]) -> f64 {
         states.iter().filter_map(|it| self.states.get(it)).sum()
     }
 }

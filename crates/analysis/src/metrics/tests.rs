@@ -358,7 +358,7 @@ fn what_others_used_is_what_neither_assay_nor_the_server_did() {
 }
 
 #[test]
-fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
+fn the_frequency_is_the_mean_of_the_sampled_seconds() {
     let step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |host: &HostSeries| {
         let metrics = of_host(&step, host);

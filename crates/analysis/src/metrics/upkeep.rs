@@ -19,7 +19,7 @@ fn commits(step: &Step) -> Option<f64> {
 
 /// Returns the figures of this module: names as in [`words::METRICS`].
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
-    let counters = Counters::of(step);
+    let counters = Counters::new(step);
     let growth = |role| counters.growth(role);
     // A log that was neither written nor synced was off.
     let is_on = |syncs: &f64| *syncs > 0.0 || growth(Role::LogBytes) != Some(0.0);

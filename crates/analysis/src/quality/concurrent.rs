@@ -179,9 +179,9 @@ impl<'a> ConcurrentActivity<'a> {
             return None;
         }
         usual.sort_unstable_by(f64::total_cmp);
-        let few = usual.len() / COMMON;
+        let tail = usual.len() / COMMON;
         // A value that comes and goes is often far from its median.
-        if (usual[few]..=usual[usual.len() - 1 - few]).contains(&during) {
+        if (usual[tail]..=usual[usual.len() - 1 - tail]).contains(&during) {
             return None;
         }
         let otherwise = median(usual.iter().copied())?;

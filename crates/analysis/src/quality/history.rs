@@ -56,12 +56,12 @@ pub(crate) fn history(
         .filter(|connection| connection.role == role)
         .count();
     // Without any success the size of an operation is unknown, and every second missed the rate.
-    let each = match (is_of_rows, ok) {
+    let rows_per_operation = match (is_of_rows, ok) {
         (true, 0) => 0.0,
         (true, ok) => rows as f64 / ok as f64,
         (false, _) => 1.0,
     };
-    let wanted = SLA_SHARE * sla.target - writers as f64 * each;
+    let wanted = SLA_SHARE * sla.target - writers as f64 * rows_per_operation;
     if whole == 0 || wanted <= 0.0 {
         return None;
     }

@@ -141,7 +141,7 @@ pub(crate) fn quality(
     host: &HostSeries,
     stalled_pct: Option<f64>,
 ) -> Option<Quality> {
-    let rates = Rates::of(step, &series.ops)?;
+    let rates = Rates::new(step, &series.ops)?;
     let found = stalls::stalls(&rates);
     let is_stalled = stalls::marked(rates.values.len(), found.as_deref().unwrap_or_default());
     let levels = shifts::shifts(&rates.values, &is_stalled);
@@ -208,8 +208,8 @@ const NORMAL: f64 = 1.4826;
 
 /// Returns the robust scale of values around `center`: their median absolute deviation, as a standard deviation.
 pub(crate) fn scale(values: impl IntoIterator<Item = f64>, center: f64) -> Option<f64> {
-    let away = values.into_iter().map(|value| (value - center).abs());
-    Some(NORMAL * median(away)?)
+    let distances = values.into_iter().map(|value| (value - center).abs());
+    Some(NORMAL * median(distances)?)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(super) struct Rates<'a> {
 
 impl<'a> Rates<'a> {
     /// Reads the seconds of a step; `None` where nothing is counted second by second, and in steps of less than a second.
-    pub(super) fn of(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
+    pub(super) fn new(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
         let kind = step.main_operation()?;
         let series = ops.get(kind)?;
         let role = role_of(kind);
@@ -57,12 +57,12 @@ impl<'a> Rates<'a> {
         if whole == 0 {
             return None;
         }
-        let each = queries_each(step);
+        let queries_per_operation = queries_each(step);
         let values: Vec<f64> = match step.kind {
             StepKind::Load => series.rows[..whole].iter().map(|&n| n as f64).collect(),
             StepKind::Query => series.ok[..whole]
                 .iter()
-                .map(|&n| n as f64 * each)
+                .map(|&n| n as f64 * queries_per_operation)
                 .collect(),
             // Indexing and settling count nothing second by second.
             StepKind::Index | StepKind::Settle => return None,

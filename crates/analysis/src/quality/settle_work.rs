@@ -80,7 +80,7 @@ fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> 
     let metric = |name: &str| metrics.get(name).copied().flatten();
     // The counters of settling at the end of a measured step continue those of the step.
     let counters = match step.kind {
-        StepKind::Settle => Counters::of(step),
+        StepKind::Settle => Counters::new(step),
         _ => Counters::between(&step.counters_after, &step.counters_end),
     };
     if metric("c_wgb").is_some() {

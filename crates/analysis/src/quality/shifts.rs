@@ -68,24 +68,24 @@ fn candidates(values: &[f64]) -> Vec<usize> {
         .collect();
     let noise = noise(values, &smooth);
     let certain = CERTAINTY * (2.0 * (count as f64).ln()).sqrt();
-    let mut found: Vec<Candidate> = intervals(count)
+    let mut candidates: Vec<Candidate> = intervals(count)
         .into_iter()
         .filter_map(|(begin, end)| strongest(&sums, begin, end))
         .filter(|one| one.strength > certain * noise)
         .filter(|one| is_seen_near(values, one))
         .filter(|one| one.strength > certain * noise_within(values, one))
         .collect();
-    found.sort_by(|a, b| {
+    candidates.sort_by(|a, b| {
         b.strength
             .total_cmp(&a.strength)
             .then((a.begin, a.end).cmp(&(b.begin, b.end)))
     });
     let mut places: Vec<usize> = Vec::new();
-    for one in found {
-        let is_told = |&place: &usize| {
+    for one in candidates {
+        let is_known = |&place: &usize| {
             (one.begin < place && place < one.end) || place.abs_diff(one.at) < LEVEL_MIN
         };
-        if !places.iter().any(is_told) {
+        if !places.iter().any(is_known) {
             places.push(one.at);
         }
     }
@@ -99,11 +99,11 @@ fn intervals(count: usize) -> Vec<(usize, usize)> {
     let mut length = count as f64;
     while length as usize >= 2 * LEVEL_MIN {
         let whole = length as usize;
-        let parts = (2 * count).div_ceil(whole).saturating_sub(1).max(1);
-        for part in 0..parts {
-            let begin = match parts {
+        let stretch_count = (2 * count).div_ceil(whole).saturating_sub(1).max(1);
+        for stretch in 0..stretch_count {
+            let begin = match stretch_count {
                 1 => 0,
-                _ => part * (count - whole) / (parts - 1),
+                _ => stretch * (count - whole) / (stretch_count - 1),
             };
             intervals.push((begin, begin + whole));
         }
@@ -154,12 +154,12 @@ fn is_large(before: f64, after: f64) -> bool {
 /// Returns the deviation of one second in a stretch from its two levels.
 fn noise_within(values: &[f64], one: &Candidate) -> f64 {
     let sides = [one.begin..one.at, one.at..one.end];
-    let rest = sides.into_iter().flat_map(|side| {
+    let residuals = sides.into_iter().flat_map(|side| {
         let side = &values[side];
         let level = median(side.iter().copied()).unwrap_or(0.0);
         side.iter().map(move |value| value - level)
     });
-    scale(rest, 0.0).unwrap_or(0.0)
+    scale(residuals, 0.0).unwrap_or(0.0)
 }
 
 /// Returns each value as the median of the five around it: spikes of one or two seconds vanish, edges stay in place.

@@ -121,7 +121,7 @@ fn the_spread_is_that_of_the_seconds() {
 }
 
 #[test]
-fn stalls_are_told_with_their_second_and_length() {
+fn stalls_have_their_second_and_length() {
     let mut ok = vec![1000; 60];
     ok[10..13].fill(0);
     ok[20] = 99;
@@ -696,7 +696,7 @@ fn settling_says_how_long_it_took_and_what_was_pending() {
 }
 
 #[test]
-fn a_measured_step_that_settles_is_told_of_what_it_wrote_after_its_end() {
+fn a_measured_step_that_settles_has_the_bytes_written_after_its_end() {
     let step = Step {
         kind: StepKind::Load,
         settle: Some(Settle::default()),

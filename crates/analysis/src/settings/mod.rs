@@ -106,18 +106,22 @@ pub struct Comparison {
 impl Comparison {
     /// Returns the same comparison with `a` and `b` exchanged.
     pub(crate) fn swapped(&self) -> Self {
-        let it = self.clone();
+        let comparison = self.clone();
         Self {
-            a: it.b,
-            b: it.a,
-            a_build: it.b_build,
-            b_build: it.a_build,
-            a_version: it.b_version,
-            b_version: it.a_version,
-            only_a: it.only_b,
-            only_b: it.only_a,
-            settings: it.settings.into_iter().map(Difference::swapped).collect(),
-            ..it
+            a: comparison.b,
+            b: comparison.a,
+            a_build: comparison.b_build,
+            b_build: comparison.a_build,
+            a_version: comparison.b_version,
+            b_version: comparison.a_version,
+            only_a: comparison.only_b,
+            only_b: comparison.only_a,
+            settings: comparison
+                .settings
+                .into_iter()
+                .map(Difference::swapped)
+                .collect(),
+            ..comparison
         }
     }
 }
@@ -302,11 +306,11 @@ pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
         let target = targets.find(|target| target.name == name && has_cells(run, name));
         let Some(target) = target else { continue };
         let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
-        side.of.name = label(index);
+        side.plan.name = label(index);
         if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
             let first = *first_build.get_or_insert(build);
             if !build_differences(first, build).is_empty() {
-                side.of.build = format!("{} of {}", build.name, side.of.name);
+                side.plan.build = format!("{} of {}", build.name, side.plan.name);
             }
         }
         sides.push(side);
@@ -334,7 +338,7 @@ fn effective(cell: &Cell) -> Effective<'_> {
 
 /// One target.
 struct Side<'a> {
-    of: PlanTarget,
+    plan: PlanTarget,
     /// The engine of one of its cells reported at least its version.
     came_up: bool,
     /// The cells that report settings, in the order of the plan.
@@ -360,7 +364,7 @@ impl<'a> Side<'a> {
             version = &build.version;
         }
         Self {
-            of: PlanTarget {
+            plan: PlanTarget {
                 name: target.name.clone(),
                 build: target.build.clone(),
                 engine: target.engine.clone(),
@@ -379,11 +383,11 @@ impl<'a> Side<'a> {
     }
 
     fn declares(&self, key: &str) -> Option<&DeclaredOption> {
-        self.of.declared.iter().find(|option| option.key == key)
+        self.plan.declared.iter().find(|option| option.key == key)
     }
 
     fn profile(&self) -> Profile {
-        let declared = self.of.declared.iter().map(|option| {
+        let declared = self.plan.declared.iter().map(|option| {
             let setting = ProfileSetting {
                 name: option.name.clone(),
                 value: option.value.clone(),
@@ -402,20 +406,20 @@ impl<'a> Side<'a> {
             ((*key).to_owned(), setting)
         });
         Profile {
-            target: self.of.name.clone(),
-            engine: self.of.engine.clone(),
-            build: self.of.build.clone(),
+            target: self.plan.name.clone(),
+            engine: self.plan.engine.clone(),
+            build: self.plan.build.clone(),
             is_reported: self.effective().is_some(),
             settings: declared.chain(reported).collect(),
-            declared: self.of.declared.iter().map(|it| it.key.clone()).collect(),
-            factors: self.of.factors.clone(),
+            declared: self.plan.declared.iter().map(|it| it.key.clone()).collect(),
+            factors: self.plan.factors.clone(),
         }
     }
 
     fn ignored(&self) -> Vec<IgnoredOption> {
         let not_had = self.cells.first().map(|(cell, _)| cell.not_had.iter());
         let ignored = not_had.into_iter().flatten().map(|option| IgnoredOption {
-            target: self.of.name.clone(),
+            target: self.plan.name.clone(),
             name: option.name.clone(),
             declared: option.declared.clone(),
             effective: option.effective.clone(),
@@ -470,7 +474,7 @@ fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
         .iter()
         .map(|side| TargetSettings {
             run,
-            target: side.of.name.clone(),
+            target: side.plan.name.clone(),
             ignored: side.ignored(),
             varying: side.varying(),
         })
@@ -499,23 +503,23 @@ fn effective_of_both<'s, 'a>(
 fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let mut comparison = Comparison {
         run,
-        a: a.of.name.clone(),
-        b: b.of.name.clone(),
-        a_build: a.of.build.clone(),
-        b_build: b.of.build.clone(),
-        a_version: a.of.version.clone(),
-        b_version: b.of.version.clone(),
+        a: a.plan.name.clone(),
+        b: b.plan.name.clone(),
+        a_build: a.plan.build.clone(),
+        b_build: b.plan.build.clone(),
+        a_version: a.plan.version.clone(),
+        b_version: b.plan.version.clone(),
         unmeasured: [a, b]
             .into_iter()
             .filter(|side| !side.came_up)
-            .map(|side| side.of.name.clone())
+            .map(|side| side.plan.name.clone())
             .collect(),
         ignored: a.ignored().into_iter().chain(b.ignored()).collect(),
         ..Comparison::default()
     };
-    if a.of.engine != b.of.engine {
+    if a.plan.engine != b.plan.engine {
         // Settings of two engines have different meanings, so that only those that the plan declares are listed.
-        let all = |side: &Side<'_>| side.of.declared.iter().map(one_sided).collect();
+        let all = |side: &Side<'_>| side.plan.declared.iter().map(one_sided).collect();
         (comparison.only_a, comparison.only_b) = (all(a), all(b));
         return comparison;
     }
@@ -523,11 +527,11 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let (of_a, of_b) = match effective_of_both(a, b) {
         Some(both) => both,
         None => {
-            comparison.declared_only = !(a.of.declared.is_empty() && b.of.declared.is_empty());
+            comparison.declared_only = !(a.plan.declared.is_empty() && b.plan.declared.is_empty());
             (&nothing, &nothing)
         }
     };
-    let declared = a.of.declared.iter().chain(&b.of.declared);
+    let declared = a.plan.declared.iter().chain(&b.plan.declared);
     let declared = declared.map(|option| option.key.as_str());
     let reported = of_a.keys().chain(of_b.keys()).copied();
     let keys: BTreeSet<&str> = reported.chain(declared).collect();
@@ -563,7 +567,7 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         }
     }
     comparison.settings.sort_by(|a, b| a.name.cmp(&b.name));
-    comparison.identical = a.of.build == b.of.build
+    comparison.identical = a.plan.build == b.plan.build
         && comparison.settings.is_empty()
         && comparison.only_a.is_empty()
         && comparison.only_b.is_empty();
@@ -614,7 +618,7 @@ pub struct PlanTarget {
 impl PlanTarget {
     fn side(&self) -> Side<'_> {
         Side {
-            of: self.clone(),
+            plan: self.clone(),
             came_up: false,
             cells: Vec::new(),
         }
@@ -646,10 +650,10 @@ fn as_declared(mut comparison: Comparison) -> Comparison {
 /// Compares each target with the base. Targets of another engine are compared with its first target that started, or else
 /// with its first.
 fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
-    let base = sides.iter().position(|side| side.of.name == base);
+    let base = sides.iter().position(|side| side.plan.name == base);
     let mut comparisons = Vec::new();
     for (index, side) in sides.iter().enumerate() {
-        let is_alike = |other: &Side<'_>| other.of.engine == side.of.engine;
+        let is_alike = |other: &Side<'_>| other.plan.engine == side.plan.engine;
         let is_up = |other: &Side<'_>| is_alike(other) && other.effective().is_some();
         let base = base
             .filter(|&base| is_alike(&sides[base]))

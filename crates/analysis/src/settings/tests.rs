@@ -214,7 +214,7 @@ fn a_target_that_never_came_up_is_compared_by_what_it_declares() {
 }
 
 #[test]
-fn targets_of_which_no_cell_was_measured_are_told_apart_from_those_that_report_nothing() {
+fn unmeasured_targets_differ_from_targets_that_report_no_settings() {
     let nothing = |engine: &str, cells: Vec<Cell>| {
         let built = Built::new(engine, &[("b", "1")])
             .with_cells("b.a", &[("x", "1")], cells.clone())
@@ -286,7 +286,7 @@ fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
 }
 
 #[test]
-fn what_varies_between_the_cells_of_a_target_is_told() {
+fn settings_that_vary_between_the_cells_of_a_target_are_listed() {
     let cell = |clients, repeat, connections: &str, socket: &str| Cell {
         key: record::CellKey::new("", Some("big"), clients, repeat),
 

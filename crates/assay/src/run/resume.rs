@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::compat::{Facts, build_differences, differences, told};
+use analysis::compat::{Facts, build_differences, differences, differences_text};
 use plan::Plan;
 use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
@@ -172,7 +172,7 @@ fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow
     if !differences.is_empty() {
         let message = format!(
             "this version of assay resolves the run's plan differently: {}",
-            told(&differences, "none")
+            differences_text(&differences, "none")
         );
         let help = "resume it with the assay that started it, or start a new run";
         return Err(UsageError::new(message, Some(help.into())).into());
@@ -189,7 +189,7 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
             let message = format!(
                 "build `{}` has changed since the run began: {}",
                 build.name,
-                told(&differences, "none")
+                differences_text(&differences, "none")
             );
             let help = "restore it, or start a new run";
             return Err(UsageError::new(message, Some(help.into())));
@@ -202,7 +202,7 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
     let mut parts: Vec<String> = (!differences.is_empty())
-        .then(|| told(differences, "unknown"))
+        .then(|| differences_text(differences, "unknown"))
         .into_iter()
         .collect();
     let boot_id = last.and_then(|last| last.boot_id.as_ref());

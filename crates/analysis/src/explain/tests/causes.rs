@@ -278,7 +278,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
 }
 
 #[test]
-fn reads_of_the_same_bytes_that_take_longer_are_said_to() {
+fn longer_reads_of_the_same_bytes_are_told_from_more_reads() {
     let of = |us: f64| [("op_read_us", us), ("own_read_kb_per_op", 16.0)];
     let changed = part(&reads(&of(80.0), (15_000.0, &of(200.0))));
     assert_eq!(changed.part, FindingKind::Reads);

@@ -192,7 +192,7 @@ fn of_target(target: &str, base: &str, other: &str, settings: &[(&str, &str, &st
 }
 
 #[test]
-fn what_differs_between_runs_is_said_of_the_target_that_changed() {
+fn differences_between_runs_belong_to_the_target_that_changed() {
     let mut figures = by_run([("a", 30_000.0, 30_000.0), ("b", 30_000.0, 20_000.0)]);
     figures.settings.differences = vec![
         of_target("pg.a", "15.3", "15.18", &[]),

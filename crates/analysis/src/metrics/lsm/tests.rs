@@ -187,7 +187,7 @@ fn an_index_step_and_settling_have_no_write_amplification() {
 
 /// A step of 4 GB whose debt of 2 GB more is paid after its end.
 #[test]
-fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
+fn work_left_to_compaction_is_a_figure_of_its_own() {
     let mut step = load(
         1 << 20,
         &[
@@ -343,7 +343,7 @@ fn stalls_are_seconds_and_a_share_of_the_step() {
 }
 
 #[test]
-fn the_shape_of_the_tree_is_told_at_both_ends() {
+fn the_shape_of_the_tree_is_known_at_both_ends() {
     let told: Told<'_> = &[
         ("tree_bytes", GB, 3.0 * GB),
         ("blob_bytes", 0.0, GB),

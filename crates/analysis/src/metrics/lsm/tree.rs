@@ -9,7 +9,7 @@ use crate::metrics::counters::Counters;
 
 /// Returns the counters of a step, if its data is in such a tree.
 pub(super) fn tree(step: &Step) -> Option<Counters<'_>> {
-    if_reported(Counters::of(step))
+    if_reported(Counters::new(step))
 }
 
 /// Returns the counters up to the end of what followed the step; `None` if they were not read there.
@@ -18,9 +18,9 @@ pub(super) fn tree_at_end(step: &Step) -> Option<Counters<'_>> {
 }
 
 fn if_reported(counters: Counters<'_>) -> Option<Counters<'_>> {
-    let tells = |role| counters.gauge(role).is_some();
-    let is_told = tells(Role::TreeBytes) || tells(Role::FlushWrittenBytes);
-    is_told.then_some(counters)
+    let has_gauge = |role| counters.gauge(role).is_some();
+    let is_reported = has_gauge(Role::TreeBytes) || has_gauge(Role::FlushWrittenBytes);
+    is_reported.then_some(counters)
 }
 
 impl Counters<'_> {
@@ -41,8 +41,8 @@ impl Counters<'_> {
 
     /// Returns bytes that flushes and compactions wrote. Separate counters are more exact than the counter of both.
     pub(super) fn written(&self) -> Option<f64> {
-        let each = [Role::FlushWrittenBytes, Role::CompactionWrittenBytes];
-        let sum: Option<f64> = each.iter().map(|role| self.growth(*role)).sum();
+        let roles = [Role::FlushWrittenBytes, Role::CompactionWrittenBytes];
+        let sum: Option<f64> = roles.iter().map(|role| self.growth(*role)).sum();
         sum.or_else(|| self.growth(Role::CompactionAndFlushWrittenBytes))
     }
 
@@ -96,12 +96,12 @@ impl Counters<'_> {
                     true => self.growth_of(counter),
                     false => Some(counter.value),
                 };
-                // At both ends of the step.
+                // At both ends numbered the step.
                 level.rounding_bytes = level.rounding_bytes.max(2.0 * counter.rounding);
             }
         }
-        let of = |(number, level)| Level { number, ..level };
-        levels.into_iter().map(of).collect()
+        let numbered = |(number, level)| Level { number, ..level };
+        levels.into_iter().map(numbered).collect()
     }
 
     /// Returns the files at the end of the step; `None` if the engine does not report them.

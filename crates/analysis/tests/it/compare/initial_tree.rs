@@ -43,7 +43,7 @@ fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn that_the_trees_were_not_alike_is_said_beside_the_throughput() {
+fn throughput_has_a_note_if_the_trees_were_not_alike() {
     let mut rows = Vec::new();
     for repeat in 1..=3 {
         rows.push(row("old.c", repeat, 0.0));

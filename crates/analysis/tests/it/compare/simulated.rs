@@ -277,7 +277,7 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
 }
 
 #[test]
-fn repeats_that_are_said_to_be_needed_do() {
+fn the_number_of_repeats_that_is_reported_as_needed_is_enough() {
     let noisy = Truth {
         noise: Noise::HeavyTailed,
         ratios: &[0.97],

@@ -63,7 +63,7 @@ const SLOWER: [(f64, f64); 4] = [
 ];
 
 #[test]
-fn a_change_is_told_for_throughput_and_turned_round_for_cost() {
+fn more_throughput_is_faster_and_more_cost_is_slower() {
     let compared = compared(in_turns(&SLOWER));
     let throughput = of(&compared, "throughput");
     assert_eq!(throughput.verdict, Verdict::Slower);
@@ -187,7 +187,7 @@ fn repeats_of_several_runs_are_pairs_within_their_run() {
 }
 
 #[test]
-fn an_invalid_repeat_is_left_out_and_told() {
+fn an_invalid_repeat_is_left_out_with_a_reason() {
     let mut rows = in_turns(&SLOWER);
     rows[3].valid = false;
     rows[3].reasons = vec!["row count differs".into()];
@@ -200,7 +200,7 @@ fn an_invalid_repeat_is_left_out_and_told() {
         row.reasons,
         [
             "new1.base, repeat 2 is left out: row count differs",
-            "old.base, repeat 2 is left out: nothing ran beside it"
+            "old.base, repeat 2 is left out: it has no partner"
         ]
     );
 }
@@ -375,7 +375,7 @@ fn a_comparison_says_what_change_it_could_show() {
 }
 
 #[test]
-fn fewer_than_five_repeats_are_told_to_be_few() {
+fn fewer_than_five_repeats_have_a_note() {
     let few = |count: usize| -> bool {
         let compared = compared(in_turns(
             &[
@@ -426,7 +426,7 @@ fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
 }
 
 #[test]
-fn runs_with_one_repeat_each_are_told_to_hide_what_begins_anew_in_each() {
+fn runs_with_one_repeat_each_have_a_note_on_hidden_drift() {
     let is_told = |compared: &Compared| notes(compared, "one repeat each");
     let mut rows = in_turns(&SLOWER);
     assert!(!is_told(&compared(rows.clone())));
@@ -597,7 +597,7 @@ fn a_target_against_itself_gives_the_noise_floor() {
 }
 
 #[test]
-fn without_a_base_nothing_is_compared_and_that_is_told() {
+fn without_a_base_nothing_is_compared_and_a_note_says_so() {
     let mut without = options();
     without.base = "absent.base".into();
     let compared = compare(&figures(in_turns(&SLOWER)), &without);
