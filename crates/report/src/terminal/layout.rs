@@ -1,0 +1,157 @@
+//! Lays out tables for a terminal: the widths of columns, and how wide tables are split.
+
+use comfy_table::{
+    Attribute, Cell as Styled, CellAlignment, Color, ContentArrangement, ContentLineStyle,
+    LineStyle, TableStyle as Lines,
+};
+use unicode_width::UnicodeWidthStr;
+
+use super::{TableStyle, terminal_text};
+use crate::number::in_ascii;
+use crate::table::{Cell, Table, Tone};
+
+/// The space between two columns.
+const GAP: usize = 2;
+
+/// A line below the heads only.
+const RULED: Lines = Lines::new()
+    .header_lines(ContentLineStyle::none())
+    .header_separator(LineStyle::none().fill('─'))
+    .content_lines(ContentLineStyle::none());
+
+/// The width of a column, including its marks.
+struct Width {
+    figure: usize,
+    mark: usize,
+}
+
+impl Width {
+    fn total(&self) -> usize {
+        self.figure + self.mark
+    }
+}
+
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    let widths = texts.map(|text| terminal_text(text).width());
+    widths.max().unwrap_or(0)
+}
+
+fn widths(table: &Table) -> Vec<Width> {
+    let width = |(index, head): (usize, &String)| {
+        let cells = || {
+            table
+                .rows
+                .iter()
+                .filter_map(move |row| row.cells.get(index))
+        };
+        let mark = cells().map(|cell| cell.mark.width()).max().unwrap_or(0);
+        let figure = widest(cells().map(|cell| cell.text.as_str()));
+        let head = widest(head.lines());
+        Width {
+            figure: figure.max(head.saturating_sub(mark)),
+            mark,
+        }
+    };
+    table.columns.iter().enumerate().map(width).collect()
+}
+
+/// Splits the columns of a table into groups that fit next to the lead columns. Each group has at least one column, and
+/// keeps ratios with their figures.
+pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
+    let lead_width = |(index, head): (usize, &String)| {
+        let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
+        head.width().max(widest(texts.map(String::as_str))) + GAP
+    };
+    let lead: usize = table.lead.iter().enumerate().map(lead_width).sum();
+    let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
+    let widths = widths(table);
+    let ends = (1..=widths.len()).filter(|index| !table.beside.contains(index));
+    let mut groups = Vec::new();
+    let (mut first, mut used, mut begin) = (0, 0, 0);
+    for end in ends {
+        let wanted: usize = widths[begin..end].iter().map(|it| it.total() + GAP).sum();
+        if begin > first && used + wanted > room + GAP {
+            groups.push(first..begin);
+            (first, used) = (begin, 0);
+        }
+        used += wanted;
+        begin = end;
+    }
+    groups.push(first..table.columns.len());
+    groups
+}
+
+/// Formats some columns of a table, with its lead.
+pub(super) fn rendered(
+    table: &Table,
+    columns: std::ops::Range<usize>,
+    style: TableStyle,
+) -> String {
+    let widths = widths(table);
+    let mut out = comfy_table::Table::new();
+    out.set_content_arrangement(ContentArrangement::Disabled);
+    out.load_style(RULED);
+    if style.color {
+        out.enforce_styling();
+    } else {
+        out.force_no_tty();
+    }
+    // Ignored without styles.
+    let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
+    let heads = table
+        .lead
+        .iter()
+        .map(|head| bold(Styled::new(terminal_text(head))));
+    let figures = columns.clone().map(|index| {
+        let head = match style.unicode {
+            true => table.columns[index].clone(),
+            false => in_ascii(&table.columns[index]),
+        };
+        let head: Vec<_> = head.lines().map(terminal_text).collect();
+        bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
+    });
+    out.set_header(heads.chain(figures).collect::<Vec<_>>());
+    for (number, row) in table.rows.iter().enumerate() {
+        // The name of a test is shown once.
+        let repeated = usize::from(table.goes_on(number));
+        let lead = row.lead.iter().enumerate().map(|(index, text)| {
+            let text = if index < repeated { "" } else { text };
+            let cell = Styled::new(terminal_text(text));
+            match row.target {
+                true => cell.add_attribute(Attribute::Dim),
+                false => cell,
+            }
+        });
+        let cells = columns.clone().map(|index| {
+            let cell = row.cells.get(index).cloned().unwrap_or_default();
+            styled(&cell, &widths[index])
+        });
+        out.add_row(lead.chain(cells).collect::<Vec<_>>());
+    }
+    let last = table.lead.len() + columns.len() - 1;
+    for (index, column) in out.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
+    }
+    out.trim_fmt()
+}
+
+/// Returns a cell with its mark. Marks are padded, so that figures line up.
+fn styled(cell: &Cell, width: &Width) -> Styled {
+    let text = format!(
+        "{}{:<width$}",
+        terminal_text(&cell.text),
+        cell.mark,
+        width = width.mark
+    );
+    let styled = Styled::new(text).set_alignment(CellAlignment::Right);
+    match cell.tone {
+        Tone::Plain | Tone::Coarse => styled,
+        Tone::Good => styled.fg(Color::Green),
+        Tone::Bad | Tone::Failed => styled.fg(Color::Red),
+        Tone::Faster | Tone::CostsLess => styled.fg(Color::Cyan),
+        Tone::Slower | Tone::CostsMore => styled.fg(Color::Yellow),
+        Tone::SlaMissed | Tone::Unjudged | Tone::Noisy | Tone::Invalid | Tone::Absent => {
+            styled.fg(Color::DarkGrey)
+        }
+    }
+}
