@@ -7,13 +7,13 @@ use record::Failure;
 use report::{TableStyle, terminal_text};
 
 /// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its terminal was closed.
-macro_rules! complain {
+macro_rules! eprint_line {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), $($text)*);
     }};
 }
-pub(crate) use complain;
+pub(crate) use eprint_line;
 
 /// Prints to stdout. A closed pipe is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -64,17 +64,17 @@ pub fn has_color(stream: &impl IsTerminal) -> bool {
 pub fn print_failure(failure: &Failure) {
     let first = failure.causes.first();
     let first = first.map_or("it failed for an unknown reason", String::as_str);
-    complain!("error: {}", terminal_text(first));
+    eprint_line!("error: {}", terminal_text(first));
     for cause in failure.causes.iter().skip(1) {
-        complain!("  caused by: {}", terminal_text(cause));
+        eprint_line!("  caused by: {}", terminal_text(cause));
     }
     if !failure.log_tail.is_empty() {
-        complain!("  the last lines of the log:");
+        eprint_line!("  the last lines of the log:");
         for line in &failure.log_tail {
-            complain!("    {}", terminal_text(line));
+            eprint_line!("    {}", terminal_text(line));
         }
     }
     if let Some(help) = &failure.help {
-        complain!("help: {}", terminal_text(help));
+        eprint_line!("help: {}", terminal_text(help));
     }
 }

@@ -10,7 +10,7 @@ use record::DeclaredOption;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
-use crate::output::{complain, has_color};
+use crate::output::{eprint_line, has_color};
 
 /// A plan, its text and its origin.
 pub struct PlanFile {
@@ -130,7 +130,7 @@ fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
     if !diagnostics.is_empty() {
         let color = has_color(&std::io::stderr());
         let text = plan::render(diagnostics, name, text, sets, color);
-        complain!("{}", text.trim_end());
+        eprint_line!("{}", text.trim_end());
     }
 }
 

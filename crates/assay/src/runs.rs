@@ -6,7 +6,7 @@ use analysis::{Figures, Row, distinct};
 use record::RunDir;
 
 use crate::outcome::{Exit, UsageError, did_you_mean};
-use crate::output::complain;
+use crate::output::eprint_line;
 
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it set aside the attempt at
 /// a cell that was being read.
@@ -61,7 +61,7 @@ pub fn figures<T: Send>(
 /// Prints what is damaged in a record, and returns the exit code: the undamaged figures are shown anyway.
 pub fn exit_of_reading(figures: &Figures) -> Exit {
     for damage in &figures.damages {
-        complain!("error: {}", report::terminal_text(damage));
+        eprint_line!("error: {}", report::terminal_text(damage));
     }
     match figures.damages.is_empty() {
         true => Exit::Ok,

@@ -50,7 +50,7 @@ pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
             out.line(&more);
         }
         if let Some(doubt) = doubt(figures) {
-            out.doubt(&doubt);
+            out.warning(&doubt);
         }
     };
     if out.is_markdown() {

@@ -12,7 +12,9 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::fixed;
 use crate::operations::{count_alike, counted, step_head, throughput_head, throughput_title, unit};
 use crate::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
-use crate::worth::{Footnotes, comparable, doubted, ended, ended_early, missing_step};
+use crate::worth::{
+    Footnotes, comparable, ended_early, ended_row, marked_if_invalid, missing_step,
+};
 
 /// The share of failed operations from which a step is marked.
 const FAILED_SHARE: f64 = 0.01;
@@ -51,7 +53,7 @@ fn throughput_cell(
     step: StepHead<'_>,
     footnotes: &mut Footnotes,
 ) -> Cell {
-    let row = match ended(matrix, line, step) {
+    let row = match ended_row(matrix, line, step) {
         Ok(row) => row,
         Err(cell) => return cell,
     };
@@ -162,7 +164,7 @@ pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
         let mut rows = matrix.rows_of(*step);
         rows.any(|row| row.sla.is_some())
     };
-    let (tests, steps) = tests_apart(matrix, matrix.measured().filter(with_rate));
+    let (tests, steps) = split_tests(matrix, matrix.measured().filter(with_rate));
     let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, steps));
     let of_tests = grid::of_tests(matrix, None, &tests).into_iter();
     let of_tests = of_tests.map(|grid| rates_of_tests(matrix, &grid));
@@ -173,7 +175,7 @@ pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
 }
 
 /// Splits steps into tests that are rows, and others.
-fn tests_apart<'a>(
+fn split_tests<'a>(
     matrix: &Matrix<'a>,
     steps: impl Iterator<Item = StepHead<'a>>,
 ) -> (Vec<StepHead<'a>>, Vec<StepHead<'a>>) {
@@ -189,7 +191,7 @@ fn rate_cell(
     decimals: usize,
     footnotes: &mut Footnotes,
 ) -> Cell {
-    let row = match ended(matrix, line, step) {
+    let row = match ended_row(matrix, line, step) {
         Ok(row) => row,
         Err(cell) => return cell,
     };
@@ -319,7 +321,7 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
             None => vec![Cell::not_run(), Cell::not_run()],
             Some((row, fairness)) => {
                 let apart = Cell::plain(fixed(fairness.abs_seconds, 3));
-                doubted(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
+                marked_if_invalid(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
             }
         });
         let cells: Vec<Cell> = cells.collect();
@@ -356,7 +358,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
 /// Returns the lengths of all steps, including settle steps. Tests that are rows have their own table.
 pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
-    let (tests, steps) = tests_apart(matrix, matrix.steps.iter().copied());
+    let (tests, steps) = split_tests(matrix, matrix.steps.iter().copied());
     let cell = |line: &&Line<'_>, step: StepHead<'_>| match line.row(step.name) {
         None => missing_step(matrix, line, step),
         Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),

@@ -18,7 +18,7 @@ use crate::findings;
 use crate::table::Table;
 use crate::terminal::{TableStyle, Text};
 
-pub(crate) use board::{Board, Folded, mean_of};
+pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
 pub use effects::{FactorEffects, effects, effects_csv, effects_json, effects_markdown, factors};
 pub use json::compared_json;
@@ -121,7 +121,7 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
 
 /// Writes a comparison: the findings before the costs, and the answer last in a terminal or first in Markdown.
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
-    out.first(&words::title(comparison.compared));
+    out.main_title(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }

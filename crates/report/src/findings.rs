@@ -38,7 +38,7 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
         if let Some(caveats) = caveats(finding) {
             out.wrapped("   ", &caveats);
         }
-        out.parts(&evidence(finding, number, out.microseconds()));
+        out.untitled_table(&evidence(finding, number, out.microseconds()));
     }
     if let Some(not_shown) = not_shown(findings) {
         out.line(&not_shown);

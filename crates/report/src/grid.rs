@@ -13,7 +13,7 @@ const WHOLE_HEADS_MAX: usize = 3;
 const WHOLE_HEAD_MAX: usize = 16;
 
 /// A line of a table and its names.
-pub(crate) struct Named<L> {
+pub(crate) struct NamedLine<L> {
     pub line: L,
     /// The texts on the left of a row, or the head of a column.
     pub names: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Grid<'a, L> {
     pub lead: Vec<String>,
     /// Rows are tests and columns are lines.
     pub across: bool,
-    pub lines: Vec<Named<L>>,
+    pub lines: Vec<NamedLine<L>>,
     pub steps: Vec<StepHead<'a>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a, L> Grid<'a, L> {
     /// Returns a grid whose rows are lines, with the steps of one group, or with the steps that belong to no group.
     pub(crate) fn of_lines(
         lead: Vec<String>,
-        lines: Vec<Named<L>>,
+        lines: Vec<NamedLine<L>>,
         group: Option<&str>,
         steps: Vec<StepHead<'a>>,
     ) -> Self {
@@ -55,7 +55,7 @@ impl<'a, L> Grid<'a, L> {
     /// other such groups of lines.
     pub(crate) fn of_tests(
         (number, label): (usize, Option<String>),
-        lines: Vec<Named<L>>,
+        lines: Vec<NamedLine<L>>,
         group: Option<&str>,
         steps: Vec<StepHead<'a>>,
     ) -> Self {
@@ -81,7 +81,7 @@ impl<'a, L> Grid<'a, L> {
         if !self.across {
             let heads = self.steps.iter().map(|step| step_head(step.name));
             let mut table = Table::new(id, "", lead, heads);
-            for Named { line, names } in &self.lines {
+            for NamedLine { line, names } in &self.lines {
                 let cells = self.steps.iter().map(|step| cell(line, *step));
                 table.push(names.clone(), cells.collect());
             }
@@ -135,7 +135,7 @@ pub(crate) fn of_lines<'m, 'a>(
     group: Option<&str>,
     steps: Vec<StepHead<'a>>,
 ) -> LineGrid<'m, 'a> {
-    let lines = matrix.lines.iter().map(|line| Named {
+    let lines = matrix.lines.iter().map(|line| NamedLine {
         line,
         names: matrix.lead_of(line),
     });
@@ -154,7 +154,7 @@ pub(crate) fn of_tests<'m, 'a>(
         lines.sort_by_key(|line| line.cell.target != matrix.base);
         let are_short = |line: &&Line<'_>| line.cell.target.len() <= WHOLE_HEAD_MAX;
         let are_whole = lines.len() <= WHOLE_HEADS_MAX && lines.iter().all(are_short);
-        let named = |line| Named {
+        let named = |line| NamedLine {
             line,
             names: vec![column_head(matrix, line, are_whole)],
         };

@@ -37,7 +37,7 @@ use crate::matrix::{Keys, Line, Matrix};
 use crate::names::Names;
 use crate::number::{listed, moment, typeset};
 use crate::plot;
-use crate::problems::{Problem, Weight, ended, problems, targets, took, verdict};
+use crate::problems::{Problem, Severity, ended, problems, targets, took, verdict};
 use crate::quality;
 use crate::table::{Table, anchor};
 use crate::terminal::printable;
@@ -405,7 +405,7 @@ fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
         ul.problems {
             @for problem in problems { (problem_item(problem)) }
             @for note in page.notes {
-                li class="warning" { span.word { (Weight::Warning.word()) } ": " (marked(note)) }
+                li class="warning" { span.word { (Severity::Warning.word()) } ": " (marked(note)) }
             }
         }
         @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
@@ -413,14 +413,14 @@ fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
 }
 
 fn problem_item(problem: &Problem) -> Markup {
-    let class = match problem.weight {
-        Weight::Error | Weight::Damaged | Weight::Missing => "failed",
-        Weight::Invalid => "invalid",
-        Weight::Warning => "warning",
+    let class = match problem.severity {
+        Severity::Error | Severity::Damaged | Severity::Missing => "failed",
+        Severity::Invalid => "invalid",
+        Severity::Warning => "warning",
     };
     markup! {
         li class=(class) {
-            span.word { (problem.weight.word()) } ": "
+            span.word { (problem.severity.word()) } ": "
             @for (index, text) in problem.texts.iter().enumerate() {
                 @if index > 0 { "; " }
                 (marked(text))
@@ -437,7 +437,7 @@ fn problem_item(problem: &Problem) -> Markup {
 
 /// Returns the first failures with their causes and what to do, for the head of the page.
 fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
-    let failed = || problems.iter().filter(|it| it.weight == Weight::Error);
+    let failed = || problems.iter().filter(|it| it.severity == Severity::Error);
     let cells = || sources.iter().flat_map(|source| &source.cells);
     let of_steps = cells().flat_map(|cell| cell.steps.iter().filter_map(|it| it.failure.as_ref()));
     let of_cells = cells().filter_map(|cell| cell.cell.failure.as_ref());

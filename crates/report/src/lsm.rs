@@ -14,7 +14,7 @@ use crate::metrics::{Column, figure_table};
 use crate::number::fixed;
 use crate::operations::{noun, time_of};
 use crate::table::{Cell, Table, Tone, anchor};
-use crate::worth::{doubted, ended};
+use crate::worth::{ended_row, marked_if_invalid};
 
 /// The reasons of stalls and their totals: the library's name, and the head of the column.
 const REASONS: [(&str, &str); 4] = [
@@ -76,7 +76,7 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
     };
     let steps = matrix.measured().filter(has_stalls).collect();
     let mut table = grid::of_lines(matrix, None, steps).table("stalled", |line, step| {
-        let row = match ended(matrix, line, step) {
+        let row = match ended_row(matrix, line, step) {
             Ok(row) => row,
             Err(cell) => return cell,
         };
@@ -84,7 +84,7 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
             return Cell::not_applicable();
         };
         let cell = Cell::plain(fixed(value, 1));
-        doubted(row, vec![cell], 0).remove(0)
+        marked_if_invalid(row, vec![cell], 0).remove(0)
     });
     table.title = "Write stalls: percent of each step's time".to_string();
     table
@@ -287,7 +287,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             });
             let mut lead = vec![format!("L{number}")];
             lead.extend(matrix.lead_of(line));
-            table.push(lead, doubted(row, cells.collect(), 0));
+            table.push(lead, marked_if_invalid(row, cells.collect(), 0));
         }
     }
     table.names = [
@@ -310,7 +310,7 @@ fn rows_of(
     let id = format!("{id}-{}", anchor(step.name));
     let mut table = Table::new(id, title, matrix.lead(), heads);
     for (line, row) in matrix.lines_in(step).filter(|(_, row)| row.lsm.is_some()) {
-        table.push(matrix.lead_of(line), doubted(row, cells(row), 0));
+        table.push(matrix.lead_of(line), marked_if_invalid(row, cells(row), 0));
     }
     table
 }

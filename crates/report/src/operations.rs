@@ -33,7 +33,7 @@ pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
 }
 
 /// Returns true if a step counts something else than rows or queries.
-fn is_of_its_own(step: StepHead<'_>) -> bool {
+fn has_other_unit(step: StepHead<'_>) -> bool {
     !matches!(
         noun(step),
         "row inserted" | "row indexed" | "query" | "step"
@@ -47,7 +47,7 @@ pub(crate) fn throughput_title(
     group: Option<&str>,
     steps: &[StepHead<'_>],
 ) -> String {
-    let units = if matrix.measured().any(is_of_its_own) {
+    let units = if matrix.measured().any(has_other_unit) {
         ""
     } else if group.is_some() && steps.iter().all(|step| noun(*step) == "query") {
         ": queries/s"
@@ -63,7 +63,7 @@ pub(crate) fn throughput_title(
 /// Returns the head of a step's column of throughput.
 pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
     let name = step_head(step.name);
-    if matrix.measured().any(is_of_its_own) {
+    if matrix.measured().any(has_other_unit) {
         format!("{name}\n{}", unit(step))
     } else {
         name
@@ -155,7 +155,7 @@ pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str>
 }
 
 /// Returns the kinds of operation of a step, and separately the bookkeeping of its connections.
-pub(crate) fn kinds_apart<'a>(
+pub(crate) fn split_kinds<'a>(
     matrix: &Matrix<'a>,
     step: StepHead<'a>,
 ) -> (Vec<&'a str>, Vec<&'a str>) {

@@ -12,14 +12,14 @@ use analysis::{ComparedStep, Figures, THROUGHPUT};
 use maud::{Markup, PreEscaped, html as markup};
 use record::Run;
 
-use crate::compared::{self, Board, Comparison, Folded};
+use crate::compared::{self, Board, Comparison, RepeatedLine};
 use crate::findings;
 use crate::html::{clean, permalink};
 use crate::matrix::StepHead;
 use crate::table::Tone;
 use chart::{Chart, Curve};
 use forest::Forest;
-use heat::{Heat, Square};
+use heat::{Heat, HeatCell};
 use over::OverClients;
 use svg::{MARKS, Panel, RATE_MISSED, mark};
 
@@ -60,21 +60,21 @@ type Section<'a> = (&'static str, &'static str, Vec<Plot<'a>>);
 /// Returns the plot of all verdicts; `None` if nothing could be compared.
 fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
-    let rows = |line: &Folded| -> Vec<&'a ComparedStep> {
+    let rows = |line: &RepeatedLine| -> Vec<&'a ComparedStep> {
         let rows = steps
             .iter()
             .filter_map(|step| board.row(line, step.name, THROUGHPUT));
         rows.collect()
     };
     let others = board.compared_groups().flatten();
-    let others: Vec<&Folded> = others
+    let others: Vec<&RepeatedLine> = others
         .filter(|line| line.cell.target != board.base && !rows(line).is_empty())
         .collect();
     let compared = board.comparison.compared;
     let all = || others.iter().flat_map(|line| rows(line));
     all().find(|row| row.ratio.is_some())?;
     let drawing = if others.len() <= FORESTS_MAX {
-        let forest = |line: &&Folded| {
+        let forest = |line: &&RepeatedLine| {
             let mut rows = rows(line);
             forest::sort(&mut rows);
             let missed = rows.iter().map(|row| row.step.as_str());
@@ -130,11 +130,11 @@ fn subject(board: &Board<'_>) -> String {
 }
 
 /// Returns the heat map of all lines in all steps.
-fn heat(board: &Board<'_>, lines: &[&Folded], steps: &[StepHead<'_>]) -> Heat {
-    let square = |line: &Folded, step: &StepHead<'_>| {
+fn heat(board: &Board<'_>, lines: &[&RepeatedLine], steps: &[StepHead<'_>]) -> Heat {
+    let square = |line: &RepeatedLine, step: &StepHead<'_>| {
         let row = board.row(line, step.name, THROUGHPUT);
-        let nothing = || board.nothing(line, *step, THROUGHPUT);
-        Square::of(row, board.missed_sla(line, step.name, true), nothing)
+        let nothing = || board.missing_cell(line, *step, THROUGHPUT);
+        HeatCell::of(row, board.missed_sla(line, step.name, true), nothing)
     };
     let (targets, names): (Vec<_>, Vec<_>) = (
         lines.iter().map(|line| board.short_label(line)).collect(),

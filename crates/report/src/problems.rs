@@ -12,7 +12,7 @@ use crate::{trees, uneven};
 
 /// The severity of a problem, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub(crate) enum Severity {
     /// A figure is missing because something failed.
     Error,
     /// A figure is missing because its record is damaged.
@@ -25,7 +25,7 @@ pub(crate) enum Weight {
     Warning,
 }
 
-impl Weight {
+impl Severity {
     /// Returns the word before the sentence.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Weight {
 /// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub weight: Weight,
+    pub severity: Severity,
     /// The places: a line and a step, or a cell; empty for the whole run.
     pub places: Vec<String>,
     /// The causes, outermost first.
@@ -52,8 +52,8 @@ pub(crate) struct Problem {
 pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for cell in &figures.unfinished {
-        let (weight, place, texts) = of_cell(cell, matrix);
-        add(&mut problems, weight, Some(place), texts);
+        let (severity, place, texts) = of_cell(cell, matrix);
+        add(&mut problems, severity, Some(place), texts);
     }
     let rows = || {
         let lines = matrix.lines.iter();
@@ -65,16 +65,16 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             true => vec!["no reason recorded".into()],
             false => row.reasons.clone(),
         };
-        let weight = match row.status {
-            _ if row.damaged => Weight::Damaged,
-            Status::Complete => Weight::Invalid,
-            _ => Weight::Error,
+        let severity = match row.status {
+            _ if row.damaged => Severity::Damaged,
+            Status::Complete => Severity::Invalid,
+            _ => Severity::Error,
         };
-        add(&mut problems, weight, Some(place), texts);
+        add(&mut problems, severity, Some(place), texts);
     }
     let mut warn = |code: &str, text: &str, place: Option<String>| {
         let text = format!("{text} [{code}]");
-        add(&mut problems, Weight::Warning, place, vec![text]);
+        add(&mut problems, Severity::Warning, place, vec![text]);
     };
     let targets = figures.settings.targets.iter();
     for ignored in targets.flat_map(|target| &target.ignored) {
@@ -117,12 +117,12 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             Some(place),
         );
     }
-    problems.sort_by_key(|problem| problem.weight);
+    problems.sort_by_key(|problem| problem.severity);
     problems
 }
 
 /// Returns the problem of a cell that did not end as planned: its severity, its place and its texts.
-fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Weight, String, Vec<String>) {
+fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec<String>) {
     let what = match cell.status {
         None => "the cell was never begun",
         Some(Status::Incomplete) => "the cell was begun, but how it ended is not recorded",
@@ -140,23 +140,23 @@ fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Weight, String, Vec<S
         place += &format!(": {}", line.missing.join(", "));
     }
     let is_failed = cell.status == Some(Status::Failed);
-    let weight = match is_failed {
-        true => Weight::Error,
-        false => Weight::Missing,
+    let severity = match is_failed {
+        true => Severity::Error,
+        false => Severity::Missing,
     };
     let what = (!is_failed || cell.causes.is_empty()).then(|| what.to_string());
     let texts = what.into_iter().chain(cell.causes.iter().cloned());
-    (weight, place, texts.collect())
+    (severity, place, texts.collect())
 }
 
-fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts: Vec<String>) {
+fn add(problems: &mut Vec<Problem>, severity: Severity, place: Option<String>, texts: Vec<String>) {
     match problems
         .iter_mut()
-        .find(|problem| problem.weight == weight && problem.texts == texts)
+        .find(|problem| problem.severity == severity && problem.texts == texts)
     {
         Some(problem) => problem.places.extend(place),
         None => problems.push(Problem {
-            weight,
+            severity,
             places: place.into_iter().collect(),
             texts,
         }),

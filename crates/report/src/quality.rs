@@ -13,7 +13,7 @@ use crate::number::{fixed, rate_text};
 use crate::operations::{step_head, time_of, unit};
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::times::has_schedule;
-use crate::worth::{comparable, doubted};
+use crate::worth::{comparable, marked_if_invalid};
 
 /// Bytes in a megabyte, as metrics count them.
 const MIB: f64 = 1_048_576.0;
@@ -286,7 +286,7 @@ impl<T> Events<T> {
             }
             for event in shown {
                 let cells = self.columns.iter().map(|(_, cell)| cell(event)).collect();
-                table.push(matrix.lead_of(line), doubted(row, cells, 0));
+                table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
                 let (second, changed) = (self.begin)(event);
                 let place = format!("{label} second {second}");
                 table.notes.extend(simultaneous(&place, changed));
@@ -381,7 +381,10 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             continue;
         };
         let cells = HISTORY.map(|(_, cell)| cell(sla, history));
-        table.push(matrix.lead_of(line), doubted(row, cells.into(), 0));
+        table.push(
+            matrix.lead_of(line),
+            marked_if_invalid(row, cells.into(), 0),
+        );
     }
     table
 }
@@ -419,7 +422,7 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             let end = ends.find(|end| end.client as usize == client);
             end.map_or_else(Cell::not_run, |end| Cell::plain(fixed(end.seconds, 1)))
         }));
-        table.push(matrix.lead_of(line), doubted(row, cells, 0));
+        table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
     }
     table
 }

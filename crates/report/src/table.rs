@@ -279,7 +279,7 @@ impl Table {
     }
 
     /// Returns true if a row is about the same test as the row above.
-    pub(crate) fn goes_on(&self, row: usize) -> bool {
+    pub(crate) fn continues_test(&self, row: usize) -> bool {
         let test = |row: usize| self.rows[row].lead.first();
         let is_of_tests = self
             .lead
@@ -290,8 +290,8 @@ impl Table {
 
     /// Returns true if a row is the first of a test, except in the first row, and if tests have several rows.
     pub(crate) fn begins_test(&self, row: usize) -> bool {
-        let has_several_rows = (1..self.rows.len()).any(|row| self.goes_on(row));
-        has_several_rows && row > 0 && !self.goes_on(row)
+        let has_several_rows = (1..self.rows.len()).any(|row| self.continues_test(row));
+        has_several_rows && row > 0 && !self.continues_test(row)
     }
 
     /// Returns true if a row is the first of a group, except in the first row.

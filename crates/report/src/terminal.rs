@@ -19,8 +19,8 @@ use crate::markdown;
 use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
 use crate::number::{listed, moment, typeset};
-use crate::operations::kinds_apart;
-use crate::problems::{Weight, ended, problems, targets, took, verdict};
+use crate::operations::split_kinds;
+use crate::problems::{Severity, ended, problems, targets, took, verdict};
 use crate::quality;
 use crate::table::{Table, anchor};
 use crate::times;
@@ -163,7 +163,7 @@ fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
 
 /// Returns the longer tables of a step.
 fn details_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
-    let (kinds, _) = kinds_apart(matrix, step);
+    let (kinds, _) = split_kinds(matrix, step);
     let mut tables = quality::details(matrix, step);
     tables.push(times::accounting(matrix, step));
     tables.push(times::buckets(matrix, step, &kinds));
@@ -307,7 +307,7 @@ impl Text {
         let took = took(run).map_or_else(String::new, |took| format!(" in {took}"));
         let (verdict, is_good) = verdict(figures);
         let title = format!("{}: {}{took}; {verdict}", run.name, ended(run));
-        self.first_in(if is_good { BOLD } else { BOLD_AMBER }, &title);
+        self.colored_title(if is_good { BOLD } else { BOLD_AMBER }, &title);
         self.line(&format!(
             "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
@@ -364,10 +364,10 @@ impl Text {
                     self.text.push('\n');
                 }
                 self.line(&format!("{name}:"));
-                self.parts(group);
+                self.untitled_table(group);
             }
         } else {
-            self.parts(table);
+            self.untitled_table(table);
         }
         if !groups.is_empty() && !empty.is_empty() {
             let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
@@ -387,7 +387,7 @@ impl Text {
     }
 
     /// Writes a table without its title, split into as many tables as the width requires; nothing for an empty one.
-    pub(crate) fn parts(&mut self, table: &Table) {
+    pub(crate) fn untitled_table(&mut self, table: &Table) {
         if table.is_empty() {
             return;
         }
@@ -439,7 +439,7 @@ impl Text {
                 [] => String::new(),
                 places => format!(" ({})", listed(places, PLACES_MAX, "; ")),
             };
-            let word = problem.weight.word();
+            let word = problem.severity.word();
             if self.is_markdown {
                 let texts = problem.texts.join("; ");
                 self.wrapped("  ", &format!("{word}: {texts}{place}"));
@@ -447,9 +447,11 @@ impl Text {
             }
             let mut texts = problem.texts.iter();
             let first = texts.next().map_or("", String::as_str);
-            let color = match problem.weight {
-                Weight::Error => RED,
-                Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => AMBER,
+            let color = match problem.severity {
+                Severity::Error => RED,
+                Severity::Damaged | Severity::Missing | Severity::Invalid | Severity::Warning => {
+                    AMBER
+                }
             };
             let from = self.text.len();
             self.wrapped("", &format!("{word}: {first}{place}"));
@@ -470,8 +472,8 @@ impl Text {
     }
 
     /// Writes a paragraph in the color of warnings.
-    pub(crate) fn doubt(&mut self, text: &str) {
-        self.toned(AMBER, text);
+    pub(crate) fn warning(&mut self, text: &str) {
+        self.colored_paragraph(AMBER, text);
     }
 
     /// Adds an empty line, except at the beginning.
@@ -482,15 +484,15 @@ impl Text {
     }
 
     /// Writes the title of the text.
-    pub(crate) fn first(&mut self, title: &str) {
-        self.first_in(BOLD, title);
+    pub(crate) fn main_title(&mut self, title: &str) {
+        self.colored_title(BOLD, title);
     }
 
-    fn first_in(&mut self, color: &str, title: &str) {
+    fn colored_title(&mut self, color: &str, title: &str) {
         if self.is_markdown {
             self.text.push_str(&markdown::heading(2, title));
         } else {
-            self.toned(color, title);
+            self.colored_paragraph(color, title);
         }
     }
 
@@ -499,11 +501,11 @@ impl Text {
             self.text.push_str(&markdown::heading(3, title));
             return;
         }
-        self.toned(BOLD, title);
+        self.colored_paragraph(BOLD, title);
     }
 
     /// Writes a paragraph in a color.
-    fn toned(&mut self, color: &str, text: &str) {
+    fn colored_paragraph(&mut self, color: &str, text: &str) {
         let from = self.text.len();
         self.wrapped("", text);
         if self.style.color && !self.is_markdown {

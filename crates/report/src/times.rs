@@ -7,7 +7,7 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::{fixed, rate_text, share, whole};
 use crate::operations::{PERCENTILES, kinds};
 use crate::table::{Cell, Table, anchor};
-use crate::worth::{comparable, doubted};
+use crate::worth::{comparable, marked_if_invalid};
 
 /// The maximum number of lines and kinds whose errors are listed.
 const ERRORS_MAX: usize = 8;
@@ -117,7 +117,7 @@ fn per_time(
                 let cells = cells(op, time);
                 let last = cells.len() - 1;
                 let lead = lead_of_time(matrix, line, kind, has_two_times.then_some(name));
-                table.push(lead, doubted(row, cells, last));
+                table.push(lead, marked_if_invalid(row, cells, last));
             }
         }
     }

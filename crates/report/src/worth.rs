@@ -73,7 +73,7 @@ pub(crate) fn comparable(row: &Row) -> bool {
 }
 
 /// Makes the figures of a row gray if they must not be compared, and marks one of them.
-pub(crate) fn doubted(row: &Row, mut cells: Vec<Cell>, marked: usize) -> Vec<Cell> {
+pub(crate) fn marked_if_invalid(row: &Row, mut cells: Vec<Cell>, marked: usize) -> Vec<Cell> {
     if !comparable(row) {
         cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
         if let Some(cell) = cells.get_mut(marked) {
@@ -135,7 +135,7 @@ pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<
 }
 
 /// Returns the row of a step that ended as planned, or the cell that replaces it.
-pub(crate) fn ended<'a>(
+pub(crate) fn ended_row<'a>(
     matrix: &Matrix<'a>,
     line: &Line<'a>,
     step: StepHead<'_>,

@@ -13,7 +13,7 @@ use report::{ComparedRun, Comparison, Form, HistogramLog, SecondTable};
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
 use crate::outcome::{Errors, Exit, UsageError, report_error};
-use crate::output::{complain, print};
+use crate::output::{eprint_line, print};
 use crate::runs::{SetAsideCounts, exit_of_reading, unknown_step};
 
 type Sink = Box<dyn Write + Send>;
@@ -129,7 +129,7 @@ impl Selection {
             }
             if row.damaged {
                 self.saw_damage.set(true);
-                complain!("error: {}", report::terminal_text(&row.reasons.join("; ")));
+                eprint_line!("error: {}", report::terminal_text(&row.reasons.join("; ")));
             }
             if self.steps.is_empty() || self.steps.contains(&row.step) {
                 take(step, row)?;
@@ -290,10 +290,10 @@ impl Selection {
     fn write_benchmarks(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
         let benchmarks = report::benchmarks(&self.runs(), &self.rows()?);
         for left_out in &benchmarks.left_out {
-            complain!("warning: left out: {left_out}");
+            eprint_line!("warning: left out: {left_out}");
         }
         if benchmarks.result_count == 0 {
-            complain!(
+            eprint_line!(
                 "error: the runs have no valid result, so nothing was written\n\
                  help: `assay show RUN` says why each step is invalid"
             );
@@ -407,7 +407,7 @@ impl Logs<'_> {
             log.say_invalid(&row.step, &row.reasons)?;
             let target = &row.cell.target;
             let reasons = row.reasons.join("; ");
-            complain!(
+            eprint_line!(
                 "warning: step `{}` of `{target}` is invalid, and its log lines are tagged so: {reasons}",
                 row.step
             );

@@ -10,7 +10,7 @@ use report::{CellRecord, Curves, Page, Source};
 
 use crate::cli::ReportArgs;
 use crate::outcome::{Exit, UsageError};
-use crate::output::{complain, print};
+use crate::output::{eprint_line, print};
 use crate::runs::{exit_of_reading, figures};
 
 /// Writes the HTML report of one or several runs.
@@ -61,7 +61,7 @@ pub fn write_report(
 fn write_plots(run: &Run, figures: &Figures, folder: &Path) -> anyhow::Result<()> {
     let plots = report::plots(run, figures);
     if plots.is_empty() {
-        complain!(
+        eprint_line!(
             "warning: no plots were written: the run needs several targets, numbers of clients, or rates"
         );
         return Ok(());

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use words::counted;
 
 use super::pace::about;
-use crate::output::complain;
+use crate::output::eprint_line;
 
 /// How often a plain line reports the progress of a long step.
 const PLAIN_EVERY_S: u64 = 30;
@@ -133,14 +133,14 @@ impl Display {
     pub fn say(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
-            Mode::Plain => complain!("{text}"),
-            Mode::Terminal(bar) => bar.suspend(|| complain!("{text}")),
+            Mode::Plain => eprint_line!("{text}"),
+            Mode::Terminal(bar) => bar.suspend(|| eprint_line!("{text}")),
         }
     }
 
     /// Prints a warning, even if quiet.
     pub fn warn(&self, text: &str) {
-        self.suspend(|| complain!("{}", report::terminal_text(text)));
+        self.suspend(|| eprint_line!("{}", report::terminal_text(text)));
     }
 
     /// Suspends the progress line while `print` uses stderr.
@@ -305,7 +305,7 @@ impl StepDisplay<'_> {
                     bar.set_message(self.line(progress, rate));
                 }
                 Mode::Plain if plain => {
-                    complain!("{} | {}", self.line(progress, rate), self.display.place());
+                    eprint_line!("{} | {}", self.line(progress, rate), self.display.place());
                 }
                 Mode::Plain | Mode::Quiet => {}
             }

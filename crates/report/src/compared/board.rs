@@ -6,7 +6,7 @@ use analysis::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
 use record::CellKey;
 
 use super::Comparison;
-use crate::grid::{ACROSS_MAX, Grid, Named};
+use crate::grid::{ACROSS_MAX, Grid, NamedLine};
 use crate::matrix::{Keys, Line, Matrix, StepHead};
 use crate::names::Names;
 use crate::table::{Cell, STEP, Tone};
@@ -17,7 +17,7 @@ const TARGETS_ACROSS_MAX: usize = 4;
 
 /// All repeats of a target with one number of clients and one variant.
 #[derive(Clone, Debug)]
-pub(crate) struct Folded {
+pub(crate) struct RepeatedLine {
     /// Its key for all repeats.
     pub cell: CellKey,
     /// Its cells, as indexes of the matrix's lines.
@@ -32,7 +32,7 @@ pub(crate) struct Board<'a> {
     pub base: &'a str,
     pub matrix: Matrix<'a>,
     /// Lines that are compared with each other are adjacent, the base first.
-    pub lines: Vec<Folded>,
+    pub lines: Vec<RepeatedLine>,
     pub comparison: &'a Comparison<'a>,
     rows: BTreeMap<Key<'a>, &'a ComparedStep>,
     pub keys: Keys,
@@ -43,12 +43,12 @@ impl<'a> Board<'a> {
     pub(crate) fn new(comparison: &'a Comparison<'a>) -> Self {
         let base = comparison.compared.base.as_str();
         let matrix = Matrix::new(comparison.run, comparison.figures);
-        let mut lines: Vec<Folded> = Vec::new();
+        let mut lines: Vec<RepeatedLine> = Vec::new();
         for (index, line) in matrix.lines.iter().enumerate() {
-            let is_same = |folded: &&mut Folded| folded.cell.is_repeat_of(line.cell);
+            let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
             match lines.iter_mut().find(is_same) {
                 Some(folded) => folded.cells.push(index),
-                None => lines.push(Folded {
+                None => lines.push(RepeatedLine {
                     cell: line.cell.all_repeats(),
                     cells: vec![index],
                 }),
@@ -56,7 +56,7 @@ impl<'a> Board<'a> {
         }
         // The order of the matrix: variant, clients, target.
         lines.sort_by(|a, b| {
-            let key = |line: &Folded| line.cell.target != base;
+            let key = |line: &RepeatedLine| line.cell.target != base;
             (a.cell.load(), key(a)).cmp(&(b.cell.load(), key(b)))
         });
         let rows = comparison.compared.rows.iter();
@@ -73,18 +73,23 @@ impl<'a> Board<'a> {
     }
 
     /// Returns the comparison of a line's metric in a step, if there is one.
-    pub(crate) fn row(&self, line: &Folded, step: &str, metric: &str) -> Option<&'a ComparedStep> {
+    pub(crate) fn row(
+        &self,
+        line: &RepeatedLine,
+        step: &str,
+        metric: &str,
+    ) -> Option<&'a ComparedStep> {
         self.rows.get(&(&line.cell, step, metric)).copied()
     }
 
     /// Returns groups of lines that are compared with each other, the base first in each.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &[Folded]> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[RepeatedLine]> {
         self.lines.chunk_by(|a, b| a.cell.load() == b.cell.load())
     }
 
     /// Returns the groups in which any line is compared with the base.
-    pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[Folded]> {
-        let is_base = |line: &Folded| line.cell.target == self.base;
+    pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[RepeatedLine]> {
+        let is_base = |line: &RepeatedLine| line.cell.target == self.base;
         self.groups().filter(move |lines| {
             let others = lines.iter().filter(|line| !is_base(line)).count();
             others > 0 && others < lines.len()
@@ -94,7 +99,7 @@ impl<'a> Board<'a> {
     /// Returns a grid of the steps without a group, and one for each group of steps. If steps are rows, there is one for
     /// each group of lines, without the base. Tests are rows unless there are more targets than tests; steps are rows if
     /// there are few targets.
-    pub(super) fn grids(&self) -> Vec<Grid<'a, &Folded>> {
+    pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
         let by_group = self.matrix.measured_by_group();
         let tests = by_group.iter().filter(|(group, _)| group.is_some());
         let tests: usize = tests.map(|(_, steps)| steps.len()).sum();
@@ -107,7 +112,7 @@ impl<'a> Board<'a> {
             if others <= across_max {
                 return self.of_tests(group, &steps);
             }
-            let lines = self.compared_groups().flatten().map(|line| Named {
+            let lines = self.compared_groups().flatten().map(|line| NamedLine {
                 line,
                 names: self.lead_of(line),
             });
@@ -116,11 +121,15 @@ impl<'a> Board<'a> {
         grids.collect()
     }
 
-    fn of_tests(&self, group: Option<&str>, steps: &[StepHead<'a>]) -> Vec<Grid<'a, &Folded>> {
+    fn of_tests(
+        &self,
+        group: Option<&str>,
+        steps: &[StepHead<'a>],
+    ) -> Vec<Grid<'a, &RepeatedLine>> {
         let grids = self.compared_groups().enumerate().map(|(number, lines)| {
             let label = self.keys.group_label(&lines[0].cell);
             let others = lines.iter().filter(|line| line.cell.target != self.base);
-            let others = others.map(|line| Named {
+            let others = others.map(|line| NamedLine {
                 line,
                 names: vec![line.cell.target.clone()],
             });
@@ -139,17 +148,17 @@ impl<'a> Board<'a> {
     }
 
     /// Returns the texts of these columns.
-    pub(super) fn lead_of(&self, line: &Folded) -> Vec<String> {
+    pub(super) fn lead_of(&self, line: &RepeatedLine) -> Vec<String> {
         self.keys.lead_of(&line.cell.target, &line.cell, 0)
     }
 
     /// Returns the label of a line: `pg17.base cached c8`.
-    pub(crate) fn label(&self, line: &Folded) -> String {
+    pub(crate) fn label(&self, line: &RepeatedLine) -> String {
         self.keys.label(&line.cell, 0)
     }
 
     /// Returns the label without what all targets share, for drawings.
-    pub(crate) fn short_label(&self, line: &Folded) -> String {
+    pub(crate) fn short_label(&self, line: &RepeatedLine) -> String {
         self.names.short(&self.label(line))
     }
 
@@ -159,8 +168,8 @@ impl<'a> Board<'a> {
     }
 
     /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if the base did.
-    pub(crate) fn missed_sla(&self, line: &Folded, step: &str, or_base: bool) -> bool {
-        let is_base = |it: &&Folded| it.cell == line.cell.of_target(self.base);
+    pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
+        let is_base = |it: &&RepeatedLine| it.cell == line.cell.of_target(self.base);
         let base = self.lines.iter().find(is_base).filter(|_| or_base);
         let mut cells = self
             .cells_of(line)
@@ -175,7 +184,12 @@ impl<'a> Board<'a> {
 
     /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the figure does not exist,
     /// or that the base lacks it.
-    pub(crate) fn nothing(&self, line: &Folded, step: StepHead<'_>, metric: &str) -> Cell {
+    pub(crate) fn missing_cell(
+        &self,
+        line: &RepeatedLine,
+        step: StepHead<'_>,
+        metric: &str,
+    ) -> Cell {
         let rows = self.cells_of(line);
         let rows: Vec<_> = rows.filter_map(|cell| cell.row(step.name)).collect();
         if let Some(cell) = rows.iter().find_map(|row| ended_early(row.status)) {
@@ -199,8 +213,8 @@ impl<'a> Board<'a> {
     /// Returns the mean of a line's metric in a step; `None` without valid values.
     pub(super) fn mean(
         &self,
-        line: &Folded,
-        group: &[Folded],
+        line: &RepeatedLine,
+        group: &[RepeatedLine],
         step: &str,
         metric: &str,
     ) -> Option<f64> {
@@ -228,7 +242,7 @@ impl<'a> Board<'a> {
         metrics
     }
 
-    fn cells_of(&self, line: &Folded) -> impl Iterator<Item = &Line<'a>> {
+    fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &Line<'a>> {
         let cells = line.cells.clone();
         cells.into_iter().map(|index| &self.matrix.lines[index])
     }

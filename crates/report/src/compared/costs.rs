@@ -4,7 +4,7 @@
 use analysis::{ComparedStep, THROUGHPUT};
 use words::{Decimals, Metric};
 
-use super::board::{Board, Folded, remarks};
+use super::board::{Board, RepeatedLine, remarks};
 use super::relative::tone;
 use crate::matrix::StepHead;
 use crate::number::{fixed, ratio_text};
@@ -30,7 +30,7 @@ fn table(
     steps: &[StepHead<'_>],
     metrics: &[&str],
 ) -> Table {
-    let groups: Vec<&[Folded]> = board.compared_groups().collect();
+    let groups: Vec<&[RepeatedLine]> = board.compared_groups().collect();
     let means = |metric: &str| -> Vec<f64> {
         let mut means = Vec::new();
         for step in steps {
@@ -81,7 +81,7 @@ fn table(
     let mut reasons = Footnotes::default();
     for step in steps {
         for lines in &groups {
-            let is_shown = |line: &&Folded| has_comparison(board, line, lines, step);
+            let is_shown = |line: &&RepeatedLine| has_comparison(board, line, lines, step);
             for line in lines.iter().filter(is_shown) {
                 let mut lead = vec![step.name.to_string()];
                 lead.extend((!is_of_one).then(|| unit(*step)));
@@ -116,7 +116,12 @@ pub(super) fn decimals(metric: &str) -> Decimals {
 }
 
 /// Returns true if a line has a comparison in a step.
-fn has_comparison(board: &Board<'_>, line: &Folded, lines: &[Folded], step: &StepHead<'_>) -> bool {
+fn has_comparison(
+    board: &Board<'_>,
+    line: &RepeatedLine,
+    lines: &[RepeatedLine],
+    step: &StepHead<'_>,
+) -> bool {
     let is_base = line.cell.target == board.base;
     let mut others = lines
         .iter()
@@ -126,8 +131,8 @@ fn has_comparison(board: &Board<'_>, line: &Folded, lines: &[Folded], step: &Ste
 
 fn cells(
     board: &Board<'_>,
-    line: &Folded,
-    lines: &[Folded],
+    line: &RepeatedLine,
+    lines: &[RepeatedLine],
     step: StepHead<'_>,
     columns: &[(&str, usize)],
     reasons: &mut Footnotes,

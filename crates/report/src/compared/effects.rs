@@ -17,7 +17,7 @@ use super::relative::ratio_cell;
 use super::verdicts::{LineContext, written};
 use super::{ComparedRun, verdicts, words, write_method};
 use crate::export::{Line as CsvLine, Value, fixed};
-use crate::grid::{ACROSS_MAX, Grid, Named};
+use crate::grid::{ACROSS_MAX, Grid, NamedLine};
 use crate::html::{permalink, table as html_table};
 use crate::matrix::{Keys, Matrix, StepHead};
 use crate::names::Names;
@@ -102,7 +102,7 @@ pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
 fn write(out: &mut Text, shown: &FactorEffects<'_>) {
     let effects = shown.effects;
     let names: Vec<&str> = effects.factors.iter().map(|it| it.name.as_str()).collect();
-    out.first(&match names[..] {
+    out.main_title(&match names[..] {
         [name] => format!("The effect of {name}, all else equal"),
         _ => format!("The effects of {} factors, all else equal", names.len()),
     });
@@ -110,7 +110,7 @@ fn write(out: &mut Text, shown: &FactorEffects<'_>) {
         out.wrapped("  ", &line);
     }
     if let Some(busy) = uneven::busy(shown.figures) {
-        out.doubt(&format!("warning: {busy}"));
+        out.warning(&format!("warning: {busy}"));
     }
     for factor in &effects.factors {
         out.wrapped("  ", &described(factor));
@@ -246,7 +246,7 @@ fn grids<'a, 'l>(
                 let of_load = lines.iter().filter(|line| line.key.load() == *load);
                 let label = of_load.clone().next();
                 let label = label.and_then(|line| keys.group_label(&line.key));
-                let named = of_load.map(|line| Named {
+                let named = of_load.map(|line| NamedLine {
                     line,
                     names: line.names.iter().map(|name| broken(name)).collect(),
                 });
@@ -258,7 +258,7 @@ fn grids<'a, 'l>(
             let named = lines.iter().map(|line| {
                 let mut names = keys.lead_of(&line.names[0], &line.key, 0);
                 names.splice(1..1, line.names.iter().skip(1).cloned());
-                Named { line, names }
+                NamedLine { line, names }
             });
             vec![Grid::of_lines(lead.clone(), named.collect(), group, steps)]
         }

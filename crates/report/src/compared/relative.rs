@@ -3,7 +3,7 @@
 
 use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
 
-use super::board::{Board, Folded, mean_of, remarks};
+use super::board::{Board, RepeatedLine, mean_of, remarks};
 use super::costs::decimals;
 use super::words;
 use crate::grid::Grid;
@@ -39,7 +39,7 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     tables
 }
 
-fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &Folded>) -> Table {
+fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Table {
     let mut reasons = Footnotes::default();
     // Other metrics have other identifiers than throughput.
     let id = match metric {
@@ -65,7 +65,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &Folded>) -> Table {
 fn cell(
     board: &Board<'_>,
     metric: &str,
-    (line, across): (&Folded, bool),
+    (line, across): (&RepeatedLine, bool),
     step: StepHead<'_>,
     reasons: &mut Footnotes,
 ) -> Cell {
@@ -76,11 +76,11 @@ fn cell(
         return cell;
     }
     let Some(row) = board.row(line, step.name, metric) else {
-        return board.nothing(line, step, metric);
+        return board.missing_cell(line, step, metric);
     };
     let mut cell = match row.verdict {
         Verdict::NotComparable if row.values.is_empty() || row.base_values.is_empty() => {
-            board.nothing(line, step, metric)
+            board.missing_cell(line, step, metric)
         }
         _ => ratio_cell(row),
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{Figures, Row};
 use record::CellKey;
 
-use crate::html::curve::{Curve, Curves, Drawn, Place, bucket_of};
+use crate::html::curve::{Curve, Curves, Place, RowCurve, bucket_of};
 use crate::html::encode;
 use crate::matrix::{Matrix, StepHead};
 
@@ -57,7 +57,7 @@ fn key(row: &Row) -> Key<'_> {
 }
 
 /// The curves of each line in one chart.
-type OfLines<'c> = Vec<(usize, &'c Drawn)>;
+type LineCurves<'c> = Vec<(usize, &'c RowCurve)>;
 
 /// Returns the charts of a step, sorted by place.
 pub(crate) fn of_step<'c>(
@@ -65,7 +65,7 @@ pub(crate) fn of_step<'c>(
     index: &Index<'c>,
     step: StepHead<'c>,
 ) -> Vec<Chart<'c>> {
-    let mut charts: BTreeMap<(Place, usize, &str), OfLines<'_>> = BTreeMap::new();
+    let mut charts: BTreeMap<(Place, usize, &str), LineCurves<'_>> = BTreeMap::new();
     for (number, line) in matrix.lines.iter().enumerate() {
         let curves = line.row(step.name).and_then(|row| index.of(row));
         for drawn in curves.iter().flat_map(|curves| &curves.drawn) {

@@ -123,7 +123,7 @@ fn extremes(points: &[f32], length: usize) -> Vec<f32> {
 
 /// The curve of one row in one chart.
 #[derive(Clone, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct RowCurve {
     /// The place of the chart.
     pub place: Place,
     /// The rank among the charts of that place; equal ranks are sorted by title.
@@ -142,7 +142,7 @@ pub(crate) struct Drawn {
     pub parts_are: &'static str,
 }
 
-impl Drawn {
+impl RowCurve {
     /// Returns a curve without parts.
     pub(crate) fn whole(
         place: Place,
@@ -166,7 +166,7 @@ impl Drawn {
 /// The curves of one row for the charts of a report. They need much less memory than the seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
-    pub(crate) drawn: Vec<Drawn>,
+    pub(crate) drawn: Vec<RowCurve>,
 }
 
 impl Curves {

@@ -5,7 +5,7 @@ use analysis::{OpFigures, Row};
 use crate::html::charts::Plot;
 use crate::html::encode::short;
 use crate::matrix::{Matrix, StepHead};
-use crate::operations::kinds_apart;
+use crate::operations::split_kinds;
 use crate::times::{Time, has_schedule};
 
 /// The note for a chart with two curves per line.
@@ -14,7 +14,7 @@ const TWO_TIMES: &str = "response time, and dashed service time";
 /// Returns the charts of a step's kinds of operation.
 pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
-    for kind in kinds_apart(matrix, step).0 {
+    for kind in split_kinds(matrix, step).0 {
         let two = has_schedule(matrix, step, kind);
         let (title, note) = if two {
             ("response and service time", TWO_TIMES)

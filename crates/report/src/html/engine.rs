@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use analysis::Row;
 use record::Role;
 
-use crate::html::curve::{Curve, Drawn, Place};
+use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
 
 /// How counters with a common name differ, which determines how they are combined.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Parts {
+enum CounterParts {
     /// Tables: values are added.
     Tables,
     /// Levels of a tree: values are added.
@@ -22,7 +22,7 @@ enum Parts {
     Reasons,
 }
 
-impl Parts {
+impl CounterParts {
     fn of(role: Option<Role>, names: &[&str]) -> Self {
         let is_level = |name: &&str| {
             let (_, label) = name.split_once('.').unwrap_or_default();
@@ -57,7 +57,7 @@ impl Parts {
 
 /// Returns the engine's counters, second by second. Counters that differ only in their table are combined, and shown
 /// separately on request.
-pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, series) in &row.series.engine {
         let whole = name
@@ -76,7 +76,7 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
 }
 
 /// Returns the chart of counters that share a name up to its first dot.
-fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
+fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
     let series = |name: &&str| row.series.engine.get(*name);
     let cumulative = names
         .iter()
@@ -92,9 +92,9 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
         .iter()
         .filter_map(series)
         .find_map(|series| series.role);
-    let parts_of = Parts::of(role, names);
-    let whole = match parts_of {
-        Parts::Scores => "level_score, largest",
+    let counter_parts = CounterParts::of(role, names);
+    let whole = match counter_parts {
+        CounterParts::Scores => "level_score, largest",
         _ => whole,
     };
     let title = match (unit, cumulative) {
@@ -103,11 +103,11 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
         (unit, false) => format!("{whole}, {unit}"),
         (unit, true) => format!("{whole}, {unit} per second"),
     };
-    let whole_of = parts_of.whole(names);
+    let whole_of = counter_parts.whole(names);
     let columns = whole_of.iter().filter_map(series);
     let columns = columns.map(|series| &series.values).collect();
-    let values = match parts_of {
-        Parts::Scores => largest(columns),
+    let values = match counter_parts {
+        CounterParts::Scores => largest(columns),
         _ => added(columns, divisor),
     };
     let values = sampled(row, values);
@@ -122,11 +122,11 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
         has_moved |= moved(&values, cumulative);
         parts.push((part.to_string(), Curve::new(&values)));
     }
-    Drawn {
+    RowCurve {
         moved: has_moved,
         parts,
-        parts_are: parts_of.name(),
-        ..Drawn::whole(Place::Engine, 0, title, &values)
+        parts_are: counter_parts.name(),
+        ..RowCurve::whole(Place::Engine, 0, title, &values)
     }
 }
 

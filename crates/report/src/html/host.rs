@@ -3,7 +3,7 @@
 use analysis::Row;
 use record::StepKind;
 
-use crate::html::curve::{Drawn, Place};
+use crate::html::curve::{Place, RowCurve};
 use crate::html::seconds::{MIB, counts, rates, sampled, sum};
 use crate::matrix::StepHead;
 use crate::operations::noun;
@@ -69,20 +69,25 @@ const COSTS: [(&str, &[&str], f64); 5] = [
 ];
 
 /// Returns the charts of the host and of costs.
-pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let busy = sampled(row, busy_pct(row));
     let title = "host: CPU busy, percent of all CPUs";
-    let mut all = vec![Drawn::whole(Place::Host, 0, title, &busy)];
+    let mut all = vec![RowCurve::whole(Place::Host, 0, title, &busy)];
     for (at, (title, columns, divisor)) in DRAWN.into_iter().enumerate() {
         let values = sampled(row, sum(row, columns, divisor));
-        all.push(Drawn::whole(Place::Host, at + 1, title, &values));
+        all.push(RowCurve::whole(Place::Host, at + 1, title, &values));
     }
     if let Some(done) = done(row) {
         for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
             let unit = if at == 0 { ", \u{b5}s" } else { "" };
             let title = format!("{title} {}{unit}", noun(StepHead::of(row)));
             let values = for_each(&sum(row, columns, divisor), &done);
-            all.push(Drawn::whole(Place::Cost, at, title, &sampled(row, values)));
+            all.push(RowCurve::whole(
+                Place::Cost,
+                at,
+                title,
+                &sampled(row, values),
+            ));
         }
     }
     all

@@ -2,12 +2,12 @@
 
 use analysis::{OpSeries, Row};
 
-use crate::html::curve::{Curve, Drawn, Place};
+use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{counts, rates};
 use crate::operations::{counts_rows, is_bookkeeping, place, rate_title};
 
 /// Returns the throughput and the longest latencies of each kind of operation.
-pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut all = Vec::new();
     for (kind, op) in &row.series.ops {
         if is_bookkeeping(kind) {
@@ -15,10 +15,10 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
         }
         let order = 4 * place(kind);
         let done = if counts_rows(kind) { &op.rows } else { &op.ok };
-        all.push(Drawn {
+        all.push(RowCurve {
             parts: by_client(row, op, counts_rows(kind)),
             parts_are: "each client",
-            ..Drawn::whole(
+            ..RowCurve::whole(
                 Place::Load,
                 order,
                 rate_title(kind),
@@ -31,14 +31,14 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
         }
         for (after, time, us_max) in times {
             let title = format!("{kind}: longest {time} time in each second, ms");
-            all.push(Drawn {
+            all.push(RowCurve {
                 logarithmic: true,
-                ..Drawn::whole(Place::Load, order + after, title, &longest(op, us_max))
+                ..RowCurve::whole(Place::Load, order + after, title, &longest(op, us_max))
             });
         }
         if op.failed.iter().any(|failed| *failed > 0) {
             let title = format!("{kind}: operations that failed in each second");
-            all.push(Drawn::whole(
+            all.push(RowCurve::whole(
                 Place::Load,
                 order + 3,
                 title,

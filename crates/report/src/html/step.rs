@@ -16,7 +16,7 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::metrics;
 use crate::names::Names;
 use crate::number::duration;
-use crate::operations::kinds_apart;
+use crate::operations::split_kinds;
 use crate::quality;
 use crate::table::{Table, anchor};
 use crate::times;
@@ -79,7 +79,7 @@ fn body(
 ) -> Markup {
     let step = charts.step;
     let table = |shown: &Table| table(names, shown);
-    let (kinds, others) = kinds_apart(matrix, step);
+    let (kinds, others) = split_kinds(matrix, step);
     let beside = |mut table: Table| {
         table.id += "-beside";
         table

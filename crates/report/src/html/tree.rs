@@ -3,7 +3,7 @@
 use analysis::{CounterSeries, Row};
 use record::Role;
 
-use crate::html::curve::{Drawn, Place};
+use crate::html::curve::{Place, RowCurve};
 use crate::html::seconds::{MIB, sampled};
 
 /// The charts: the title, the role of the counter, and the divisor.
@@ -26,7 +26,7 @@ pub(super) fn is_drawn(role: Option<Role>) -> bool {
 }
 
 /// Returns the charts of the tree, second by second.
-pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let drawn = DRAWN
         .iter()
         .enumerate()
@@ -43,9 +43,9 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
                 .collect();
             // A counter that is always zero says nothing.
             let moved = values.iter().flatten().any(|value| *value > 0.0);
-            Some(Drawn {
+            Some(RowCurve {
                 moved,
-                ..Drawn::whole(Place::Beside, order, *title, &sampled(row, values))
+                ..RowCurve::whole(Place::Beside, order, *title, &sampled(row, values))
             })
         });
     drawn.collect()

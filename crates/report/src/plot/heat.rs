@@ -18,7 +18,7 @@ const STRONGEST: f64 = std::f64::consts::LN_2;
 
 /// The result of a target in a step.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Square {
+pub(super) struct HeatCell {
     /// The ratio with the mark of its verdict, or why there is none.
     pub text: String,
     pub tone: Tone,
@@ -26,7 +26,7 @@ pub(super) struct Square {
     pub strength: f64,
 }
 
-impl Square {
+impl HeatCell {
     /// Returns the square of a comparison, or of the cell that replaces it.
     pub(super) fn of(
         row: Option<&ComparedStep>,
@@ -67,7 +67,7 @@ pub(super) struct Heat {
     /// Its title.
     pub name: String,
     pub columns: Vec<String>,
-    pub rows: Vec<(String, Vec<Square>)>,
+    pub rows: Vec<(String, Vec<HeatCell>)>,
 }
 
 impl Heat {
@@ -132,7 +132,7 @@ impl Heat {
     }
 }
 
-fn square(square: &Square, x: f64, y: f64, width: f64) -> Markup {
+fn square(square: &HeatCell, x: f64, y: f64, width: f64) -> Markup {
     let (left, top, height) = (px(x), px(y), px(ROW));
     let opacity = format!("{:.2}", 0.5 * square.strength);
     let is_soft = !matches!(square.tone, Tone::Faster | Tone::Slower | Tone::Plain);

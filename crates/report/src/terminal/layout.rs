@@ -113,7 +113,7 @@ pub(super) fn rendered(
     out.set_header(heads.chain(figures).collect::<Vec<_>>());
     for (number, row) in table.rows.iter().enumerate() {
         // The name of a test is shown once.
-        let repeated = usize::from(table.goes_on(number));
+        let repeated = usize::from(table.continues_test(number));
         let lead = row.lead.iter().enumerate().map(|(index, text)| {
             let text = if index < repeated { "" } else { text };
             let cell = Styled::new(terminal_text(text));

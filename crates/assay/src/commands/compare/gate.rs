@@ -13,7 +13,7 @@ use report::{ratio_with_bounds, terminal_text};
 use super::{Line, Runs};
 use crate::cli::CompareArgs;
 use crate::outcome::Exit;
-use crate::output::complain;
+use crate::output::eprint_line;
 
 /// The number of comparisons that are listed.
 const LISTED_MAX: usize = 20;
@@ -39,25 +39,25 @@ pub fn judge(
     match analysis::gate(compared, &thresholds) {
         Gate::Regressed(rows) => {
             let rows = rows_at(&rows);
-            complain!("regression: {}", by_metric(Some(&rows), &judged));
+            eprint_line!("regression: {}", by_metric(Some(&rows), &judged));
             print_rows(&compared.base, &rows, &thresholds);
             Exit::Regressed
         }
         Gate::Doubtful(rows) if !rows.is_empty() => {
             let rows = rows_at(&rows);
             let doubtful = by_metric(Some(&rows), &judged);
-            complain!("not certain: no regression is shown, but Assay can't judge {doubtful}");
+            eprint_line!("not certain: no regression is shown, but Assay can't judge {doubtful}");
             print_rows(&compared.base, &rows, &thresholds);
             print_missing(&missing, &without_rows);
             let commands = more_repeats::commands(runs, &compared.base, &rows, &thresholds, lines);
             for command in &commands {
-                complain!(
+                eprint_line!(
                     "help: measure only these comparisons again: {}",
                     terminal_text(command)
                 );
             }
             if !commands.is_empty() {
-                complain!(
+                eprint_line!(
                     "help: do this once, then accept the result: adding repeats until something shows causes more false \
                      verdicts than the error rate allows"
                 );
@@ -69,12 +69,12 @@ pub fn judge(
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
-            complain!("no regression is shown: {}", by_metric(None, &judged));
+            eprint_line!("no regression is shown: {}", by_metric(None, &judged));
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {
             let judged = by_metric(None, &judged);
-            complain!(
+            eprint_line!(
                 "not certain: no regression is shown, but some measurements are missing; judged: {judged}"
             );
             print_missing(&missing, &without_rows);
@@ -137,17 +137,17 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
 fn print_first(sentences: impl ExactSizeIterator<Item = String>) {
     let more = sentences.len().saturating_sub(LISTED_MAX);
     for sentence in sentences.take(LISTED_MAX) {
-        complain!("  {}", terminal_text(&sentence));
+        eprint_line!("  {}", terminal_text(&sentence));
     }
     if more > 0 {
-        complain!("  and {more} more");
+        eprint_line!("  and {more} more");
     }
 }
 
 fn print_missing(missing: &[String], without_rows: &[&str]) {
     print_first(missing.iter().cloned());
     for metric in without_rows {
-        complain!("  {metric}: has a threshold, but none of the compared steps has this metric");
+        eprint_line!("  {metric}: has a threshold, but none of the compared steps has this metric");
     }
 }
 
@@ -208,7 +208,7 @@ fn print_impractical(rows: &[&ComparedStep], thresholds: &Thresholds) {
         .filter_map(|row| more_repeats::repeats_needed(row, thresholds));
     let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
-        complain!(
+        eprint_line!(
             "help: {} would need {REPEATS_CAP} or more repeats at this threshold; `assay run --aa` shows which changes \
              this machine can detect: use a larger `--threshold`, or a quieter machine",
             counted(count, "comparison")
@@ -224,7 +224,7 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
             1 => "1 cell is".to_owned(),
             count => format!("{count} cells are"),
         };
-        complain!(
+        eprint_line!(
             "help: {cells} not complete; measure the rest with `assay run --resume {}`",
             terminal_text(&path.display().to_string())
         );

@@ -5,7 +5,7 @@ use record::{CellKey, Run, Target};
 
 use crate::cli::Base;
 use crate::outcome::{UsageError, did_you_mean};
-use crate::output::complain;
+use crate::output::eprint_line;
 
 /// Targets that are compared with one base.
 pub struct Group {
@@ -65,7 +65,7 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
     let ungrouped = run.targets.iter().filter(|it| group_of(it).is_none());
     let ungrouped: Vec<&str> = ungrouped.map(|target| target.name.as_str()).collect();
     if !ungrouped.is_empty() {
-        complain!(
+        eprint_line!(
             "note: these targets are not compared, since no `--base` is given for them: {}",
             ungrouped.join(", ")
         );
