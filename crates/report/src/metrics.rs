@@ -76,7 +76,7 @@ pub(crate) fn unit(metric: &str) -> &'static str {
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let field = METRICS[..FIELD_COUNT].iter();
     let columns = field.map(|metric| Column::new(metric, metric.column_heading()));
-    let title = format!("Metrics; an operation is a {}", noun(step));
+    let title = format!("Metrics; an operation is one {}", noun(step));
     figure_table(
         matrix,
         step,

@@ -9,7 +9,7 @@ use crate::operations::split_kinds;
 use crate::times::{Time, has_schedule};
 
 /// The note for a chart with two curves per line.
-const TWO_TIMES: &str = "response time, and dashed service time";
+const TWO_TIMES: &str = "solid: response time; dashed: service time";
 
 /// Returns the charts of a step's kinds of operation.
 pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {

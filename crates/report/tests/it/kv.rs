@@ -557,7 +557,7 @@ fn throughput_stands_by_groups_where_steps_have_them() {
             "compared-write",
         ],
     );
-    assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is a query"));
+    assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is one query"));
     let csv = csv(&run(), &figures);
     assert!(csv.contains(",update-index,write,query,"), "{csv}");
 }
