@@ -195,8 +195,8 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
         format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
     place.write("cpus.toml", &(steps + &engine));
     for command in ["check", "run"] {
-        let said = "cpus.toml:12:8 | targets `pg.base`, `pg.next`: config: `cpus` names | 999, which are not online \
-                    | help: online on this machine: 0 | 1 error in `cpus.toml`";
+        let said = "cpus.toml:12:8 | targets `pg.base`, `pg.next`: config: `cpus` lists | 999, which are not online \
+        | help: choose from the processors that are online: 0 | 1 error in `cpus.toml`";
         check_cases(&place, &format!("cpus | {command} cpus.toml | 2 | {said}"));
     }
 }
@@ -216,11 +216,11 @@ fn an_invalid_build_is_refused() {
     check_cases(
         &place,
         r#"
-        no directory | run pg.toml --set build.pg.postgres={}/nowhere | 2 | --set build.pg.postgres= | build `pg` | there is no directory | help:
-        no server in it | run pg.toml --set build.pg.postgres={}/empty | 2 | build `pg` | no `postgres` in | help:
+        no directory | run pg.toml --set build.pg.postgres={}/nowhere | 2 | --set build.pg.postgres= | build `pg` | does not exist | help:
+        no server in it | run pg.toml --set build.pg.postgres={}/empty | 2 | build `pg` | neither `{}/empty` nor `{}/empty/bin` contains `postgres` | help:
         too old | run pg.toml --set build.pg.postgres={}/old | 2 | version 11.22 is not supported | 12 to 18
         too old, checked | check pg.toml --set build.pg.postgres={}/old | 2 | version 11.22 is not supported
-        no version | run pg.toml --set build.pg.postgres={}/strange | 1 | it prints no version of PostgreSQL | hello
+        no version | run pg.toml --set build.pg.postgres={}/strange | 1 | the program prints no version of PostgreSQL | hello
         "#,
     );
     assert_eq!(entries(&place.join("results")).len(), 0);

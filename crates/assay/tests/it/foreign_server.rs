@@ -377,11 +377,11 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     refused(
         one,
         &[
-            "it ends statements after 7s: `statement_timeout` is set",
-            "help: `alter role weak set statement_timeout = 0`",
+            "the server cancels statements after 7s: `statement_timeout` is set",
+            "help: run `alter role weak set statement_timeout = 0`",
             "no schema for tables: `search_path` is `nowhere`",
-            "the run needs 5 connections, and its role has room for 4 more",
-            "help: `alter role weak connection limit -1`, or use fewer clients",
+            "the run needs 5 connections, but the role may open only 4 more",
+            "help: run `alter role weak connection limit -1`, or use fewer clients",
             "3 errors in `plan.toml`",
         ],
     );
@@ -393,7 +393,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     refused(
         one,
         &[
-            "its transactions are read-only",
+            "transactions are read-only by default",
             "set default_transaction_read_only = off`",
         ],
     );
@@ -401,7 +401,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     refused(
         "clients=100",
         &[
-            "the server has room for",
+            "but the server accepts only",
             "help: raise `max_connections`, or",
         ],
     );

@@ -1,4 +1,4 @@
-//! Which processors can be had.
+//! Checks which processors a server can use.
 
 use fs_err as fs;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -7,22 +7,22 @@ use words::{format_cpus, parse_cpus};
 use crate::SetupError;
 use crate::guard::cpu_set;
 
-/// Checks that all of them can be used by a process of assay's.
+/// Checks that a process of assay can use all these processors.
 ///
 /// # Errors
-/// [`SetupError::Config`] that names those that can't, and what can.
+/// [`SetupError::Config`], with the processors that it can't use, and those that it can.
 pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     let refused = |what: String, help: String| SetupError::Config { what, help };
     if cpus.is_empty() {
         return Err(refused(
-            "`cpus` names no processor".into(),
-            "name at least one, or leave `cpus` out".into(),
+            "`cpus` is empty".into(),
+            "list at least one processor, or remove `cpus`".into(),
         ));
     }
     let online = fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
         .and_then(|text| parse_cpus(&text));
-    let absent: Vec<u32> = cpus
+    let offline: Vec<u32> = cpus
         .iter()
         .copied()
         .filter(|cpu| {
@@ -30,21 +30,24 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
                 || online.as_ref().is_some_and(|online| !online.contains(cpu))
         })
         .collect();
-    if !absent.is_empty() {
+    if !offline.is_empty() {
         let online = online.unwrap_or_default();
         return Err(refused(
             format!(
-                "`cpus` names {}, which {} not online",
-                format_cpus(&absent),
-                if absent.len() == 1 { "is" } else { "are" }
+                "`cpus` lists {}, which {} not online",
+                format_cpus(&offline),
+                if offline.len() == 1 { "is" } else { "are" }
             ),
-            format!("online on this machine: {}", format_cpus(&online)),
+            format!(
+                "choose from the processors that are online: {}",
+                format_cpus(&online)
+            ),
         ));
     }
     let granted = granted(cpus).map_err(|error| {
         refused(
             format!("`cpus` = {}: {error}", format_cpus(cpus)),
-            format!("assay itself may use {}", own()),
+            format!("choose from the processors that assay may use: {}", own()),
         )
     })?;
     let denied: Vec<u32> = cpus
@@ -57,10 +60,11 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     } else {
         Err(refused(
             format!(
-                "`cpus` names {}, which assay may not use",
+                "`cpus` lists {}, which assay may not use",
                 format_cpus(&denied)
             ),
-            "they are outside of its cpuset: choose others, or start assay elsewhere".into(),
+            "they are outside of assay's cpuset; choose others, or start assay in another cpuset"
+                .into(),
         ))
     }
 }
@@ -71,17 +75,18 @@ fn members(set: &CpuSet) -> Vec<u32> {
         .collect()
 }
 
-/// Which of them the kernel gives to a thread of assay's that asks for them: those of its cpuset, also where assay
-/// itself was started on others.
+/// Returns which of these processors the kernel grants to a thread that requests them. They are limited by assay's cpuset,
+/// not by its affinity.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
-    let ask = || -> std::io::Result<Vec<u32>> {
+    let request = || -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;
         Ok(members(&sched_getaffinity(None)?))
     };
-    // A thread of its own, which is gone afterwards.
+    // A separate thread, so that this one keeps its affinity.
     std::thread::scope(|scope| {
-        let answer = std::thread::Builder::new().spawn_scoped(scope, ask)?.join();
-        answer.unwrap_or_else(|_| Err(std::io::Error::other("the thread that asked failed")))
+        let thread = std::thread::Builder::new().spawn_scoped(scope, request)?;
+        let result = thread.join();
+        result.unwrap_or_else(|_| Err(std::io::Error::other("the thread that tests them failed")))
     })
 }
 
@@ -90,7 +95,7 @@ fn own() -> String {
         .map_or_else(|error| error.to_string(), |set| format_cpus(&members(&set)))
 }
 
-/// What a process may use, by its status.
+/// Returns the processors that a process may use.
 pub(super) fn of_process(pid: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let allowed = status
@@ -104,18 +109,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn the_error_names_processors_that_are_offline() {
         let error = check(&[0, 4000]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "config: `cpus` names 4000, which is not online"
+            "config: `cpus` lists 4000, which is not online"
         );
-        assert!(error.help().unwrap().contains("online on this machine: 0"));
-        assert!(check(&[]).unwrap_err().to_string().contains("no processor"));
+        assert!(error.help().unwrap().contains("that are online: 0"));
+        assert!(check(&[]).unwrap_err().to_string().contains("is empty"));
     }
 
     #[test]
-    fn what_assay_runs_on_can_be_had_and_asking_changes_nothing() {
+    fn a_check_of_assays_own_processors_succeeds_and_changes_nothing() {
         let before = sched_getaffinity(None).unwrap();
         let all = members(&before);
         check(&all[..1]).unwrap();

@@ -1,4 +1,4 @@
-//! A control group for one server, made below the group that assay is in, and removed with the server.
+//! A control group for a server, created below assay's own group and removed with the server.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,35 @@ use probe::{Proc, Version};
 
 use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 
-/// A group that assay made is called `assay-PID-NUMBER`, by assay's process; the one that assay goes into itself ends
-/// in this instead.
+/// The end of the name of the group that assay moves into. Other groups of assay are called `assay-PID-NUMBER`.
 const OWN_LEAF: &str = "self";
 
-/// A group with a limit. Dropping it removes it.
+/// A control group with a memory limit. Dropping it removes the group.
 #[derive(Debug)]
 pub(super) struct Group {
     group: probe::Group,
-    /// Where assay's own processes stay.
+    /// The group of assay's own processes.
     home: PathBuf,
-    /// Why the server might use swap beyond the limit, if it might.
+    /// The reason why swap is not limited, if it is not.
     swap: Option<String>,
 }
 
 impl Group {
-    /// Makes a group that limits memory to that.
+    /// Creates a group with a memory limit.
     ///
     /// # Errors
-    /// Why that can't be had here, and what would help.
-    pub(super) fn make(bytes: u64) -> Result<Self, String> {
-        // One after the other: the first moves assay into another group.
-        static MOVING: Mutex<()> = Mutex::new(());
-        let moving = MOVING.lock();
+    /// The reason why that is not possible on this machine, and what to do.
+    pub(super) fn create(bytes: u64) -> Result<Self, String> {
+        // One call at a time, because the first one may move assay into another group.
+        static LOCK: Mutex<()> = Mutex::new(());
+        let lock = LOCK.lock();
         let own = probe::Group::own(&Proc::live(), "memory")?;
         let (parent, home) = match own.version {
             Version::One => (own.directory.clone(), own.directory.clone()),
-            Version::Two => with_memory(&own.directory)?,
+            Version::Two => enable_memory_controller(&own.directory)?,
         };
-        drop(moving);
-        // Who moves a process from one group to another has to be allowed to write in the one that they share.
+        drop(lock);
+        // To move a process between groups takes write access to their common ancestor.
         let processes = parent.join("cgroup.procs");
         rustix::fs::access(&processes, rustix::fs::Access::WRITE_OK).map_err(|error| {
             let error = std::io::Error::from(error);
@@ -47,8 +46,8 @@ impl Group {
             let what = format!("cannot write `{path}`: {error}");
             denied(own.version, &std::io::Error::new(error.kind(), what))
         })?;
-        sweep(&parent);
-        let directory = made(&parent).map_err(|error| denied(own.version, &error))?;
+        remove_leftovers(&parent);
+        let directory = create_group(&parent).map_err(|error| denied(own.version, &error))?;
         let mut group = Self {
             group: probe::Group { directory, ..own },
             home,
@@ -65,7 +64,7 @@ impl Group {
     fn limit(&mut self, bytes: u64) -> Result<(), String> {
         let version = self.group.version;
         let (memory, swap, swap_bytes) = match version {
-            // The second is memory and swap together: as much as memory alone.
+            // The second file limits memory and swap together, so it gets the same value.
             Version::One => (
                 "memory.limit_in_bytes",
                 "memory.memsw.limit_in_bytes",
@@ -75,29 +74,29 @@ impl Group {
         };
         write(&self.file(memory), bytes).map_err(|error| denied(version, &error))?;
         let swap = self.file(swap);
-        let limited = match swap.exists() {
+        let result = match swap.exists() {
             true => write(&swap, swap_bytes).map_err(|error| error.to_string()),
-            false => Err("this kernel does not account for it".into()),
+            false => Err("this kernel does not account for swap".into()),
         };
-        // Where there is no swap it needs no limit.
+        // A machine without swap needs no limit.
         let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-        self.swap = limited
+        self.swap = result
             .err()
             .filter(|_| swaps.lines().count() > 1)
             .map(|reason| format!("swap is not limited: {reason}"));
         Ok(())
     }
 
-    /// How a guard puts its program into it.
-    pub(super) fn entry(&self) -> ControlGroup {
+    /// Returns what a guard needs to put its program into the group.
+    pub(super) fn control_group(&self) -> ControlGroup {
         ControlGroup {
             directory: self.group.directory.clone(),
             home: self.home.clone(),
         }
     }
 
-    /// The limit that holds for the process `server`, of the `asked` bytes; why there is none, or another.
-    pub(super) fn effective(&self, asked: u64, server: u32) -> (Option<u64>, Option<String>) {
+    /// Returns the effective limit of the process `server`, and the reason if it is not `requested`.
+    pub(super) fn effective(&self, requested: u64, server: u32) -> (Option<u64>, Option<String>) {
         let directory = &self.group.directory;
         let name = directory.file_name().unwrap_or_default();
         let is_inside = fs::read_to_string(format!("/proc/{server}/cgroup")).is_ok_and(|groups| {
@@ -106,25 +105,28 @@ impl Group {
                 .any(|line| Path::new(line).file_name() == Some(name))
         });
         if !is_inside {
-            let reason = format!("it is not in its control group `{}`", directory.display());
+            let reason = format!(
+                "the server is not in its control group `{}`",
+                directory.display()
+            );
             return (None, Some(reason));
         }
-        // As the kernel has it, that of the groups above included.
+        // Includes the limits of ancestors.
         let Some(limit) = self.group.memory_limit(&Proc::live()) else {
-            let reason = format!("`{}` does not say", directory.display());
+            let reason = format!("the kernel reports no limit in `{}`", directory.display());
             return (None, Some(reason));
         };
-        // The kernel cuts it to whole pages.
+        // The kernel rounds limits down to whole pages.
         let page_bytes = rustix::param::page_size() as u64;
-        let reason = if limit + page_bytes <= asked {
-            Some("a control group above it, which assay is in too, has no more".to_string())
+        let reason = if limit + page_bytes <= requested {
+            Some("a parent control group, which assay is in too, has a lower limit".to_string())
         } else {
             self.swap.clone()
         };
         (Some(limit), reason)
     }
 
-    /// How many of its processes the kernel has killed for want of memory; `None` where it does not count them.
+    /// Returns how many of the group's processes the kernel has killed to free memory; `None` if it does not count them.
     pub(super) fn kill_count(&self) -> Option<u64> {
         let file = match self.group.version {
             Version::One => "memory.oom_control",
@@ -142,9 +144,8 @@ impl Drop for Group {
     }
 }
 
-/// Makes a group of this process in `parent`, under a name that is not taken: an assay that was killed together with its
-/// guards may have had the same number.
-fn made(parent: &Path) -> std::io::Result<PathBuf> {
+/// Creates a group in `parent` under an unused name. A killed process with this process's ID may have left some.
+fn create_group(parent: &Path) -> std::io::Result<PathBuf> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -156,20 +157,20 @@ fn made(parent: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Removes the groups that assays left which were killed together with their guards. The kernel does not remove one
-/// that holds a process or another group.
-fn sweep(parent: &Path) {
+/// Removes groups of assay processes that were killed together with their guards. The kernel refuses to remove a group with
+/// processes or other groups in it.
+fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let maker = name.to_str().and_then(maker);
-        if maker.is_some_and(|pid| fs::metadata(format!("/proc/{pid}")).is_err()) {
+        let creator = name.to_str().and_then(creator);
+        if creator.is_some_and(|pid| fs::metadata(format!("/proc/{pid}")).is_err()) {
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// The process that made a group of that name, if it was an assay.
-fn maker(name: &str) -> Option<u32> {
+/// Returns the ID of the assay process that created a group of that name.
+fn creator(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix("assay-")?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (is_number(pid) && (is_number(number) || number == OWN_LEAF))
@@ -177,11 +178,11 @@ fn maker(name: &str) -> Option<u32> {
         .flatten()
 }
 
-/// The group of version 2 below which groups that limit memory can be made, and the one that assay is in then.
+/// Enables the memory controller for new groups in version 2. Returns the group to create them in, and assay's own group.
 ///
-/// A group that gives its controllers to those below it may hold no processes itself. Where assay is alone in its group
-/// it moves into one below; others' processes it does not move.
-fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
+/// A group that delegates a controller to its children may have no processes. So assay moves into a child of its group,
+/// unless the group has processes of others.
+fn enable_memory_controller(own: &Path) -> Result<(PathBuf, PathBuf), String> {
     let me = std::process::id();
     let leaf_name = format!("assay-{me}-{OWN_LEAF}");
     if own.file_name().is_some_and(|name| *name == *leaf_name)
@@ -195,36 +196,36 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
     };
     if !has_memory("cgroup.controllers") {
         return Err(format!(
-            "assay's control group `{}` was not given the memory controller: {}",
+            "assay's control group `{}` does not have the memory controller: {}",
             own.display(),
-            way_out()
+            delegation_help()
         ));
     }
-    let as_it_is = (own.to_path_buf(), own.to_path_buf());
+    let unchanged = (own.to_path_buf(), own.to_path_buf());
     if has_memory("cgroup.subtree_control") {
-        return Ok(as_it_is);
+        return Ok(unchanged);
     }
-    let give = || fs::write(own.join("cgroup.subtree_control"), "+memory");
-    match give() {
-        Ok(()) => return Ok(as_it_is),
+    let enable = || fs::write(own.join("cgroup.subtree_control"), "+memory");
+    match enable() {
+        Ok(()) => return Ok(unchanged),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
         Err(error) => return Err(denied(Version::Two, &error)),
     }
     let inside = processes(own).map_err(|error| denied(Version::Two, &error))?;
     let mine = descendants(me);
-    if let Some(other) = stranger(&inside, me, &mine) {
+    if let Some(other) = foreign_process(&inside, me, &mine) {
         return Err(format!(
-            "other processes than assay's are in its control group `{}`, such as {other}: {}",
+            "assay's control group `{}` contains other processes, such as {other}: {}",
             own.display(),
-            way_out()
+            delegation_help()
         ));
     }
     let leaf = own.join(leaf_name);
     fs::create_dir(&leaf).map_err(|error| denied(Version::Two, &error))?;
-    match move_all(own, &leaf).and_then(|()| give()) {
+    match move_all(own, &leaf).and_then(|()| enable()) {
         Ok(()) => Ok((own.to_path_buf(), leaf)),
         Err(error) => {
-            // Back to where it was, as far as that goes.
+            // Undoes the move as far as possible.
             let _ = move_all(&leaf, own);
             remove_group(&leaf);
             Err(denied(Version::Two, &error))
@@ -232,23 +233,23 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
     }
 }
 
-/// One of the processes that is neither `me` nor `mine`. One that has ended since they were listed is nobody's; what the
-/// kernel shows as 0 is outside of this container.
-fn stranger(inside: &[u32], me: u32, mine: &[u32]) -> Option<u32> {
+/// Returns a process that is neither `me` nor one of `mine`. Ignores processes that have ended. The kernel shows a process
+/// outside of this container as 0.
+fn foreign_process(inside: &[u32], me: u32, mine: &[u32]) -> Option<u32> {
     let is_other = |pid: &u32| *pid != me && !mine.contains(pid);
     let mut others = inside.iter().copied().filter(is_other);
     others.find(|&pid| pid == 0 || is_alive(pid))
 }
 
-/// Moves all processes from one group to another. Some may end meanwhile, and others begin.
+/// Moves all processes from one group to another. Meanwhile, processes may start and end.
 fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
     loop {
-        let mut left = processes(from)?;
-        left.retain(|&pid| is_alive(pid));
-        if left.is_empty() {
+        let mut remaining = processes(from)?;
+        remaining.retain(|&pid| is_alive(pid));
+        if remaining.is_empty() {
             return Ok(());
         }
-        for pid in left {
+        for pid in remaining {
             match write(&to.join("cgroup.procs"), u64::from(pid)) {
                 Err(error) if is_alive(pid) => return Err(error),
                 _ => {}
@@ -257,29 +258,29 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The processes in a group.
+/// Returns the processes in a group.
 fn processes(group: &Path) -> std::io::Result<Vec<u32>> {
     let text = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
 
-/// A refusal by the kernel as a reason, with the way out.
+/// Returns the kernel's error as a reason, with what to do.
 fn denied(version: Version, error: &std::io::Error) -> String {
     let is_root = rustix::process::geteuid().is_root();
     match (error.kind(), version) {
-        // Of version 1 nothing is given to users.
+        // Users get no groups in version 1.
         (ErrorKind::PermissionDenied, Version::One) if !is_root => {
             format!("{error}; start assay as root")
         }
         (ErrorKind::PermissionDenied, Version::Two) if !is_root => {
-            format!("{error}; start assay as root, or {}", way_out())
+            format!("{error}; start assay as root, or {}", delegation_help())
         }
         _ => error.to_string(),
     }
 }
 
-/// How a user gets a group of his own.
-fn way_out() -> &'static str {
+/// Returns how to start assay in a delegated group.
+fn delegation_help() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "start assay in a control group of its own: `systemd-run --scope -p Delegate=yes assay run ...`"
     } else {
@@ -287,7 +288,7 @@ fn way_out() -> &'static str {
     }
 }
 
-/// Writes a file of the kernel's, which has to be there.
+/// Writes an existing file of the kernel.
 fn write(path: &Path, value: u64) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = fs::OpenOptions::new().write(true).open(path)?;
@@ -298,7 +299,7 @@ fn write(path: &Path, value: u64) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A group in a directory of files: what the kernel makes of them is for the tests with real servers.
+    /// Returns a group in a directory of plain files. Tests with real servers use the kernel's.
     fn group(version: Version, top: &Path, files: &[(&str, &str)]) -> Group {
         let directory = top.join("slice/assay-1-0");
         fs::create_dir_all(&directory).unwrap();
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_groups_of_ended_assays_are_swept() {
+    fn only_groups_of_ended_processes_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let mine = format!("assay-{}-0", std::process::id());
         let kept = [
@@ -328,27 +329,27 @@ mod tests {
             "assay-+7-0",
             "other",
         ];
-        // No process has such a number.
-        let swept = ["assay-4194304000-0", "assay-4194304000-self"];
-        for name in kept.iter().chain(&swept) {
+        // No process has this ID.
+        let removed = ["assay-4194304000-0", "assay-4194304000-self"];
+        for name in kept.iter().chain(&removed) {
             fs::create_dir(parent.path().join(name)).unwrap();
         }
-        sweep(parent.path());
+        remove_leftovers(parent.path());
         assert!(kept.iter().all(|name| parent.path().join(name).is_dir()));
-        assert!(!swept.iter().any(|name| parent.path().join(name).exists()));
+        assert!(!removed.iter().any(|name| parent.path().join(name).exists()));
     }
 
     #[test]
-    fn a_group_of_an_earlier_process_with_this_number_is_left_alone() {
+    fn a_group_of_an_earlier_process_with_this_id_is_kept() {
         let parent = tempfile::tempdir().unwrap();
-        let first = made(parent.path()).unwrap();
+        let first = create_group(parent.path()).unwrap();
         let name = first.file_name().unwrap().to_str().unwrap();
         let number: u32 = name.rsplit('-').next().unwrap().parse().unwrap();
         for taken in number + 1..number + 9 {
             let name = format!("assay-{}-{taken}", std::process::id());
             fs::create_dir(parent.path().join(name)).unwrap();
         }
-        let next = made(parent.path()).unwrap();
+        let next = create_group(parent.path()).unwrap();
         assert!(next.is_dir() && next != first);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 10);
     }
@@ -398,42 +399,42 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_the_memory_controller_is_a_reason() {
+    fn the_error_of_a_group_without_the_memory_controller_says_what_to_do() {
         let own = tempfile::tempdir().unwrap();
         fs::write(own.path().join("cgroup.controllers"), "cpu pids\n").unwrap();
-        let reason = with_memory(own.path()).unwrap_err();
+        let reason = enable_memory_controller(own.path()).unwrap_err();
         assert!(
-            reason.contains("was not given the memory controller"),
+            reason.contains("does not have the memory controller"),
             "{reason}"
         );
         assert!(reason.contains("Delegate=yes"), "{reason}");
     }
 
     #[test]
-    fn a_group_that_gives_memory_on_is_taken_as_it_is() {
+    fn a_group_that_delegates_memory_is_unchanged() {
         let own = tempfile::tempdir().unwrap();
         for file in ["cgroup.controllers", "cgroup.subtree_control"] {
             fs::write(own.path().join(file), "cpu memory pids\n").unwrap();
         }
         let expected = (own.path().to_path_buf(), own.path().to_path_buf());
-        assert_eq!(with_memory(own.path()), Ok(expected));
+        assert_eq!(enable_memory_controller(own.path()), Ok(expected));
         let leaf = own
             .path()
             .join(format!("assay-{}-self", std::process::id()));
         assert_eq!(
-            with_memory(&leaf),
+            enable_memory_controller(&leaf),
             Ok((own.path().to_path_buf(), leaf.clone()))
         );
     }
 
     #[test]
-    fn a_process_that_has_ended_is_no_stranger() {
-        // No process has such a number.
+    fn a_process_that_has_ended_is_ignored() {
+        // No process has this ID.
         let (me, ended) = (std::process::id(), 4_194_304_000);
-        assert_eq!(stranger(&[me, ended, 7_777], me, &[7_777]), None);
-        // The first process of the machine, and one outside of the container.
-        assert_eq!(stranger(&[ended, 1], me, &[]), Some(1));
-        assert_eq!(stranger(&[me, 0], me, &[]), Some(0));
+        assert_eq!(foreign_process(&[me, ended, 7_777], me, &[7_777]), None);
+        // The machine's first process, and one outside of the container.
+        assert_eq!(foreign_process(&[ended, 1], me, &[]), Some(1));
+        assert_eq!(foreign_process(&[me, 0], me, &[]), Some(0));
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! Limits of a server's memory and processors: with them a database of a few gigabytes is larger than the memory that
-//! may cache it.
+//! Limits on a server's memory and processors. With them, a database of a few gigabytes can exceed the memory that caches it.
 //!
-//! Memory is limited by a control group, which the server's own memory, its shared memory and the page cache of the
-//! files that it reads and writes are charged to; processors by the scheduling affinity, which child processes
-//! inherit. Whatever makes the database runs under the same limits, so that nothing of it is cached elsewhere.
+//! A control group limits memory: the server's own and shared memory, and the page cache of the files that it uses. The
+//! scheduling affinity limits processors, and child processes inherit it. The program that creates the database has the
+//! same limits, so that no other group caches its files.
 //!
-//! A limit that makes no sense is an error. One that this machine does not let assay set is not: the server runs
-//! without it, and [`Limit`] says so.
+//! An invalid limit is an error. If this machine does not let assay set a limit, the server runs without it, and [`Limit`]
+//! says so.
 
 mod cpus;
 mod group;
@@ -18,46 +17,51 @@ use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
 use group::Group;
 
-/// Below this no server that assay knows starts and does its work.
-pub const MEMORY_BYTES_LEAST: u64 = 64 << 20;
+/// The lowest memory limit with which the supported servers work.
+pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 
-/// Checks that limits make sense on this machine.
+/// Checks that limits are valid on this machine.
 ///
 /// # Errors
-/// [`SetupError::Config`] for memory that is too small for any server, and for processors that are not there or that assay
-/// may not use.
+/// [`SetupError::Config`] for memory that is too small for any server, and for processors that are offline or that assay may
+/// not use.
 pub fn check(limits: &Limits) -> Result<(), SetupError> {
     if let Some(bytes) = limits.memory_bytes
-        && bytes < MEMORY_BYTES_LEAST
+        && bytes < MEMORY_BYTES_MIN
     {
-        let least = in_units(MEMORY_BYTES_LEAST);
+        let minimum = in_units(MEMORY_BYTES_MIN);
         return Err(SetupError::Config {
-            what: format!("`memory` is {}", in_units(bytes)),
-            help: format!("the least that a server can work with is {least}"),
+            what: format!(
+                "`memory` is {}, below the minimum of {minimum}",
+                in_units(bytes)
+            ),
+            help: format!("set `memory` to {minimum} or more"),
         });
     }
     limits.cpus.as_deref().map_or(Ok(()), cpus::check)
 }
 
-/// Limits in force. Dropping it removes what was made for them, so it has to outlive the program.
+/// Enforced limits. Dropping them removes the control group, so they must outlive the program.
 #[derive(Debug)]
 pub struct Enforced {
-    /// The limit of memory, and the group that holds the server, or why there is none.
+    /// The memory limit, and the server's group or the reason why there is none.
     memory: Option<(u64, Result<Group, String>)>,
     confinement: Confinement,
 }
 
 impl Enforced {
-    /// Checks the limits, and makes what they need.
+    /// Checks the limits and creates the control group.
     ///
     /// # Errors
     /// Those of [`check`].
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
-        let memory = limits.memory_bytes.map(|bytes| (bytes, Group::make(bytes)));
+        let memory = limits
+            .memory_bytes
+            .map(|bytes| (bytes, Group::create(bytes)));
         let confinement = Confinement {
             group: match &memory {
-                Some((_, Ok(group))) => Some(group.entry()),
+                Some((_, Ok(group))) => Some(group.control_group()),
                 _ => None,
             },
             cpus: limits.cpus.clone(),
@@ -68,12 +72,12 @@ impl Enforced {
         })
     }
 
-    /// What a guard has to confine its program to.
+    /// Returns the confinement for the guarded program.
     pub fn confinement(&self) -> &Confinement {
         &self.confinement
     }
 
-    /// What holds for the server, read back from the kernel.
+    /// Returns the effective limits of the server, read from the kernel.
     pub fn applied(&self, server: u32) -> Vec<Limit> {
         let mut applied = Vec::new();
         if let Some((bytes, group)) = &self.memory {
@@ -89,18 +93,18 @@ impl Enforced {
             });
         }
         if let Some(cpus) = &self.confinement.cpus {
-            let asked = words::format_cpus(cpus);
+            let requested = words::format_cpus(cpus);
             let effective = cpus::of_process(server);
             let reason = match &effective {
-                Some(effective) if *effective == asked => None,
-                Some(_) => Some("the kernel gives it others".to_string()),
+                Some(effective) if *effective == requested => None,
+                Some(_) => Some("the kernel grants it other processors".to_string()),
                 None => Some(format!(
-                    "`/proc/{server}/status` does not say what it may use"
+                    "`/proc/{server}/status` does not list its processors"
                 )),
             };
             applied.push(Limit {
                 what: "cpus".into(),
-                asked,
+                asked: requested,
                 effective,
                 reason,
             });
@@ -108,8 +112,8 @@ impl Enforced {
         applied
     }
 
-    /// Says so when the kernel killed the program, or a process of it, because the limit of its memory was reached.
-    /// `who` is what the sentence begins with.
+    /// Returns a message that begins with `who` if the kernel killed a process of the program because its memory limit was
+    /// reached.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
         let Some((bytes, Ok(group))) = &self.memory else {
             return None;
@@ -124,7 +128,7 @@ impl Enforced {
         ))
     }
 
-    /// The same for a server that may live on without the process that was killed.
+    /// Returns the message of [`Self::killed_for_memory`] for a server, which may survive the loss of a process.
     pub(crate) fn server_killed_for_memory(&self, server: u32) -> Option<String> {
         let who = match is_alive(server) {
             true => "a process of the server",
@@ -134,7 +138,7 @@ impl Enforced {
     }
 }
 
-/// A size in the largest unit in which it is a whole number.
+/// Formats a size in the largest unit in which it is a whole number.
 fn in_units(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
@@ -156,12 +160,15 @@ mod tests {
             cpus: None,
         })
         .unwrap_err();
-        assert_eq!(error.to_string(), "config: `memory` is 67108863 B");
+        assert_eq!(
+            error.to_string(),
+            "config: `memory` is 67108863 B, below the minimum of 64 MiB"
+        );
         assert!(error.help().unwrap().contains("64 MiB"));
     }
 
     #[test]
-    fn no_limits_need_nothing_and_say_nothing() {
+    fn no_limits_have_no_effect() {
         let enforced = Enforced::prepare(&Limits::default()).unwrap();
         assert_eq!(enforced.confinement(), &Confinement::default());
         assert!(enforced.applied(std::process::id()).is_empty());
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_can_not_be_had_is_said() {
+    fn a_limit_that_can_not_be_set_has_a_reason() {
         let enforced = Enforced {
             memory: Some((1 << 30, Err("there are no control groups".into()))),
             confinement: Confinement::default(),

@@ -1,62 +1,62 @@
-//! The text of a server's configuration file: what is alike in all kinds.
+//! The text of a server's configuration file, as far as it is the same for all kinds of servers.
 
 use super::server::StartOptions;
 use crate::SetupError;
 use crate::notation::Notation;
 
-/// What stands before a file of the plan, and before its options.
+/// The comments before each file of the plan, and before the plan's options.
 pub(crate) const FILE_HEADER: &str = "# File ";
 pub(crate) const SET_HEADER: &str = "# Options of the config.";
 
-/// Connections that assay's own sessions and a server's reserve need.
+/// Connections for assay's own sessions, and for the server's reserve.
 const CONNECTIONS_SPARE: u32 = 16;
 
-/// How one kind of server has its configuration.
+/// The configuration format of a kind of server.
 pub(crate) struct Format {
-    /// The server's name.
     pub(crate) server: &'static str,
     pub(crate) notation: &'static dyn Notation,
-    /// The line before options.
+    /// The line before the options.
     pub(crate) group: &'static str,
-    /// What else than letters and digits is in the names of options.
+    /// The characters in option names besides letters and digits.
     pub(crate) name_chars: &'static [char],
-    /// Connections that a fresh installation allows.
+    /// The default limit of connections.
     pub(crate) connections: u32,
-    /// What assay decides, whatever the plan says: where the server listens and logs, where its files are, and as whom
-    /// it runs.
-    pub(crate) ours: &'static [&'static str],
+    /// Options that assay sets and the plan can't: addresses, logs, paths and the user.
+    pub(crate) reserved: &'static [&'static str],
 }
 
 /// A configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigText {
-    /// Its text.
     pub(crate) text: String,
-    /// That of the run which makes a server's data, where it reads one.
+    /// The text of the file for the program that creates the data, if it reads one.
     pub(crate) initial: String,
-    /// Options of the plan that it overrides, for people.
+    /// Notes about options of the plan that assay overrides.
     pub(crate) notes: Vec<String>,
 }
 
-/// An option by the key of its name; `None` is the value of a word that stands alone.
-pub(crate) type Given = (String, Option<String>);
+/// The key of an option's name, and its value; `None` for a name without a value.
+pub(crate) type OptionValue = (String, Option<String>);
 
 impl Format {
-    /// Returns the options of the plan's files and then its own, in the order in which they hold.
+    /// Returns the options of the plan's files, then the plan's own, in the order in which they take effect.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for an option whose name can't be one, or whose value is of several lines.
-    pub(crate) fn given(&self, options: &StartOptions<'_>) -> Result<Vec<Given>, SetupError> {
+    /// [`SetupError::Config`] for an option with an invalid name or a value of several lines.
+    pub(crate) fn plan_options(
+        &self,
+        options: &StartOptions<'_>,
+    ) -> Result<Vec<OptionValue>, SetupError> {
         let files = options.config_files.iter();
-        let of_files = files.flat_map(|file| self.notation.options(file));
-        let mut given: Vec<Given> = of_files
+        let file_options = files.flat_map(|file| self.notation.options(file));
+        let mut plan_options: Vec<OptionValue> = file_options
             .map(|(name, value)| (self.notation.key(&name), value))
             .collect();
         for (name, value) in options.set {
-            let is_part =
+            let is_name_char =
                 |char: char| char.is_ascii_alphanumeric() || self.name_chars.contains(&char);
             if !name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
-                || !name.chars().all(is_part)
+                || !name.chars().all(is_name_char)
             {
                 let extra: Vec<String> = self
                     .name_chars
@@ -64,37 +64,43 @@ impl Format {
                     .map(|char| format!("`{char}`"))
                     .collect();
                 return Err(SetupError::Config {
-                    what: format!("`{name}` can't be the name of an option of {}", self.server),
-                    help: format!("names are letters, digits, {}", extra.join(", ")),
+                    what: format!(
+                        "`{name}` is not a valid name of an option of {}",
+                        self.server
+                    ),
+                    help: format!(
+                        "begin with a letter or `_`, and use only letters, digits, {}",
+                        extra.join(", ")
+                    ),
                 });
             }
             if value.contains(['\n', '\r', '\0']) {
                 return Err(SetupError::Config {
-                    what: format!("option `{name}` has a value of several lines"),
-                    help: "write it in one line".into(),
+                    what: format!("the value of option `{name}` has several lines"),
+                    help: "write the value on one line".into(),
                 });
             }
             let value = Some(value.clone()).filter(|value| !value.is_empty());
-            given.push((self.notation.key(name), value));
+            plan_options.push((self.notation.key(name), value));
         }
-        Ok(given)
+        Ok(plan_options)
     }
 
-    /// Puts the parts together, of which a later one wins: how the server is `built`, the plan's files, its options as
-    /// `line` writes them, and what is assay's own.
+    /// Joins the sections of a configuration. A later section overrides an earlier one: settings of the build, the plan's
+    /// files, its options as `line` writes them, and assay's own settings.
     pub(crate) fn compose(
         &self,
         options: &StartOptions<'_>,
-        given: &[Given],
-        built: &str,
+        plan_options: &[OptionValue],
+        build_settings: &str,
         line: impl Fn(&str, &str) -> String,
-        own: &str,
+        own_settings: &str,
     ) -> ConfigText {
         let group = self.group;
-        let mut text = built.to_owned();
-        let wanted = options.connections.saturating_add(CONNECTIONS_SPARE);
-        if wanted > self.connections {
-            text += &format!("\n# Enough for the run's clients.\nmax_connections = {wanted}\n");
+        let mut text = build_settings.to_owned();
+        let needed = options.connections.saturating_add(CONNECTIONS_SPARE);
+        if needed > self.connections {
+            text += &format!("\n# Enough for the run's clients.\nmax_connections = {needed}\n");
         }
         for (number, file) in (1..).zip(options.config_files) {
             text += &format!("\n{FILE_HEADER}{number} of the config, verbatim.\n{group}{file}");
@@ -112,16 +118,16 @@ impl Format {
             );
         }
         text += &format!(
-            "\n# Assay's own: its files, a private socket, and the log on standard error.\n{group}{own}"
+            "\n# Assay's own: its files, a private socket, and the log on standard error.\n{group}{own_settings}"
         );
         let overridden = self
-            .ours
+            .reserved
             .iter()
-            .filter(|ours| given.iter().any(|(key, _)| key == *ours));
+            .filter(|reserved| plan_options.iter().any(|(key, _)| key == *reserved));
         let notes = overridden.map(|name| {
             format!(
-                "option `{name}` of the config is not used: assay decides where its servers listen and log, and where \
-                 their files are"
+                                "option `{name}` of the config has no effect: assay sets addresses, logs and paths of its servers; remove \
+                it from the config"
             )
         });
         ConfigText {
@@ -132,7 +138,7 @@ impl Format {
     }
 }
 
-/// Returns what stands before the closing `quote`; a doubled quote or one after `\` does not close.
+/// Returns the text before the closing `quote`. A quote that is doubled or follows `\` does not close the text.
 pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> String {
     let mut value = String::new();
     let mut letters = text.chars().peekable();
@@ -149,10 +155,10 @@ pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> 
     value
 }
 
-/// Returns the error of a configuration that a server refuses.
-pub(crate) fn refused(server: &str, complaint: &str, help: String) -> SetupError {
+/// Returns the error for a configuration that a server refuses.
+pub(crate) fn refused(server: &str, message: &str, help: String) -> SetupError {
     SetupError::Config {
-        what: format!("{server} refuses it: {complaint}"),
+        what: format!("{server} refuses the configuration: {message}"),
         help,
     }
 }
@@ -164,7 +170,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::limits::Limits;
 
-    /// What a configuration is composed of: files, options, and connections that the run needs.
+    /// Calls `compose` with options that have these files, settings and connections.
     pub(crate) fn with_options<T>(
         files: &[&str],
         set: &[(&str, &str)],

@@ -1,24 +1,24 @@
-//! The log that a server's standard output and error go into.
+//! The log with a server's standard output and error.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use fs_err as fs;
 
-/// The length of the log at this moment; 0 when there is none.
+/// Returns the current size of the log; 0 if there is none.
 pub(crate) fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The last lines of a log, oldest first; empty when it can't be read.
+/// Returns the last lines of a log, oldest first; empty if it can't be read.
 pub fn tail(log: &Path, lines: usize) -> Vec<String> {
     tail_since(log, 0, lines)
 }
 
-/// More characters of a line are cut: a statement that a server logs may fill screens.
+/// The maximum length of a line. A logged statement may be very long.
 const LINE_CHARS_MAX: usize = 300;
 
-/// Returns the last lines that were written after its first `start` bytes, long ones cut.
+/// Returns the last lines after the first `start` bytes, with long lines cut.
 pub(crate) fn tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
     let mut tail = whole_tail_since(log, start, lines);
     for line in &mut tail {
@@ -30,7 +30,7 @@ pub(crate) fn tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
     tail
 }
 
-/// Returns the last lines that were written after its first `start` bytes.
+/// Returns the last lines after the first `start` bytes.
 pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
     const BYTES_MAX: u64 = 64 * 1024;
     let read = || -> std::io::Result<Vec<u8>> {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_is_the_last_lines_in_their_order() {
+    fn the_tail_has_the_last_lines_in_order() {
         let log = tempfile::NamedTempFile::new().unwrap();
         fs::write(log.path(), "one\n\ntwo\nthree\n").unwrap();
         assert_eq!(tail(log.path(), 2), ["two", "three"]);

@@ -1,4 +1,4 @@
-//! What servers that assay starts on this host have in common.
+//! The common code of servers that assay starts on this host.
 
 pub(crate) mod config;
 pub(crate) mod log;

@@ -1,4 +1,4 @@
-//! Running a build's programs under guard: to their end, or until they answer.
+//! Runs a build's programs under guard, to their end or until they answer.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::guard::{Deadline, Ending, Guarded, Spawn, command_line};
 use crate::limits::Enforced;
 use crate::{Error, ErrorClass, SetupError};
 
-/// Lines of the log that an error carries.
+/// The number of log lines in an error.
 const TAIL_LINES: usize = 20;
 
-/// Lines of the log in which a server's complaint is looked for: some say much more while they go down again.
-const COMPLAINT_LINES: usize = 400;
+/// The number of log lines to search for the reason of a failed start. Some servers log much more while they shut down.
+const REASON_LINES: usize = 400;
 
-/// What a program that is asked for its version answers, as `parse` understands it; `server` is whose version it is.
+/// Runs a program that prints its version, and parses the version. `server` is the product's name for messages.
 pub(crate) fn version<V>(
     program: &Path,
     args: &[&str],
@@ -39,22 +39,26 @@ pub(crate) fn version<V>(
     if !output.status.success() {
         return Err(failed(output.status.to_string(), &output.stderr));
     }
-    parse(&String::from_utf8_lossy(&output.stdout))
-        .ok_or_else(|| failed(format!("it prints no version of {server}"), &output.stdout))
+    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        failed(
+            format!("the program prints no version of {server}"),
+            &output.stdout,
+        )
+    })
 }
 
-/// A server's way of telling that it is up.
+/// How to tell whether a server is ready.
 pub(crate) struct Readiness<'a> {
-    /// What it is called in messages.
+    /// The server's name in messages.
     pub(crate) server: &'a str,
-    /// Asks it something.
-    pub(crate) ask: &'a dyn Fn() -> Result<(), Error>,
-    /// What in the log of one that ended is about its configuration, as an error.
-    pub(crate) complaint: &'a dyn Fn(&[String]) -> Option<SetupError>,
+    /// Sends a request to the server.
+    pub(crate) probe: &'a dyn Fn() -> Result<(), Error>,
+    /// Returns the error if the log says that the server ended because of its configuration.
+    pub(crate) config_error: &'a dyn Fn(&[String]) -> Option<SetupError>,
 }
 
 impl Place {
-    /// Starts a program. `input` is its standard input, `remove` a directory that goes with it.
+    /// Starts a program. `input` is its standard input, and `remove` a directory to remove when it has ended.
     fn spawn(
         &self,
         program: &Path,
@@ -62,7 +66,7 @@ impl Place {
         input: Option<&Path>,
         remove: Option<&Path>,
     ) -> Result<Guarded, SetupError> {
-        // The log's directory is the caller's: a missing one is an error here rather than in the guard.
+        // A missing directory of the log should fail here instead of in the guard.
         fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -84,20 +88,20 @@ impl Place {
         Guarded::spawn(&spawn)
     }
 
-    /// Waits until the program ends, in small pieces, so that a stop is seen.
+    /// Waits a moment. Returns true when the program has ended or the deadline has passed. Fails on a stop request.
     fn is_over(
         guarded: &mut Guarded,
-        began: &Deadline,
+        deadline: &Deadline,
         stop: &AtomicBool,
     ) -> Result<bool, SetupError> {
         if stop.load(Ordering::Relaxed) {
-            let status = "it was stopped on request".into();
+            let status = "stopped on request".into();
             return Err(failure(guarded.command(), status, Vec::new(), None));
         }
-        Ok(guarded.wait(Duration::from_millis(20)).is_some() || began.has_passed())
+        Ok(guarded.wait(Duration::from_millis(20)).is_some() || deadline.has_passed())
     }
 
-    /// Runs a program to its end, which has to be a good one.
+    /// Runs a program to its end. Fails unless its exit status is 0.
     pub(crate) fn run(
         &self,
         program: &Path,
@@ -107,67 +111,70 @@ impl Place {
     ) -> Result<(), SetupError> {
         let log_start = size(&self.log);
         let mut guarded = self.spawn(program, args, input, None)?;
-        let began = Deadline::after(self.timeout);
-        while !Self::is_over(&mut guarded, &began, stop)? {}
+        let deadline = Deadline::after(self.timeout);
+        while !Self::is_over(&mut guarded, &deadline, stop)? {}
         let status = match guarded.exit_status() {
             Some("exit status: 0") => return Ok(()),
             Some(status) => with_reason(status, &self.enforced),
-            None => format!("it did not end within {} s", self.timeout.as_secs()),
+            None => format!(
+                "the program did not end within {} s",
+                self.timeout.as_secs()
+            ),
         };
         let tail = tail_since(&self.log, log_start, TAIL_LINES);
         Err(failure(guarded.command(), status, tail, Some(&self.log)))
     }
 
-    /// Starts a server and waits until it answers. The directory of its socket goes with it.
+    /// Starts a server and waits until it answers. When it ends, the guard removes the directory of its socket.
     pub(crate) fn serve(
         &self,
         program: &Path,
         args: Vec<OsString>,
-        ready: Readiness<'_>,
+        readiness: Readiness<'_>,
         stop: &AtomicBool,
     ) -> Result<Guarded, SetupError> {
         let log_start = size(&self.log);
         let mut guarded = self.spawn(program, args, None, Some(self.socket_dir.path()))?;
-        let began = Deadline::after(self.timeout);
-        let mut last = Error::new(ErrorClass::ConnectionLost, "it has not begun to listen");
+        let deadline = Deadline::after(self.timeout);
+        let mut last = Error::new(ErrorClass::ConnectionLost, "the server does not listen yet");
         loop {
             if self.socket().exists() {
-                match (ready.ask)() {
+                match (readiness.probe)() {
                     Ok(()) => return Ok(guarded),
                     // Still starting, or recovering.
                     Err(error) if error.class == ErrorClass::ConnectionLost => last = error,
                     Err(source) => {
                         return Err(SetupError::Server {
-                            server: ready.server.to_string(),
+                            server: readiness.server.to_string(),
                             source,
                             help: None,
                         });
                     }
                 }
             }
-            if !Self::is_over(&mut guarded, &began, stop)? {
+            if !Self::is_over(&mut guarded, &deadline, stop)? {
                 continue;
             }
             let log = tail_since(&self.log, log_start, TAIL_LINES);
             let Some(status) = guarded.exit_status().map(str::to_string) else {
                 return Err(SetupError::NotReady {
-                    server: ready.server.to_string(),
+                    server: readiness.server.to_string(),
                     seconds: self.timeout.as_secs(),
                     last: last.to_string(),
                     tail: log,
                 });
             };
-            let whole = whole_tail_since(&self.log, log_start, COMPLAINT_LINES);
-            return Err((ready.complaint)(&whole).unwrap_or_else(|| {
+            let whole = whole_tail_since(&self.log, log_start, REASON_LINES);
+            return Err((readiness.config_error)(&whole).unwrap_or_else(|| {
                 let status = with_reason(&status, &self.enforced);
                 failure(guarded.command(), status, log, Some(&self.log))
             }));
         }
     }
 
-    /// Stops a server: in good order, then, with an error, by force.
+    /// Stops a server cleanly, or by force and with an error.
     pub(super) fn stop(&self, mut guarded: Guarded) -> Result<(), SetupError> {
-        let gently = self.kind.ending;
+        let clean_ending = self.kind.ending;
         let command = guarded.command().to_string();
         let not_clean = |status| {
             Err(failure(
@@ -179,21 +186,21 @@ impl Place {
         };
         if let Some(status) = guarded.exit_status() {
             let status = with_reason(status, &self.enforced);
-            return not_clean(format!("it had ended before it was stopped: {status}"));
+            return not_clean(format!("the server had already ended: {status}"));
         }
         let endings = [
-            (gently, self.timeout),
+            (clean_ending, self.timeout),
             (Ending::Quit, Duration::from_secs(10)),
         ];
         let (ending, status) = guarded.stop(&endings)?;
-        match ending == gently {
+        match ending == clean_ending {
             true if status == "exit status: 0" => Ok(()),
             true => not_clean(format!(
-                "it did not stop cleanly: {}",
+                "the server did not stop cleanly: {}",
                 with_reason(&status, &self.enforced)
             )),
             false => not_clean(format!(
-                "it did not stop within {} s and was ended by {}",
+                "the server did not stop within {} s and was ended by {}",
                 self.timeout.as_secs(),
                 ending.name()
             )),
@@ -210,7 +217,7 @@ fn failure(command: &str, status: String, tail: Vec<String>, log: Option<&Path>)
     }
 }
 
-/// How a program ended, and why, where that was its limit of memory.
+/// Adds to how a program ended that its memory limit was the reason, if it was.
 fn with_reason(status: &str, limits: &Enforced) -> String {
     match limits.killed_for_memory("it") {
         Some(reason) => format!("{status}: {reason}"),

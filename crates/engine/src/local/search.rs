@@ -1,4 +1,4 @@
-//! Finding an installed server: by its directory, by its version, or whatever the system's packages installed.
+//! Finds an installed server by its directory, its version, or in the system's packages.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,33 +7,35 @@ use fs_err as fs;
 
 use crate::SetupError;
 
-/// Names for whatever the system's packages installed.
+/// Names for the server of the system's packages.
 const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
 
-/// How one kind of server is found.
+/// How to find a kind of server.
 pub(crate) struct Search<V> {
-    /// What it is called: `PostgreSQL`.
+    /// The server's name, such as `PostgreSQL`.
     pub kind: &'static str,
-    /// Names of the server's program; the first that is there counts.
+    /// The names of the server's program. The first that exists counts.
     pub programs: &'static [&'static str],
-    /// Where a build's directory has its programs.
+    /// The directories with programs within a build's directory.
     pub directories: &'static [&'static str],
-    /// The directories in which the system's packages have programs.
+    /// The directories with programs of the system's packages.
     pub packages: Vec<PathBuf>,
-    /// Where packages are looked for, in words.
+    /// A description of these directories.
     pub searched: &'static str,
-    /// How to get the server.
+    /// How to install the server.
     pub install: &'static str,
-    /// Asks a program for its version.
+    /// Returns the version of a program.
     pub version: fn(&Path) -> Result<V, SetupError>,
-    /// Returns the numbers of a version, most significant first, as many as it has.
+    /// Returns the numbers of a version, most significant first.
     pub numbers: fn(&V) -> Vec<u32>,
 }
 
 impl<V: std::fmt::Display> Search<V> {
-    /// Returns the server's program of a build: a directory with the program, or with one of [`Self::directories`] that has
-    /// it; `distribution` (also `debian` or `system`) for the newest that the system's packages installed, or where they
-    /// installed none, the newest on PATH; or a version, whole or in part, of those.
+    /// Returns the server's program of a build. A build is one of these:
+    ///
+    /// * a directory that contains the program, itself or in one of [`Self::directories`];
+    /// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else on PATH;
+    /// * a version of those, in full or its beginning.
     pub(crate) fn program(&self, build: &str) -> Result<PathBuf, SetupError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let directory = Path::new(build);
@@ -48,33 +50,33 @@ impl<V: std::fmt::Display> Search<V> {
             build: build.to_string(),
             what,
             help: format!(
-                "name the directory that holds `bin/{}`, `distribution`, or an installed version",
+                "write the directory that contains `bin/{}`, or `distribution`, or an installed version",
                 self.programs.join("` or `bin/")
             ),
         };
         if !directory.is_dir() {
-            return Err(missing(format!("there is no directory `{build}`")));
+            return Err(missing(format!("the directory `{build}` does not exist")));
         }
-        let found = self.directories.iter().find_map(|below| {
-            let bin_dir = directory.join(below);
+        let program = self.directories.iter().find_map(|name| {
+            let bin_dir = directory.join(name);
             let program = self.program_in(&bin_dir)?;
             Some(fs::canonicalize(bin_dir).map(|bin_dir| bin_dir.join(program)))
         });
-        Ok(found.ok_or_else(|| {
+        Ok(program.ok_or_else(|| {
             missing(format!(
-                "no `{}` in `{build}` or `{build}/bin`",
+                "neither `{build}` nor `{build}/bin` contains `{}`",
                 self.programs.join("` or `")
             ))
         })??)
     }
 
-    /// Returns the name of the server's program in a directory. Where its old name is a link to the new one, the new one.
+    /// Returns the name of the server's program in a directory. Its new name takes precedence over a link from an old one.
     fn program_in(&self, directory: &Path) -> Option<&'static str> {
         let mut programs = self.programs.iter().copied();
         programs.find(|name| directory.join(name).is_file())
     }
 
-    /// Returns the newest wanted version that packages installed; where they have none, the newest on PATH.
+    /// Returns the newest wanted version of the system's packages, or else on PATH.
     fn newest(
         &self,
         build: &str,
@@ -85,50 +87,51 @@ impl<V: std::fmt::Display> Search<V> {
             let program = directory.join(self.program_in(directory)?);
             Some((0, program))
         });
-        // The directories where the programs are, not those of links to them, which need not have all of a build.
+        // Resolves links: the directory of a link need not contain the rest of the build.
         let on_path = std::env::split_paths(path).filter_map(|directory| {
             let program = directory.join(self.program_in(&directory)?);
             Some((1, fs::canonicalize(program).ok()?))
         });
-        let mut known: Vec<(u8, PathBuf, V)> = Vec::new();
-        for (place, program) in packaged.chain(on_path) {
-            if !known.iter().any(|(_, other, _)| *other == program)
+        let mut installed: Vec<(u8, PathBuf, V)> = Vec::new();
+        for (priority, program) in packaged.chain(on_path) {
+            if !installed.iter().any(|(_, other, _)| *other == program)
                 && let Ok(version) = (self.version)(&program)
             {
-                known.push((place, program, version));
+                installed.push((priority, program, version));
             }
         }
-        let wanted = known.iter().filter_map(|(place, program, version)| {
+        let wanted = installed.iter().filter_map(|(priority, program, version)| {
             let numbers = (self.numbers)(version);
-            is_wanted(&numbers).then_some((std::cmp::Reverse(*place), numbers, program))
+            is_wanted(&numbers).then_some((std::cmp::Reverse(*priority), numbers, program))
         });
         if let Some((_, _, program)) = wanted.max() {
             return Ok(program.clone());
         }
-        let found: Vec<String> = known
+        let installed: Vec<String> = installed
             .iter()
             .map(|(_, program, version)| format!("{version} in `{}`", program.display()))
             .collect();
-        let found = match found.is_empty() {
-            true => "nothing".to_string(),
-            false => found.join(", "),
+        let installed = match installed.is_empty() {
+            true => "none is installed".to_string(),
+            false => format!("installed: {}", installed.join(", ")),
         };
         Err(SetupError::Build {
             build: build.to_string(),
             what: format!(
-                "no such {} in {} or PATH; found {found}",
+                "no such {} in {} or PATH; {installed}",
                 self.kind, self.searched
             ),
-            help: format!("{}, or name the directory of a build", self.install),
+            help: format!("{}, or write the directory of a build", self.install),
         })
     }
 }
 
-/// Returns whether `asked`, `8`, `8.0` or `8.0.36`, means the version of these numbers.
-pub(crate) fn is_version(asked: &str, numbers: &[u32]) -> bool {
-    let asked: Vec<Option<u32>> = asked.split('.').map(|part| part.parse().ok()).collect();
-    let mut pairs = asked.iter().zip(numbers);
-    asked.len() <= numbers.len() && pairs.all(|(asked, number)| *asked == Some(*number))
+/// Returns true when `requested` is the beginning of a version: `8`, `8.0` and `8.0.36` match 8.0.36.
+pub(crate) fn is_version(requested: &str, numbers: &[u32]) -> bool {
+    let requested = requested.split('.').map(|number| number.parse().ok());
+    let requested: Vec<Option<u32>> = requested.collect();
+    let mut pairs = requested.iter().zip(numbers);
+    requested.len() <= numbers.len() && pairs.all(|(requested, number)| *requested == Some(*number))
 }
 
 #[cfg(test)]
@@ -173,7 +176,7 @@ mod tests {
     fn packages_come_before_path_and_links_lead_to_the_build() {
         let (old, new) = (fake("15.3"), fake("16.1"));
         let links = tempfile::tempdir().unwrap();
-        // A link to the server alone, as some put one into /usr/local/bin.
+        // A link to the server alone, as in /usr/local/bin.
         std::os::unix::fs::symlink(new.path().join("bin/served"), links.path().join("served"))
             .unwrap();
         let path = std::env::join_paths([Path::new("/nowhere"), links.path()]).unwrap();
@@ -187,30 +190,30 @@ mod tests {
             sixteen,
             fs::canonicalize(new.path().join("bin/served")).unwrap()
         );
-        let nothing = search
+        let error = search
             .newest("17", &path, |it| is_version("17", it))
             .unwrap_err();
-        let text = nothing.to_string();
+        let text = error.to_string();
         assert!(text.contains("15.3") && text.contains("16.1"), "{text}");
     }
 
     #[test]
-    fn a_build_is_found_by_its_directory_and_what_is_missing_is_named() {
+    fn a_build_is_found_by_its_directory_and_the_error_names_what_is_missing() {
         let (build, search) = (fake("15.3"), search(Vec::new()));
         let bin = fs::canonicalize(build.path().join("bin")).unwrap();
         for directory in [build.path(), &bin] {
-            let found = search.program(directory.to_str().unwrap()).unwrap();
-            assert_eq!(found, bin.join("served"));
+            let program = search.program(directory.to_str().unwrap()).unwrap();
+            assert_eq!(program, bin.join("served"));
         }
         let empty = tempfile::tempdir().unwrap();
-        for (build, said) in [
-            (empty.path().to_str().unwrap(), "no `served` in"),
+        for (build, text) in [
+            (empty.path().to_str().unwrap(), "contains `served`"),
             ("/nowhere/at/all", "`/nowhere/at/all`"),
-            ("999.9", "found nothing"),
+            ("999.9", "none is installed"),
         ] {
             let error = search.program(build).unwrap_err();
             assert!(matches!(error, SetupError::Build { .. }), "{error}");
-            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
         }
         let other = fake("something else");
         let error = (search.version)(&other.path().join("bin/served")).unwrap_err();
@@ -218,9 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn a_version_may_be_asked_for_in_part() {
-        let is = |asked| is_version(asked, &[8, 0, 36]);
-        assert!(is("8") && is("8.0") && is("8.0.36"));
-        assert!(!is("8.1") && !is("8.0.3") && !is("8.0.36.1") && !is("8."));
+    fn the_beginning_of_a_version_matches() {
+        let matches = |requested| is_version(requested, &[8, 0, 36]);
+        assert!(["8", "8.0", "8.0.36"].into_iter().all(matches));
+        let others = ["8.1", "8.0.3", "8.0.36.1", "8."];
+        assert!(!others.into_iter().any(matches));
     }
 }

@@ -1,4 +1,4 @@
-//! A server that assay starts on this host, from what it is started with to its end: what is the same for all kinds.
+//! The life of a server that assay starts on this host, as far as it is the same for all kinds of servers.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,78 +9,77 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::socket::{SOCKETS_PREFIX, SocketDirectory, parent_of_sockets};
+use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
 use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::{DataDir, SetupError, trial};
 
-/// The file that names the directory of the sockets.
-const SOCKETS_NOTE: &str = "socket-directory";
+/// The file with the path of the socket directory.
+const SOCKET_NOTE: &str = "socket-directory";
 
-/// What a server is started with.
+/// The options of a server's start.
 #[derive(Clone, Copy, Debug)]
 pub struct StartOptions<'a> {
-    /// The build: see the engine's `locate`.
+    /// The build, in a form that the engine's `locate` accepts.
     pub build: &'a str,
-    /// Where the directory `mysql` or `postgres` is made, marked as assay's, for the server's files. One that is there
-    /// already and carries the mark is wiped, unless a server lives in it.
+    /// The parent of the directory `mysql` or `postgres` for the server's files, which is created and marked as assay's. An
+    /// existing marked directory is wiped, unless a server uses it.
     pub data_dir: &'a Path,
-    /// The texts of files in the server's own format, verbatim, in their order. Lines of an option file of MySQL before
-    /// its first group are the server's.
+    /// The texts of files in the server's format, in order. In MySQL's option files, lines before the first group are for
+    /// the server.
     pub config_files: &'a [String],
-    /// Options, after those of the files. MySQL's `default_storage_engine` (also `storage_engine`) says where tables are
-    /// made; with `rocksdb` the plugin is loaded.
+    /// Options that override the files'. MySQL's `default_storage_engine` (or `storage_engine`) selects the engine of tables;
+    /// `rocksdb` also loads its plugin.
     pub set: &'a [(String, String)],
-    /// The system user that runs the server when assay is root; `None`: the one that its packages make, else the owner
-    /// of `data_dir`, else `nobody`. Not used when assay is not root.
+    /// The system user that runs the server when assay is root. `None` means the user of the server's packages, else the
+    /// owner of `data_dir`, else `nobody`.
     pub user: Option<&'a str>,
     /// The program that runs [`crate::guard::main`] when its first argument is [`crate::guard::SUBCOMMAND`].
     pub guard_exe: &'a Path,
-    /// Where the server's log goes, after what is there already.
+    /// The file to which the server's log is appended.
     pub log: &'a Path,
-    /// Connections that the run needs. Where that is more than a fresh installation allows, `max_connections` is raised;
-    /// the config's own value wins over it.
+    /// The number of connections that the run needs. If the default is too low, assay raises `max_connections`, unless the
+    /// config sets it.
     pub connections: u32,
-    /// What the server may use, and whatever makes its files.
+    /// Limits of the server, and of the programs that create its files.
     pub limits: &'a Limits,
-    /// How long the server may take to start, and again to stop.
+    /// How long the server may take to start, and to stop.
     pub timeout: Duration,
-    /// Ends the start early when it is set, with what was begun taken down again.
+    /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
 
-/// What tells one kind of server from another.
+/// What differs between kinds of servers.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its name in messages.
+    /// The server's name in messages.
     pub(crate) name: &'static str,
-    /// The user that its packages make, and the name of the directory that assay makes.
+    /// The user that its packages create, and the name of the directory that assay creates.
     pub(crate) user: &'static str,
-    /// The directory of its data, in that one.
+    /// The directory of its data within that directory.
     pub(crate) data: &'static str,
-    /// The name of its socket.
     pub(crate) socket: &'static str,
-    /// Variables of the environment that change what its programs do.
+    /// Environment variables that affect its programs.
     pub(crate) environment: &'static [&'static str],
-    /// How it is asked to stop, in good order.
+    /// How to stop the server cleanly.
     pub(crate) ending: Ending,
     /// How the kernel ends it when its guard is killed.
     pub(crate) orphaned: Ending,
-    /// The process that lives in a data directory.
+    /// Returns the server process that uses a data directory.
     pub(crate) live: fn(&Path) -> Option<u32>,
-    /// What in the log of a server that did not start is about its configuration; `None` if nothing is.
-    pub(crate) complaint: fn(&[String]) -> Option<String>,
-    /// Parses a URL, completed from what the server's own clients read.
+    /// Returns the message about the configuration in the log of a server that did not start, if there is one.
+    pub(crate) config_error: fn(&[String]) -> Option<String>,
+    /// Parses a URL, completed from the sources that the server's own clients read.
     pub(crate) parse_url: fn(&str) -> Result<Address, SetupError>,
 }
 
-/// What a server needs before it is there: directories, a user, limits.
+/// The directories, user and limits that a server needs before it starts.
 pub struct Place {
     pub(super) kind: &'static Kind,
     pub(crate) data_dir: DataDir,
-    /// Removed with what is in it when the server has ended.
+    /// Removed with its contents when the server has ended.
     pub(crate) socket_dir: SocketDirectory,
     pub(crate) user: Option<SystemUser>,
     pub(super) enforced: Enforced,
@@ -91,18 +90,18 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes the directories, empty, and prepares the limits; `bin_dir` is where the build's programs are. Both
-    /// directories belong to the server's user.
-    pub(crate) fn make(
+    /// Creates empty directories, which belong to the server's user, and prepares the limits. `bin_dir` contains the build's
+    /// programs.
+    pub(crate) fn create(
         kind: &'static Kind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        Self::make_with(&parent_of_sockets(kind.socket), kind, options, bin_dir)
+        Self::create_with(&socket_parent(kind.socket), kind, options, bin_dir)
     }
 
-    fn make_with(
-        parent_of_sockets: &Path,
+    fn create_with(
+        socket_parent: &Path,
         kind: &'static Kind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
@@ -112,11 +111,11 @@ impl Place {
         let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
         let data_dir = DataDir::create(options.data_dir, kind.user)?;
         refuse_live_server(kind, &data_dir.path().join(kind.data))?;
-        remove_left_sockets(&data_dir, user.as_ref());
+        remove_leftover_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
-        // Until the server's guard has to remove the sockets, they are left when assay is killed.
+        // Until the server's guard runs, a killed assay leaves this directory behind.
         let socket_dir =
-            SocketDirectory::make(parent_of_sockets, &data_dir.path().join(SOCKETS_NOTE))?;
+            SocketDirectory::create(socket_parent, &data_dir.path().join(SOCKET_NOTE))?;
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
             user.own(data_dir.path())?;
@@ -134,18 +133,18 @@ impl Place {
         })
     }
 
-    /// Where the server's data goes.
+    /// Returns the directory of the server's data.
     pub(crate) fn data(&self) -> PathBuf {
         self.data_dir.path().join(self.kind.data)
     }
 
-    /// Where its socket is to be.
+    /// Returns the path of the server's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.socket_dir.path().join(self.kind.socket)
     }
 
-    /// Makes a directory that belongs to the server's user.
-    pub(crate) fn make_directory(&self, path: &Path) -> Result<(), SetupError> {
+    /// Creates a directory that belongs to the server's user.
+    pub(crate) fn create_directory(&self, path: &Path) -> Result<(), SetupError> {
         fs::create_dir(path)?;
         self.user.as_ref().map_or(Ok(()), |user| user.own(path))
     }
@@ -154,13 +153,18 @@ impl Place {
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SetupError> {
         let path = self.data_dir.path().join(name);
         fs::write(&path, text)?;
-        // One that everybody may write MySQL would ignore.
+        // MySQL ignores an option file that everyone may write.
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))?;
         Ok(path)
     }
 
-    /// The server that was started here.
-    pub(crate) fn taken(self, guarded: Guarded, config_text: String, notes: Vec<String>) -> Server {
+    /// Returns the server that was started here.
+    pub(crate) fn into_server(
+        self,
+        guarded: Guarded,
+        config_text: String,
+        notes: Vec<String>,
+    ) -> Server {
         Server {
             limits: self.enforced.applied(guarded.pid()),
             guarded,
@@ -171,17 +175,17 @@ impl Place {
     }
 }
 
-/// A place in a temporary directory, where a build reads a configuration and no server is started.
+/// A place in a temporary directory, in which a build reads a configuration without starting a server.
 pub struct Trial {
-    /// Goes before the directory that it is in.
+    /// Dropped before the directory that contains it.
     pub(crate) place: Place,
     _directory: trial::Directory,
 }
 
 impl Trial {
-    /// Checks that the server's user can get to the build and to the data directory, which is not made, and makes the
-    /// place.
-    pub(crate) fn make(
+    /// Checks that the server's user can access the build and the data directory, without creating the latter. Then creates
+    /// the place.
+    pub(crate) fn create(
         kind: &'static Kind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
@@ -202,12 +206,12 @@ impl Trial {
             ..*options
         };
         Ok(Self {
-            place: Place::make_with(directory.path(), kind, &options, bin_dir)?,
+            place: Place::create_with(directory.path(), kind, &options, bin_dir)?,
             _directory: directory,
         })
     }
 
-    /// Returns the lines that the programs have written.
+    /// Returns the lines that the programs have printed.
     pub(crate) fn output(&self) -> Vec<String> {
         let bytes = fs::read(&self.place.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
@@ -215,36 +219,36 @@ impl Trial {
     }
 }
 
-/// Removes the directory of sockets that a killed assay left. The note may have been changed by the server's user, so
-/// only what belongs to that one is removed, or has nothing in it.
-fn remove_left_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
-    let Ok(path) = fs::read(data_dir.path().join(SOCKETS_NOTE)) else {
+/// Removes the socket directory of an assay process that was killed. The server's user may have changed the note, so this
+/// removes only a directory that belongs to that user, or is empty.
+fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
+    let Ok(path) = fs::read(data_dir.path().join(SOCKET_NOTE)) else {
         return;
     };
     let path = PathBuf::from(OsString::from_vec(path));
-    let has_our_name = path
+    let is_socket_dir = path
         .file_name()
         .is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
-    let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| has_our_name) else {
+    let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| is_socket_dir) else {
         return;
     };
     let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
-    // A few bytes in a temporary directory: no reason not to start.
+    // A failure leaves only a few bytes in a temporary directory.
     let _ = match directory.is_dir() && directory.uid() == uid {
         true => fs::remove_dir_all(&path),
-        // Assay was killed before it gave the directory away.
+        // Assay was killed before it changed the directory's owner.
         false => fs::remove_dir(&path),
     };
 }
 
-/// A server that is used is not wiped, whoever started it.
+/// Refuses a data directory that a live server uses.
 fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
     match (kind.live)(data) {
         Some(pid) => Err(SetupError::Directory {
             path: data.to_path_buf(),
-            what: format!("a {} server runs in it, process {pid}", kind.name),
+            what: format!("a {} server, process {pid}, uses this directory", kind.name),
             help: format!(
-                "stop it (`kill -{} {pid}`), or choose another data directory",
+                "stop the server with `kill -{} {pid}`, or choose another data directory",
                 kind.ending.name().trim_start_matches("SIG")
             ),
         }),
@@ -252,39 +256,39 @@ fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Whether process `pid` is one of these programs and lives in the directory `data`. A build that brings its own C
-/// library runs as that library's loader.
-pub(crate) fn lives_in(pid: u32, data: &Path, programs: &[&str]) -> bool {
+/// Returns true when process `pid` is one of these programs and uses the directory `data`. A build with its own C library
+/// runs as that library's loader.
+pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
     let file_name = |path: PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
     let name = match fs::read_link(format!("/proc/{pid}/exe")) {
         Ok(exe) => file_name(exe),
-        // Another user's: its short name is for all to read.
+        // Another user's process: only its short name is readable.
         Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
     };
     let is_program = name.is_some_and(|name| {
         let name = name.trim();
         name.starts_with("ld-") || programs.iter().any(|program| name.starts_with(program))
     });
-    // A server's working directory is that of its data; where that can't be read its name decides.
-    let is_here = || {
-        let here = fs::canonicalize(data).ok();
-        here.is_some()
-            && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == here)
+    // A server's working directory is its data directory. If that can't be read, the name decides.
+    let is_in_data = || {
+        let data = fs::canonicalize(data).ok();
+        data.is_some()
+            && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == data)
     };
-    // One that has ended keeps its name until its parent has asked how, which not every container's first process does.
-    is_program && is_alive(pid) && is_here()
+    // A zombie keeps its name until its parent waits for it, which the first process of some containers never does.
+    is_program && is_alive(pid) && is_in_data()
 }
 
-/// A server that assay started. Dropping it ends the server at once, without care for its data.
+/// A server that assay started. Dropping it kills the server, which may damage its data.
 pub struct Server {
     guarded: Guarded,
-    /// After what it limits, which has to be gone when it goes.
+    /// Dropped after the server, because it removes the server's control group.
     pub(crate) place: Place,
-    /// What came of the limits.
+    /// The limits and their effect.
     pub(crate) limits: Vec<words::Limit>,
-    /// The text of its configuration file.
+    /// The text of the server's configuration file.
     pub(crate) config_text: String,
-    /// What a reader of the results should know.
+    /// Notes for readers of the results.
     pub(crate) notes: Vec<String>,
 }
 
@@ -299,7 +303,7 @@ impl Server {
             .server_killed_for_memory(self.guarded.pid())
     }
 
-    /// Stops it in good order; then, with errors, by force.
+    /// Stops the server cleanly, or by force and with an error.
     pub(crate) fn stop(self) -> Result<(), SetupError> {
         let Self { guarded, place, .. } = self;
         place.stop(guarded)
@@ -313,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_has_ended_lives_nowhere_though_nobody_has_asked_how() {
+    fn a_zombie_uses_no_directory() {
         let data = tempfile::tempdir().unwrap();
         let mut server = Command::new("cat")
             .current_dir(data.path())
@@ -321,15 +325,15 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = server.id();
-        let lives_in = |data: &Path| lives_in(pid, data, &["cat", "busybox", "coreutils"]);
-        assert!(lives_in(data.path()));
-        assert!(!lives_in(Path::new("/")));
+        let uses = |data: &Path| uses_directory(pid, data, &["cat", "busybox", "coreutils"]);
+        assert!(uses(data.path()));
+        assert!(!uses(Path::new("/")));
         drop(server.stdin.take());
         let status = || fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         while !status().contains("\nState:\tZ") {
             std::thread::yield_now();
         }
-        assert!(!lives_in(data.path()));
+        assert!(!uses(data.path()));
         server.wait().unwrap();
     }
 }

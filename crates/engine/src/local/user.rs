@@ -1,4 +1,4 @@
-//! The system user that a server runs as: servers refuse to run as root.
+//! The system user that runs a server, because servers refuse to run as root.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) struct SystemUser {
     pub(crate) gid: u32,
 }
 
-/// The users in /etc/passwd; those of a directory service are not looked up.
+/// Returns the users in /etc/passwd, without those of a directory service.
 fn users() -> Vec<SystemUser> {
     parse(&fs::read_to_string("/etc/passwd").unwrap_or_default())
 }
@@ -32,16 +32,16 @@ fn parse(passwd: &str) -> Vec<SystemUser> {
         .collect()
 }
 
-/// The name of this process's user.
+/// Returns the name of this process's user.
 pub(crate) fn own_name() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw();
     let own = users().into_iter().find(|user| user.uid == uid);
     own.map(|user| user.name)
 }
 
-/// Who runs a server whose files go into `parent`, when nobody was asked for: `preferred` if there is one of that
-/// name, else the directory's owner, else `nobody`.
-fn chosen(preferred: &str, parent: &Path) -> Option<SystemUser> {
+/// Returns the default user for a server with files in `parent`: `preferred` if it exists, else the directory's owner, else
+/// `nobody`.
+fn default_user(preferred: &str, parent: &Path) -> Option<SystemUser> {
     let users = users();
     let by_name = |name: &str| users.iter().find(|user| user.name == name).cloned();
     let owner = || {
@@ -57,14 +57,14 @@ fn chosen(preferred: &str, parent: &Path) -> Option<SystemUser> {
         .or_else(|| by_name("nobody"))
 }
 
-/// Who runs `server`, whose packages make the user `preferred`: nobody else, unless assay is root. `asked` is what the
-/// plan says.
+/// Returns the user that runs `server`; `None`, which means assay's own user, unless assay is root. `requested` is the plan's
+/// user, and `preferred` the one that the server's packages create.
 ///
 /// # Errors
-/// [`SetupError::Config`] when assay is root and there is no other user, or the one asked for is not to be had.
+/// [`SetupError::Config`] when assay is root, and the requested user or any default does not exist.
 pub(crate) fn server_user(
     server: &str,
-    asked: Option<&str>,
+    requested: Option<&str>,
     preferred: &str,
     parent: &Path,
 ) -> Result<Option<SystemUser>, SetupError> {
@@ -74,11 +74,11 @@ pub(crate) fn server_user(
     let no_user = |what: String| SetupError::Config {
         what,
         help: format!(
-            "{server} refuses to run as root: name another user of this system as `server-user`"
+            "{server} refuses to run as root: set `server-user` to another user of this system"
         ),
     };
-    match asked {
-        None => chosen(preferred, parent).map(Some).ok_or_else(|| {
+    match requested {
+        None => default_user(preferred, parent).map(Some).ok_or_else(|| {
             no_user(format!(
                 "assay is root, and `/etc/passwd` has neither `{preferred}` nor `nobody`"
             ))
@@ -94,10 +94,10 @@ pub(crate) fn server_user(
 }
 
 impl SystemUser {
-    /// Whether it can get to the programs in `bin_dir`, of `build`, and to `data_dir`, which is given to it.
+    /// Checks that the user can access the programs of `build` in `bin_dir`, and `data_dir`, which it will own.
     ///
     /// # Errors
-    /// Naming the directory that it can't enter.
+    /// An error with the directory that the user can't enter.
     pub(crate) fn check_access(
         &self,
         bin_dir: &Path,
@@ -105,62 +105,65 @@ impl SystemUser {
         data_dir: &Path,
     ) -> Result<(), SetupError> {
         let name = &self.name;
-        let what = |barred: &Path| {
+        let what = |closed: &Path| {
             format!(
                 "user `{name}`, who runs the server, can't enter `{}`",
-                barred.display()
+                closed.display()
             )
         };
-        if let Some(barred) = self.barred_at(bin_dir) {
+        if let Some(closed) = self.closed_directory(bin_dir) {
             return Err(SetupError::Build {
                 build: build.to_string(),
-                what: what(&barred),
+                what: what(&closed),
                 help: format!(
-                    "`chmod a+x {}`, or move the build elsewhere",
-                    barred.display()
+                    "run `chmod a+x {}`, or move the build elsewhere",
+                    closed.display()
                 ),
             });
         }
-        // The data directory itself is given to the user.
-        if let Some(barred) = data_dir.parent().and_then(|parent| self.barred_at(parent)) {
+        // The user will own the data directory itself.
+        if let Some(closed) = data_dir
+            .parent()
+            .and_then(|parent| self.closed_directory(parent))
+        {
             return Err(SetupError::Directory {
                 path: data_dir.to_path_buf(),
-                what: what(&barred),
+                what: what(&closed),
                 help: format!(
-                    "`chmod a+x {}`, or choose another data directory",
-                    barred.display()
+                    "run `chmod a+x {}`, or choose another data directory",
+                    closed.display()
                 ),
             });
         }
         Ok(())
     }
 
-    /// Gives `path` to it.
+    /// Makes the user the owner of `path`.
     pub(crate) fn own(&self, path: &Path) -> Result<(), SetupError> {
         fs::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))?;
         Ok(())
     }
 
-    /// The first directory on the way to `path`, it included, that the user can't enter. Only owner, group and mode
-    /// are looked at.
-    fn barred_at(&self, path: &Path) -> Option<PathBuf> {
+    /// Returns the first directory on the way to `path`, or `path` itself, that the user can't enter. Checks only owner,
+    /// group and mode.
+    fn closed_directory(&self, path: &Path) -> Option<PathBuf> {
         let outwards: Vec<&Path> = path.ancestors().collect();
         let mut inwards = outwards.into_iter().rev();
-        let barred = inwards.find(|path| !path.as_os_str().is_empty() && !self.may_enter(path))?;
-        Some(barred.to_path_buf())
+        let closed = inwards.find(|path| !path.as_os_str().is_empty() && !self.may_enter(path))?;
+        Some(closed.to_path_buf())
     }
 
     fn may_enter(&self, directory: &Path) -> bool {
-        // What can't be looked at is left for the program itself to complain about.
-        let Ok(it) = fs::metadata(directory) else {
+        // If this fails, the program itself will report the problem.
+        let Ok(metadata) = fs::metadata(directory) else {
             return true;
         };
-        let bit = match (it.uid() == self.uid, it.gid() == self.gid) {
+        let bit = match (metadata.uid() == self.uid, metadata.gid() == self.gid) {
             (true, _) => 0o100,
             (false, true) => 0o010,
             (false, false) => 0o001,
         };
-        self.uid == 0 || it.mode() & bit != 0
+        self.uid == 0 || metadata.mode() & bit != 0
     }
 }
 
@@ -171,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwd_is_read_and_its_oddities_skipped() {
+    fn invalid_lines_of_passwd_are_skipped() {
         let users = parse("root:x:0:0:root:/root:/bin/sh\n+nis\n\npg:x:26:27::/:/x\n");
         assert_eq!(users.len(), 2);
         assert_eq!(
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_directory_on_the_way_is_found() {
+    fn a_directory_that_the_user_can_not_enter_is_found() {
         let outer = tempfile::tempdir().unwrap();
         let inner = outer.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
@@ -195,8 +198,11 @@ mod tests {
             gid: 4_000_000,
         };
         fs::set_permissions(outer.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(stranger.barred_at(&inner).as_deref(), Some(outer.path()));
+        assert_eq!(
+            stranger.closed_directory(&inner).as_deref(),
+            Some(outer.path())
+        );
         fs::set_permissions(outer.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-        assert_eq!(stranger.barred_at(&inner), None);
+        assert_eq!(stranger.closed_directory(&inner), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The URL of a server, completed from the environment and the option files as MySQL's own clients do it.
+//! URLs of servers, completed from the environment and option files like in MySQL's own clients.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::option_file::{self, Line};
 use crate::SetupError;
 use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
 
-/// Where the socket may be when nothing says so: of Debian and Red Hat, then of builds from source.
+/// Default paths of the socket: in Debian, in Red Hat, and in builds from source.
 const SOCKETS: [&str; 4] = [
     "/run/mysqld/mysqld.sock",
     "/var/lib/mysql/mysql.sock",
@@ -20,12 +20,12 @@ const SOCKETS: [&str; 4] = [
 /// The option files that every client reads, before the user's own.
 const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 
-/// The groups of an option file that are for every client.
+/// The groups of option files for all clients.
 const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 
-const LOGIN: &str =
-    "give the right user and password: in the URL, in `MYSQL_PWD` or in `~/.my.cnf`";
-const ACCOUNT: &str = "let this user in from here: `grant all on {database}.* to ...`";
+const LOGIN: &str = "set the right user and password in the URL, in `MYSQL_PWD` or in `~/.my.cnf`";
+const ACCOUNT: &str =
+    "allow this user to connect from this host: `grant all on {database}.* to ...`";
 
 /// URLs of MySQL and MariaDB.
 pub(super) static SCHEME: Scheme = Scheme {
@@ -48,7 +48,7 @@ pub(super) static SCHEME: Scheme = Scheme {
     socket_file: "",
     usage: "write it as `mysql://USER:PASSWORD@HOST:PORT/DATABASE?ssl-mode=...`; \
             the path of a unix socket goes into `?socket=/PATH`",
-    listens: "bind_address",
+    listen_setting: "bind_address",
     help: &[
         ("1045", LOGIN),
         ("1698", LOGIN),
@@ -60,14 +60,14 @@ pub(super) static SCHEME: Scheme = Scheme {
     ],
 };
 
-/// Parts of an address that say where the server is, each with the variable of the environment and the option that it is.
-const PLACES: [(&str, &str); 3] = [
+/// Parts of an address that locate the server, and their environment variables. The options have the same names.
+const LOCATION_PARTS: [(&str, &str); 3] = [
     ("host", "MYSQL_HOST"),
     ("port", "MYSQL_TCP_PORT"),
     ("socket", "MYSQL_UNIX_PORT"),
 ];
 
-/// Other parts, each with its option.
+/// Other parts of an address, and their options.
 const OPTIONS: [(&str, &str); 5] = [
     ("user", "user"),
     ("password", "password"),
@@ -76,7 +76,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("ssl-root", "ssl-ca"),
 ];
 
-/// What the clients' option files say, of that which is understood here. A later file wins.
+/// The options in the clients' option files. A later file overrides an earlier one.
 #[derive(Debug, Default, PartialEq)]
 struct OptionFile {
     options: Vec<(String, String)>,
@@ -84,11 +84,12 @@ struct OptionFile {
 
 impl OptionFile {
     fn get(&self, name: &str) -> Option<String> {
-        let mut found = self.options.iter().rev().filter(|(known, _)| known == name);
-        found.next().map(|(_, value)| value.clone())
+        let mut options = self.options.iter().rev();
+        let option = options.find(|(known, _)| known == name)?;
+        Some(option.1.clone())
     }
 
-    /// Reads a file with what it includes; one that is not there, or that everybody may write, adds nothing.
+    /// Reads a file and the files that it includes. Ignores a file that is missing or that everyone may write.
     fn read(&mut self, path: &Path, depth: u32) {
         let Ok(metadata) = fs::metadata(path) else {
             return;
@@ -105,7 +106,9 @@ impl OptionFile {
                     };
                     let mut files: Vec<PathBuf> =
                         entries.flatten().map(|entry| entry.path()).collect();
-                    files.retain(|file| file.extension().is_some_and(|it| it == "cnf"));
+                    files.retain(|file| {
+                        file.extension().is_some_and(|extension| extension == "cnf")
+                    });
                     files.sort();
                     files.iter().for_each(|file| self.read(file, depth + 1));
                 }
@@ -120,11 +123,10 @@ impl OptionFile {
     }
 }
 
-/// Parses a URL; what it leaves out comes from the environment, the option files (`~/.my.cnf` the last) and the usual
-/// defaults.
+/// Parses a URL. Missing parts come from the environment, the option files (`~/.my.cnf` last) and the usual defaults.
 ///
 /// # Errors
-/// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
+/// [`SetupError::Config`] with the invalid part. No message contains a password.
 pub fn parse_url(url: &str) -> Result<Address, SetupError> {
     let env = |name: &str| std::env::var(name).ok();
     let mut file = OptionFile::default();
@@ -142,11 +144,14 @@ fn parse_url_with(
     env: &dyn Fn(&str) -> Option<String>,
     file: &OptionFile,
 ) -> Result<Address, SetupError> {
-    let mut parts = Parts::of_url(&SCHEME, url)?;
+    let mut parts = Parts::from_url(&SCHEME, url)?;
     let has_port = parts.get("port").is_some();
-    // A URL that says where the server is is not completed by where another one is.
-    if PLACES.iter().all(|(part, _)| parts.get(part).is_none()) {
-        for (part, variable) in PLACES {
+    // A URL that locates a server must not be mixed with the location of another one.
+    if LOCATION_PARTS
+        .iter()
+        .all(|(part, _)| parts.get(part).is_none())
+    {
+        for (part, variable) in LOCATION_PARTS {
             parts.fill(part, env(variable).filter(|value| !value.is_empty()));
             parts.fill(part, file.get(part));
         }
@@ -157,17 +162,17 @@ fn parse_url_with(
     }
     parts.fill("database", Some("ib".into()));
     let (socket, host) = (parts.get("socket"), parts.get("host"));
-    // As the server's own clients: `localhost` means the socket.
-    let is_here = host.is_none_or(|host| host == "localhost");
-    let usual = || {
+    // As in the server's own clients, `localhost` means the socket.
+    let is_local = host.is_none_or(|host| host == "localhost");
+    let default_socket = || {
         SOCKETS
             .into_iter()
             .find(|socket| Path::new(socket).exists())
     };
     let socket = match socket {
-        _ if !is_here => None,
+        _ if !is_local => None,
         None if has_port => None,
-        socket => socket.or_else(usual),
+        socket => socket.or_else(default_socket),
     };
     let host = match socket {
         Some(socket) => Host::Unix(socket.into()),
@@ -183,7 +188,7 @@ mod tests {
     use super::*;
     use words::Secret;
 
-    fn understood(
+    fn parsed(
         url: &str,
         env: &[(&str, &str)],
         options: &[(&str, &str)],
@@ -199,15 +204,15 @@ mod tests {
             options: pairs(options),
         };
         let env = |name: &str| {
-            let found = env.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| value.clone())
+            let variable = env.iter().find(|(known, _)| known == name);
+            variable.map(|(_, value)| value.clone())
         };
         parse_url_with(url, &env, &file)
     }
 
     #[test]
-    fn a_full_url_is_understood() {
-        let address = understood(
+    fn a_full_url_is_parsed() {
+        let address = parsed(
             "mysql://me:p%40ss@db.example:3307/x?ssl-mode=verify_identity&ssl_ca=/r.pem&connect-timeout=3",
             &[("MYSQL_HOST", "other")],
             &[("user", "nobody")],
@@ -222,18 +227,18 @@ mod tests {
     }
 
     #[test]
-    fn localhost_is_the_socket_unless_a_port_is_given() {
-        let address = understood("mysql://me@localhost/x?socket=/s", &[], &[]).unwrap();
+    fn localhost_is_the_socket_unless_the_url_has_a_port() {
+        let address = parsed("mysql://me@localhost/x?socket=/s", &[], &[]).unwrap();
         assert_eq!(address.host, Host::Unix("/s".into()));
-        let address = understood("mysql://me@localhost:3306/x", &[], &[]).unwrap();
+        let address = parsed("mysql://me@localhost:3306/x", &[], &[]).unwrap();
         assert_eq!(address.host, Host::Tcp("localhost".into()));
-        let address = understood("mysql://", &[], &[("socket", "/t"), ("user", "u")]).unwrap();
+        let address = parsed("mysql://", &[], &[("socket", "/t"), ("user", "u")]).unwrap();
         assert_eq!(address.to_string(), "mysql://u@localhost/ib?socket=/t");
     }
 
     #[test]
-    fn the_environment_and_the_option_file_fill_in() {
-        let address = understood(
+    fn the_environment_and_the_option_file_complete_a_url() {
+        let address = parsed(
             "mysql://u@/d",
             &[("MYSQL_PWD", "w"), ("MYSQL_TCP_PORT", "7")],
             &[("host", "h"), ("password", "no"), ("port", "8")],
@@ -241,13 +246,13 @@ mod tests {
         .unwrap();
         assert_eq!(address.to_string(), "mysql://u@h:7/d");
         assert_eq!(address.password, Some(Secret::new("w")));
-        // The port of another server is not this one's.
-        let address = understood("mysql://u@other/d", &[], &[("port", "8")]).unwrap();
+        // The option file's port is for another server.
+        let address = parsed("mysql://u@other/d", &[], &[("port", "8")]).unwrap();
         assert_eq!(address.port, 3306);
     }
 
     #[test]
-    fn option_files_are_read_with_what_they_include() {
+    fn option_files_are_read_with_the_files_that_they_include() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = directory.path().join(name);

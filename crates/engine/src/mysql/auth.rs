@@ -1,4 +1,4 @@
-//! How a client proves that it knows the password, by the plugins that the servers name.
+//! Authentication plugins, with which a client proves that it knows the password.
 
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Sha512, VerifyingKey};
@@ -9,38 +9,38 @@ use rsa::{Oaep, RsaPublicKey};
 use super::failure;
 use crate::Error;
 
-/// Who can read what is sent.
+/// Whether others can read what the client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Whoever is between client and server.
+pub(super) enum Privacy {
+    /// Others can read it on the network.
     Open,
-    /// Nobody: it stays on this host.
+    /// It stays on this host.
     Local,
-    /// Nobody: it is encrypted.
+    /// It is encrypted.
     Encrypted,
 }
 
-/// A way to log in.
+/// A method of authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plugin {
-    /// SHA-1 of password and nonce.
+    /// Sends a SHA-1 of password and nonce.
     Native,
-    /// SHA-256 of password and nonce; the password itself where the server does not have its hash at hand.
+    /// Sends a SHA-256 of password and nonce, or the password if the server has not cached its hash.
     CachingSha2,
-    /// The password itself, over a connection that keeps it secret, or encrypted with the server's key.
+    /// Sends the password over an encrypted connection, or encrypted with the server's key.
     Sha256,
-    /// A signature of the nonce with a key made of the password (MariaDB).
+    /// Sends a signature of the nonce with a key derived from the password (MariaDB).
     Ed25519,
-    /// The operating system's user, by unix socket: nothing is sent.
+    /// Sends nothing: the unix socket identifies the operating system's user.
     Socket,
-    /// The password itself.
+    /// Sends the password.
     Clear,
 }
 
-/// The plugins by name; the first name of each is the one to tell.
+/// The plugins by name. The first name of each is the one to send.
 const PLUGINS: [(&str, Plugin); 8] = [
     ("mysql_native_password", Plugin::Native),
-    // Before plugins had names it was the only one.
+    // The only method before plugins had names.
     ("", Plugin::Native),
     ("caching_sha2_password", Plugin::CachingSha2),
     ("sha256_password", Plugin::Sha256),
@@ -51,15 +51,15 @@ const PLUGINS: [(&str, Plugin); 8] = [
 ];
 
 impl Plugin {
-    /// The plugin of that name.
+    /// Returns the plugin of that name.
     ///
     /// # Errors
-    /// [`crate::ErrorClass::Refused`] for one that is not known here.
-    pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
+    /// [`crate::ErrorClass::Refused`] for an unsupported plugin.
+    pub(super) fn by_name(name: &[u8]) -> Result<Self, Error> {
         let known = PLUGINS.iter().find(|(known, _)| known.as_bytes() == name);
         known.map(|(_, plugin)| *plugin).ok_or_else(|| {
             Error::refused(format!(
-                "the server asks for authentication by `{}`; assay does mysql_native_password, \
+                "the server requires the authentication plugin `{}`; assay supports mysql_native_password, \
                  caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
                 String::from_utf8_lossy(name)
             ))
@@ -71,32 +71,37 @@ impl Plugin {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The nonce in what the server sent with the plugin's name: most plugins put a zero after theirs, and the random
-    /// bytes of a nonce to sign may end in one.
-    pub(super) fn nonce(self, sent: &[u8]) -> &[u8] {
+    /// Returns the nonce in the data that the server sent with the plugin's name. Most plugins add a zero after it, but a
+    /// nonce to sign may itself end with one.
+    pub(super) fn nonce(self, data: &[u8]) -> &[u8] {
         let length = match self {
             Self::Ed25519 => 32,
             _ => 20,
         };
-        &sent[..sent.len().min(length)]
+        &data[..data.len().min(length)]
     }
 
-    /// The first answer to the server's `nonce`.
+    /// Returns the first answer to the server's `nonce`.
     ///
     /// # Errors
-    /// [`crate::ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
-    pub(super) fn answer(self, password: &[u8], nonce: &[u8], way: Way) -> Result<Vec<u8>, Error> {
+    /// [`crate::ErrorClass::Refused`] when others could read the password.
+    pub(super) fn answer(
+        self,
+        password: &[u8],
+        nonce: &[u8],
+        privacy: Privacy,
+    ) -> Result<Vec<u8>, Error> {
         Ok(match self {
             Self::Socket => Vec::new(),
             Self::Native | Self::CachingSha2 if password.is_empty() => Vec::new(),
             Self::Native => native(password, nonce),
             Self::CachingSha2 => caching_sha2(password, nonce),
             Self::Ed25519 => ed25519(password, nonce).to_vec(),
-            // One byte asks for the server's key: a unix socket is not private enough for it.
-            Self::Sha256 if way != Way::Encrypted && !password.is_empty() => vec![1],
-            Self::Clear if way == Way::Open => {
+            // One byte requests the server's key. A unix socket does not count as encrypted here.
+            Self::Sha256 if privacy != Privacy::Encrypted && !password.is_empty() => vec![1],
+            Self::Clear if privacy == Privacy::Open => {
                 return Err(Error::refused(
-                    "the server asks for the password in clear, over a connection without TLS",
+                    "the server requires the password in clear text over an unencrypted connection; use TLS, or another authentication plugin",
                 ));
             }
             Self::Sha256 | Self::Clear => with_zero(password),
@@ -104,7 +109,7 @@ impl Plugin {
     }
 }
 
-/// The password as it is sent in clear.
+/// Returns the password in clear text, with a terminating zero.
 pub(super) fn with_zero(password: &[u8]) -> Vec<u8> {
     [password, &[0]].concat()
 }
@@ -134,7 +139,7 @@ fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     xor(once, &stored)
 }
 
-/// Ed25519 whose secret is the password of any length, where usually it is 32 random bytes.
+/// Signs the nonce with Ed25519. The secret is the password, instead of the usual 32 random bytes.
 fn ed25519(password: &[u8], nonce: &[u8]) -> [u8; 64] {
     let mut secret = [0; 64];
     secret.copy_from_slice(&hash(&SHA512, &[password]));
@@ -143,12 +148,13 @@ fn ed25519(password: &[u8], nonce: &[u8]) -> [u8; 64] {
     raw_sign::<Sha512>(&secret, nonce, &public).to_bytes()
 }
 
-/// The password for the owner of the key in `pem` alone to read.
+/// Encrypts the password with the public key in `pem`.
 ///
 /// # Errors
-/// [`crate::ErrorClass::Protocol`] when that is no key.
+/// [`crate::ErrorClass::Protocol`] when `pem` is not a public key.
 pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
-    let not_a_key = |why: String| failure::protocol(format!("the server's public key: {why}"));
+    let not_a_key =
+        |why: String| failure::protocol(format!("invalid public key of the server: {why}"));
     let pem = std::str::from_utf8(pem).map_err(|error| not_a_key(error.to_string()))?;
     let key = RsaPublicKey::from_public_key_pem(pem.trim_matches(['\0', '\n', ' ']))
         .map_err(|error| not_a_key(error.to_string()))?;
@@ -174,9 +180,9 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What a server does that has `stored` to check an answer: undoes the mask and compares hashes.
+    /// Checks an answer like a server that stores only a hash: undoes the mask and compares hashes.
     #[test]
-    fn a_server_that_has_the_hash_alone_is_convinced() {
+    fn a_server_with_only_the_hash_accepts_the_answer() {
         let sha1 = |parts: &[&[u8]]| hash(&SHA1_FOR_LEGACY_USE_ONLY, parts);
         let stored = sha1(&[&sha1(&[b"secret"])]);
         assert_eq!(hex(&stored), "14e65567abdb5135d0cfd9a70b3032c179a49ee7");
@@ -189,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_may_end_in_a_zero_of_its_own() {
+    fn a_nonce_to_sign_may_end_with_a_zero() {
         let sent = [NONCE, &[0]].concat();
         assert_eq!(Plugin::Native.nonce(&sent), NONCE);
         assert_eq!(Plugin::CachingSha2.nonce(&sent), NONCE);
@@ -201,21 +207,24 @@ mod tests {
     #[test]
     fn an_empty_password_is_an_empty_answer() {
         for plugin in [Plugin::Native, Plugin::CachingSha2, Plugin::Socket] {
-            assert!(plugin.answer(b"", NONCE, Way::Open).unwrap().is_empty());
+            assert!(plugin.answer(b"", NONCE, Privacy::Open).unwrap().is_empty());
         }
     }
 
     #[test]
-    fn no_password_goes_in_clear_where_others_read() {
-        let answer = |plugin: Plugin, way| plugin.answer(b"secret", NONCE, way);
-        assert!(answer(Plugin::Clear, Way::Open).is_err());
-        for way in [Way::Open, Way::Local] {
-            assert_eq!(answer(Plugin::Sha256, way).unwrap(), [1]);
+    fn no_password_is_sent_in_clear_where_others_can_read() {
+        let answer = |plugin: Plugin, privacy| plugin.answer(b"secret", NONCE, privacy);
+        assert!(answer(Plugin::Clear, Privacy::Open).is_err());
+        for privacy in [Privacy::Open, Privacy::Local] {
+            assert_eq!(answer(Plugin::Sha256, privacy).unwrap(), [1]);
         }
-        assert_eq!(answer(Plugin::Sha256, Way::Encrypted).unwrap(), b"secret\0");
+        assert_eq!(
+            answer(Plugin::Sha256, Privacy::Encrypted).unwrap(),
+            b"secret\0"
+        );
 
-        assert_eq!(answer(Plugin::Clear, Way::Local).unwrap(), b"secret\0");
-        let error = Plugin::named(b"mysql_old_password").unwrap_err();
+        assert_eq!(answer(Plugin::Clear, Privacy::Local).unwrap(), b"secret\0");
+        let error = Plugin::by_name(b"mysql_old_password").unwrap_err();
         assert!(error.message.contains("`mysql_old_password`"), "{error}");
     }
 
@@ -231,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn an_invalid_key_is_refused() {
         assert_eq!(
             encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n")
                 .unwrap_err()

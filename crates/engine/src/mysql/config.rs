@@ -1,4 +1,4 @@
-//! The text of the server's option file, and what the server says when it does not like it.
+//! The text of the server's option file, and the server's messages about it.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::dialect::StorageEngine;
 use super::installation::{Installation, ROCKSDB_PLUGIN};
 use super::notation::{MysqlNotation, plain};
 use crate::SetupError;
-use crate::local::config::{ConfigText, Format, Given};
+use crate::local::config::{ConfigText, Format, OptionValue};
 use crate::local::server::StartOptions;
 use crate::notation::Notation;
 
@@ -16,7 +16,7 @@ pub(super) static FORMAT: Format = Format {
     group: "[mysqld]\n",
     name_chars: &['_', '-', '.'],
     connections: 151,
-    ours: &[
+    reserved: &[
         "admin_address",
         "bind_address",
         "daemonize",
@@ -31,11 +31,11 @@ pub(super) static FORMAT: Format = Format {
     ],
 };
 
-/// From here on MariaDB makes a key for TLS at every start where it is given none.
-const MARIADB_MAKES_KEYS: (u32, u32, u32) = (11, 4, 0);
+/// The first version of MariaDB that creates a TLS key at every start if it has none.
+const MARIADB_CREATES_KEYS: (u32, u32, u32) = (11, 4, 0);
 
-/// Options that hold from the moment at which files are made, and later can't be changed: making the system tables
-/// needs them too. Others are left to the server proper, because they may belong to a part that is not loaded then.
+/// Options that are fixed when files are created, so the program that creates the system tables needs them too. Other
+/// options may belong to a plugin that is not loaded then.
 const INITIAL: [&str; 17] = [
     "character_set_server",
     "collation_server",
@@ -56,24 +56,25 @@ const INITIAL: [&str; 17] = [
     "lower_case_table_names",
 ];
 
-/// The option that says where tables are made, by the key of its name.
+/// The key of the option that selects the storage engine of tables.
 const STORAGE_ENGINE: &str = "default_storage_engine";
 
-/// Puts the option files together. The server has its files in `directory`: `data` and `tmp` in it.
+/// Composes the option files of a server with files in `directory`, in its subdirectories `data` and `tmp`.
 ///
 /// # Errors
-/// [`SetupError::Config`] for an option whose name can't be one, or a storage engine that the build does not have.
+/// [`SetupError::Config`] for an option with an invalid name, or a storage engine that the build does not have.
 pub(super) fn compose(
     options: &StartOptions<'_>,
     build: &Installation,
     directory: &Path,
     socket: &Path,
 ) -> Result<ConfigText, SetupError> {
-    let given = FORMAT.given(options)?;
-    let places = places(build, directory);
-    let mut built = format!("# Where this build and its files are.\n[mysqld]\n{places}");
-    if let Some(plugin) = rocksdb_plugin(build, &given)? {
-        built += &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
+    let plan_options = FORMAT.plan_options(options)?;
+    let paths = path_options(build, directory);
+    let mut build_settings = format!("# Paths of this build and its files.\n[mysqld]\n{paths}");
+    if let Some(plugin) = rocksdb_plugin(build, &plan_options)? {
+        build_settings +=
+            &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
     let mut own = format!(
@@ -84,14 +85,14 @@ pub(super) fn compose(
             &directory.join("server.pid").display().to_string()
         ),
     );
-    if given.iter().any(|(key, _)| key == "log_error") {
+    if plan_options.iter().any(|(key, _)| key == "log_error") {
         own.push_str(match build.version.is_mysql_from(5, 7, 0) {
             true => "log_error=stderr\n",
             false => "skip_log_error\n",
         });
     }
-    let is_initial = |(key, _): &&Given| INITIAL.contains(&key.as_str());
-    let initial = given
+    let is_initial = |(key, _): &&OptionValue| INITIAL.contains(&key.as_str());
+    let initial = plan_options
         .iter()
         .filter(is_initial)
         .map(|(key, value)| match value {
@@ -100,46 +101,46 @@ pub(super) fn compose(
         });
     Ok(ConfigText {
         initial: format!(
-            "[mysqld]\n{places}{}{datadir}\n",
+            "[mysqld]\n{paths}{}{datadir}\n",
             initial.collect::<String>()
         ),
-        ..FORMAT.compose(options, &given, &built, line, &own)
+        ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
     })
 }
 
-/// Where the build has its parts, and the server its temporary files; and what a server without TCP need not do.
-fn places(it: &Installation, directory: &Path) -> String {
+/// Returns the options for the build's paths and the temporary directory, and those that turn off features of TCP.
+fn path_options(build: &Installation, directory: &Path) -> String {
     let mut lines = String::new();
     let mut line = |name: &str, path: &Path| {
         lines += &(assigned(name, &path.display().to_string()) + "\n");
     };
-    line("basedir", &it.base_dir);
-    if let Some(share) = &it.share_dir {
+    line("basedir", &build.base_dir);
+    if let Some(share) = &build.share_dir {
         line("lc_messages_dir", share);
         if share.join("charsets").is_dir() {
             line("character_sets_dir", &share.join("charsets"));
         }
     }
-    if let Some(plugins) = &it.plugin_dir {
+    if let Some(plugins) = &build.plugin_dir {
         line("plugin_dir", plugins);
     }
     line("tmpdir", &directory.join("tmp"));
-    if it.version.is_mysql_from(5, 7, 0) {
-        // The directory that packages put here need not exist.
+    if build.version.is_mysql_from(5, 7, 0) {
+        // The default directory of packages may not exist.
         lines.push_str("secure_file_priv=NULL\n");
     }
-    if it.version.is_mariadb() && it.version.number >= MARIADB_MAKES_KEYS {
-        // For connections by TCP, of which there are none. Some builds take minutes to make it.
+    if build.version.is_mariadb() && build.version.number >= MARIADB_CREATES_KEYS {
+        // The key is for TCP, which is off, and some builds take minutes to create it.
         lines.push_str("ssl=OFF\n");
     }
     lines
 }
 
-/// One of the plan's options as a line.
+/// Returns the line of an option of the plan.
 fn line(name: &str, value: &str) -> String {
     match MysqlNotation.key(name) {
-        key if key == STORAGE_ENGINE => assigned(&key, StorageEngine::named(value).name()),
-        // A word that stands alone.
+        key if key == STORAGE_ENGINE => assigned(&key, StorageEngine::by_name(value).name()),
+        // A name without a value.
         key if value.is_empty() || (key.starts_with("skip_") && value == "true") => name.to_owned(),
         _ => assigned(name, value),
     }
@@ -149,34 +150,34 @@ fn assigned(name: &str, value: &str) -> String {
     format!("{name}={}", quoted(value))
 }
 
-/// The file of MyRocks, where the config asks for that and does not load it itself.
+/// Returns the plugin of MyRocks if the config selects MyRocks and does not load it.
 fn rocksdb_plugin(
     build: &Installation,
-    given: &[Given],
+    plan_options: &[OptionValue],
 ) -> Result<Option<&'static str>, SetupError> {
-    let mut engines = given.iter().filter(|(key, _)| key == STORAGE_ENGINE);
-    let asked = engines
+    let mut engines = plan_options.iter().filter(|(key, _)| key == STORAGE_ENGINE);
+    let requested = engines
         .next_back()
         .and_then(|(_, engine)| engine.as_deref());
-    let is_loaded = given.iter().any(|(key, value)| {
+    let is_loaded = plan_options.iter().any(|(key, value)| {
         let plugins = value.as_deref().unwrap_or("").to_ascii_lowercase();
         key.starts_with("plugin_load") && plugins.contains("rocksdb")
     });
-    if asked.map(StorageEngine::named) != Some(StorageEngine::RocksDb) || is_loaded {
+    if requested.map(StorageEngine::by_name) != Some(StorageEngine::RocksDb) || is_loaded {
         return Ok(None);
     }
     if build.plugin(ROCKSDB_PLUGIN).is_some() {
         return Ok(Some(ROCKSDB_PLUGIN));
     }
-    // Builds for which MyRocks is the reason to be have it built in. MySQL's own and MariaDB's never do.
-    let place = match &build.plugin_dir {
+    // Builds made for MyRocks have it built in, unlike MariaDB's.
+    let searched = match &build.plugin_dir {
         Some(directory) => format!(" in `{}`", directory.display()),
         None if build.version.is_mariadb() => String::new(),
         None => return Ok(None),
     };
     Err(SetupError::Config {
         what: format!(
-            "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{place}",
+            "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{searched}",
             build.version
         ),
         help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
@@ -184,7 +185,7 @@ fn rocksdb_plugin(
     })
 }
 
-/// A value as option files have it: `#` begins a comment, and `\` an escape.
+/// Quotes a value if necessary: in option files, `#` begins a comment, and `\` an escape sequence.
 fn quoted(value: &str) -> String {
     let is_plain =
         !value.contains(['#', '"', '\'', '\\', ';']) && value.trim() == value && !value.is_empty();
@@ -195,8 +196,8 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Returns the first option of `set` that the `help` of a server does not list. Beginnings of names are good, and so is
-/// what may stand before them.
+/// Returns the first option of `set` that a server's `help` does not list. Servers also accept beginnings of names, and
+/// some prefixes.
 pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
     let listed = |line: &String| {
         let name = line.trim_start().split_once("--")?.1;
@@ -205,21 +206,23 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
     };
     let known: Vec<String> = help.iter().filter_map(listed).collect();
     let is_known = |name: &str| {
-        let wanted = plain(name);
+        let plain_name = plain(name);
         let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
-        let bare = prefixes.iter().find_map(|it| wanted.strip_prefix(it));
-        known
+        let suffix = prefixes
             .iter()
-            .any(|it| it.starts_with(&wanted) || bare.is_some_and(|bare| it.starts_with(bare)))
+            .find_map(|prefix| plain_name.strip_prefix(prefix));
+        known.iter().any(|known| {
+            known.starts_with(&plain_name) || suffix.is_some_and(|suffix| known.starts_with(suffix))
+        })
     };
     let is_lenient = |name: &str| name.starts_with("loose") || name.contains('.');
     let mut names = set.iter().map(|(name, _)| name.as_str());
     names.find(|name| !is_lenient(name) && !is_known(name))
 }
 
-/// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
-/// the servers' messages are when nothing else is asked for.
-pub(super) fn complaint(log: &[String]) -> Option<String> {
+/// Returns the messages about the configuration in the log of a server that did not start; `None` if there are none. The
+/// phrases are English, the servers' default language.
+pub(super) fn config_error(log: &[String]) -> Option<String> {
     const ABOUT_CONFIG: [&str; 16] = [
         "unknown variable",
         "unknown option",
@@ -238,24 +241,24 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         "isn't supported by",
         "requires innodb_buffer_pool_size",
     ];
-    let said = |line: &String| {
-        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only its end.
+    let message = |line: &String| {
+        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only the text.
         let is_error = line.contains("[ERROR]") || !line.contains('[');
         let is_about_config = is_error && ABOUT_CONFIG.iter().any(|words| line.contains(words));
         let text = line
             .split_once("[ERROR]")
             .map_or(line.as_str(), |(_, text)| text);
         let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim();
-        // The program's own path says nothing about the config.
+        // Removes the path of the program.
         let text = text
             .split_once("mariadbd: ")
             .or_else(|| text.split_once("mysqld: "))
             .map_or(text, |(_, text)| text);
         is_about_config.then(|| text.to_string())
     };
-    let mut complaints: Vec<String> = log.iter().filter_map(said).collect();
-    complaints.dedup();
-    (!complaints.is_empty()).then(|| complaints.join("; "))
+    let mut messages: Vec<String> = log.iter().filter_map(message).collect();
+    messages.dedup();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 #[cfg(test)]
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_verbatim_then_options_then_ours() {
+    fn files_come_verbatim_then_options_then_assays_own() {
         let config = composed(
             "8.0.36",
             &["sync_binlog=0 # mine"],
@@ -301,8 +304,8 @@ mod tests {
         )
         .unwrap();
         let at = |text: &str| {
-            let found = config.text.find(text);
-            found.unwrap_or_else(|| panic!("no {text} in {}", config.text))
+            let position = config.text.find(text);
+            position.unwrap_or_else(|| panic!("no {text} in {}", config.text))
         };
         assert!(at("basedir=/b\n") < at("sync_binlog=0 # mine\n"));
         assert!(at("sync_binlog") < at("init-connect=\"set @a = '#'\"\n"));
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn many_clients_get_connections_unless_the_config_says_otherwise() {
+    fn many_clients_get_connections_unless_the_config_sets_them() {
         let text = composed("8.0.36", &["max_connections=50"], &[], 256)
             .unwrap()
             .text;
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_are_overridden_are_noted() {
+    fn overridden_options_are_noted() {
         let file =
             "[mysqld]\n#port=1\nlog-error = /x\n[client]\nsocket=/y\n[mysqld_safe]\nuser=u\n";
         let config = composed("8.0.36", &[file], &[("port", "6000")], 1).unwrap();
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_are_made_with_holds_when_they_are_made() {
+    fn options_of_files_apply_when_they_are_created() {
         let config = composed(
             "8.0.36",
             &["[mysqld]\ninnodb-page-size = 4k\nrocksdb_x=1\nlower_case_table_names=1"],
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_be_a_line_of_its_own_is_refused() {
+    fn an_invalid_option_name_is_refused() {
         for name in ["", "a b", "x\ny", "1x", "[mysqld]"] {
             let error = composed("8.0.36", &[], &[(name, "1")], 1).unwrap_err();
             assert!(matches!(error, SetupError::Config { .. }), "{name}");
@@ -403,8 +406,8 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_complaint_is_found_in_its_log() {
-        for (line, said) in [
+    fn the_servers_message_is_found_in_its_log() {
+        for (line, message) in [
             (
                 "2026-01-01T00:00:00.000000Z 0 [ERROR] [MY-000067] [Server] unknown variable 'colour=red'.",
                 "unknown variable 'colour=red'.",
@@ -422,9 +425,9 @@ mod tests {
                 "InnoDB: Unrecognized value many for innodb_flush_method",
             ),
         ] {
-            assert_eq!(complaint(&[line.to_string()]).as_deref(), Some(said));
+            assert_eq!(config_error(&[line.to_string()]).as_deref(), Some(message));
         }
         let other = ["2026-01-01T00:00:00Z 0 [ERROR] [MY-010119] [Server] Aborting".to_string()];
-        assert_eq!(complaint(&other), None);
+        assert_eq!(config_error(&other), None);
     }
 }

@@ -1,22 +1,22 @@
-//! A connection: login, packets out of a reused buffer, and statements as text.
+//! A connection: the login, packets in a reused buffer, and statements as text.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use super::auth::{self, Plugin, Way};
+use super::auth::{self, Plugin, Privacy};
 use super::packet::{self, BODY_BYTES_MAX, Done, HEADER_BYTES, Reader, capability};
 use super::{Address, Host, SslMode, failure};
 use crate::net::tls;
 use crate::net::wire::Wire;
 use crate::{Error, ErrorClass, Interrupt, Rows};
 
-/// The largest packet that the protocol's header can announce to a client: the servers' own limit.
+/// The maximum packet size, which is also the servers' own limit.
 const PACKET_BYTES_MAX: u32 = 1 << 30;
 
-/// `utf8mb4` with the collation that every version has.
+/// `utf8mb4` with a collation that every version has.
 const CHARACTER_SET: u8 = 45;
 
-/// What this client can do; DEPRECATE_EOF, TLS and the database are added where they apply.
+/// The capabilities of this client. DEPRECATE_EOF, TLS and the database are added if they apply.
 const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::FOUND_ROWS
     | capability::LONG_FLAG
@@ -26,12 +26,12 @@ const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::PLUGIN_AUTH
     | capability::PLUGIN_AUTH_LENENC;
 
-/// What the server says first.
+/// The server's first message.
 struct Greeting {
     version: String,
     thread_id: u32,
     capabilities: u32,
-    /// What MariaDB can do beyond that.
+    /// The additional capabilities of MariaDB.
     extended: u32,
     plugin: Vec<u8>,
     nonce: Vec<u8>,
@@ -56,7 +56,7 @@ impl Greeting {
         reader.take(6)?;
         let extended = u32::from_le_bytes(reader.array()?);
         nonce.extend_from_slice(reader.take(13.max(nonce_bytes.saturating_sub(8)))?);
-        // What is more than 20 bytes is a zero at the end.
+        // The 21st byte is a terminating zero.
         nonce.truncate(20);
         let plugin = match capabilities & capability::PLUGIN_AUTH {
             0 => Vec::new(),
@@ -66,7 +66,7 @@ impl Greeting {
             version,
             thread_id,
             capabilities,
-            // A server that is MySQL's has nothing there.
+            // MySQL has no such field.
             extended: match capabilities & capability::LONG_PASSWORD {
                 0 => extended,
                 _ => 0,
@@ -80,16 +80,16 @@ impl Greeting {
 /// A connection that has logged in.
 pub(super) struct Connection {
     pub(super) wire: Wire,
-    /// What is written outside of the measured path, its header included.
+    /// The message written outside of the measured path, including its header.
     output: Vec<u8>,
-    /// The number of the next packet in an exchange; only login needs it.
+    /// The number of the next packet in an exchange, which only the login needs.
     sequence: u8,
-    /// Whether the end of columns is not marked, and that of rows is an OK packet.
+    /// Whether no packet marks the end of the columns, and an OK packet ends the rows.
     has_short_results: bool,
-    /// Whether results of prepared statements may come without the definitions of their columns.
-    leaves_out_definitions: bool,
+    /// Whether results of prepared statements may omit the definitions of columns.
+    omits_definitions: bool,
     thread_id: u32,
-    /// The version, as the server greeted with it.
+    /// The version in the server's greeting.
     pub(super) server_version: String,
     address: Address,
 }
@@ -99,7 +99,7 @@ impl Connection {
     pub(super) fn open(address: &Address) -> Result<Self, Error> {
         let is_preferred = address.ssl_mode == SslMode::Prefer;
         match Self::open_as(address, address.ssl_mode) {
-            // Of old servers only: what they call TLS is too weak for this client.
+            // The TLS versions of old servers are too weak for this client.
             Err(error)
                 if is_preferred && error.class == ErrorClass::Refused && error.code.is_none() =>
             {
@@ -115,7 +115,7 @@ impl Connection {
             output: Vec::new(),
             sequence: 0,
             has_short_results: false,
-            leaves_out_definitions: false,
+            omits_definitions: false,
             thread_id: 0,
             server_version: String::new(),
             address: address.clone(),
@@ -133,7 +133,11 @@ impl Connection {
         };
         let greeting = greeting
             .filter(|greeting| greeting.capabilities & capability::PROTOCOL_41 != 0)
-            .ok_or_else(|| failure::protocol("the peer's greeting is not MySQL's"))?;
+            .ok_or_else(|| {
+                failure::protocol(
+                    "the peer's greeting is not that of MySQL or MariaDB; check host and port",
+                )
+            })?;
         self.thread_id = greeting.thread_id;
         self.server_version.clone_from(&greeting.version);
         let mut capabilities = (CAPABILITIES | capability::DEPRECATE_EOF) & greeting.capabilities;
@@ -143,17 +147,20 @@ impl Connection {
         }
         self.has_short_results = capabilities & capability::DEPRECATE_EOF != 0;
         let extended = greeting.extended & capability::CACHE_METADATA;
-        self.leaves_out_definitions = extended != 0;
+        self.omits_definitions = extended != 0;
         if let Host::Tcp(host) = &address.host {
             capabilities |=
                 self.encrypt(mode, host, greeting.capabilities, (capabilities, extended))?;
         }
-        // A default that is not known here may still be changed by the server for this very user.
-        let mut plugin = Plugin::named(&greeting.plugin).unwrap_or(Plugin::Native);
-        let password = address.password.as_ref().map_or("", |it| it.expose());
+        // The server may replace an unsupported default plugin by the user's.
+        let mut plugin = Plugin::by_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        let password = address
+            .password
+            .as_ref()
+            .map_or("", |password| password.expose());
         let mut nonce = greeting.nonce;
-        let answer = plugin.answer(password.as_bytes(), &nonce, self.way());
-        // The server's default may want what can't be given here, and the user's own not: it is asked for then.
+        let answer = plugin.answer(password.as_bytes(), &nonce, self.privacy());
+        // If the default plugin can't answer, the server may still request the user's plugin.
         let answer = answer.unwrap_or_default();
         self.begin();
         push_login(&mut self.output, capabilities, extended);
@@ -167,7 +174,7 @@ impl Connection {
         }
         self.output.extend_from_slice(plugin.name().as_bytes());
         self.output.push(0);
-        self.send_begun()?;
+        self.send_message()?;
         loop {
             let body = self.packet()?;
             let bytes = self.bytes(body).to_vec();
@@ -176,17 +183,18 @@ impl Connection {
                 [packet::ERR, ..] => return Err(self.refused_login(&bytes, password)),
                 [packet::EOF] => {
                     return Err(Error::refused(
-                        "the server asks for a password of the time before MySQL 4.1",
+                        "the server requires the authentication of MySQL before 4.1, which assay does not support; \
+                        change the user's authentication plugin",
                     ));
                 }
-                [packet::EOF, rest @ ..] => {
-                    let mut reader = Reader(rest);
-                    plugin = Plugin::named(reader.until_zero())?;
+                [packet::EOF, request @ ..] => {
+                    let mut reader = Reader(request);
+                    plugin = Plugin::by_name(reader.until_zero())?;
                     nonce = plugin.nonce(reader.0).to_vec();
-                    let answer = plugin.answer(password.as_bytes(), &nonce, self.way())?;
+                    let answer = plugin.answer(password.as_bytes(), &nonce, self.privacy())?;
                     self.reply(&answer)?;
                 }
-                [1, data @ ..] => self.go_on(plugin, data, password.as_bytes(), &nonce)?,
+                [1, data @ ..] => self.continue_login(plugin, data, password.as_bytes(), &nonce)?,
                 _ => return Err(failure::protocol("an unknown packet during login")),
             }
         }
@@ -195,12 +203,12 @@ impl Connection {
     fn refused_login(&self, body: &[u8], password: &str) -> Error {
         let mut error = failure::from_packet(body);
         if password.is_empty() && error.code.as_deref() == Some("1045") {
-            error.message.push_str("; none was given");
+            error.message.push_str("; assay sent no password");
         }
         error
     }
 
-    /// Goes over to TLS where `mode` and the server want it; returns the capability if so.
+    /// Switches to TLS if `mode` and the server support it. Returns the capability if it did.
     fn encrypt(
         &mut self,
         mode: SslMode,
@@ -215,20 +223,20 @@ impl Connection {
             return match mode {
                 SslMode::Prefer => Ok(0),
                 _ => Err(Error::refused(
-                    "the server does not do TLS, which `ssl-mode` requires",
+                    "the server does not support TLS, which `ssl-mode` requires; enable TLS on the server, or set `ssl-mode=disabled`",
                 )),
             };
         }
         let config = tls::client_config(mode, self.address.ssl_root.as_deref())?;
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
-        self.send_begun()?;
+        self.send_message()?;
         self.wire.stream.encrypt(config, host)?;
         Ok(capability::SSL)
     }
 
-    /// What some plugins have to say after the first answer.
-    fn go_on(
+    /// Answers the server's further requests, which some plugins have.
+    fn continue_login(
         &mut self,
         plugin: Plugin,
         data: &[u8],
@@ -236,9 +244,9 @@ impl Connection {
         nonce: &[u8],
     ) -> Result<(), Error> {
         match (plugin, data) {
-            // The server knew the password's hash: its OK follows.
+            // The server had cached the password's hash: an OK packet follows.
             (Plugin::CachingSha2, [3]) => Ok(()),
-            (Plugin::CachingSha2, [4]) if self.way() != Way::Open => {
+            (Plugin::CachingSha2, [4]) if self.privacy() != Privacy::Open => {
                 self.reply(&auth::with_zero(password))
             }
             (Plugin::CachingSha2, [4]) => self.reply(&[2]),
@@ -252,12 +260,12 @@ impl Connection {
         }
     }
 
-    /// Who can read what is sent.
-    fn way(&self) -> Way {
+    /// Returns whether others can read what the client sends.
+    fn privacy(&self) -> Privacy {
         match (&self.address.host, self.wire.stream.is_tls()) {
-            (_, true) => Way::Encrypted,
-            (Host::Unix(_), _) => Way::Local,
-            (Host::Tcp(_), _) => Way::Open,
+            (_, true) => Privacy::Encrypted,
+            (Host::Unix(_), _) => Privacy::Local,
+            (Host::Tcp(_), _) => Privacy::Open,
         }
     }
 
@@ -267,11 +275,11 @@ impl Connection {
         self.output.extend_from_slice(&[0; HEADER_BYTES]);
     }
 
-    /// Sends what was begun as the next packet of the exchange.
-    fn send_begun(&mut self) -> Result<(), Error> {
+    /// Sends the message as the next packet of the exchange.
+    fn send_message(&mut self) -> Result<(), Error> {
         let mut output = std::mem::take(&mut self.output);
         let result = self.send_numbered(&mut output, self.sequence);
-        // A request for TLS has no reply that would say which number is next.
+        // A request for TLS gets no reply with the next number.
         self.sequence = self.sequence.wrapping_add(1);
         self.output = output;
         result
@@ -280,19 +288,19 @@ impl Connection {
     fn reply(&mut self, body: &[u8]) -> Result<(), Error> {
         self.begin();
         self.output.extend_from_slice(body);
-        self.send_begun()
+        self.send_message()
     }
 
-    /// Begins an exchange with a command and its text.
+    /// Begins an exchange with a command and its argument.
     pub(super) fn send_command(&mut self, command: u8, text: &[u8]) -> Result<(), Error> {
         self.begin();
         self.output.push(command);
         self.output.extend_from_slice(text);
         self.sequence = 0;
-        self.send_begun()
+        self.send_message()
     }
 
-    /// Writes a message that begins an exchange; the place for its header is at its start.
+    /// Sends a message that begins an exchange, and has space for its header at its start.
     #[inline]
     pub(super) fn send(&mut self, message: &mut [u8]) -> Result<(), Error> {
         self.send_numbered(message, 0)
@@ -310,20 +318,20 @@ impl Connection {
         self.write(message)
     }
 
-    /// A body that is too long for one packet goes in several; the last is shorter than the longest, and may be empty.
+    /// Sends a long body in several packets. The last one is shorter than the maximum, and may be empty.
     #[cold]
     fn send_split(&mut self, body: &[u8], mut number: u8) -> Result<(), Error> {
-        let mut rest = body;
+        let mut remaining = body;
         loop {
-            let (part, after) = rest.split_at(rest.len().min(BODY_BYTES_MAX));
-            let [a, b, c, _] = (part.len() as u32).to_le_bytes();
+            let (packet, after) = remaining.split_at(remaining.len().min(BODY_BYTES_MAX));
+            let [a, b, c, _] = (packet.len() as u32).to_le_bytes();
             self.write(&[a, b, c, number])?;
-            self.write(part)?;
-            if part.len() < BODY_BYTES_MAX {
+            self.write(packet)?;
+            if packet.len() < BODY_BYTES_MAX {
                 return Ok(());
             }
             number = number.wrapping_add(1);
-            rest = after;
+            remaining = after;
         }
     }
 
@@ -335,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// The server may have said why it closed the connection before it did.
+    /// Returns the error of a failed write. Before the server closed the connection, it may have sent the reason.
     #[cold]
     fn write_failed(&mut self, error: &std::io::Error) -> Error {
         let mut failed = failure::from_io("write to the server", error);
@@ -347,7 +355,7 @@ impl Connection {
         self.wire.lost(failed)
     }
 
-    /// Where in [`bytes`](Self::bytes) the body of the next packet is.
+    /// Reads the next packet. Returns the range of its body in [`bytes`](Self::bytes).
     #[inline]
     pub(super) fn packet(&mut self) -> Result<Range<usize>, Error> {
         loop {
@@ -365,25 +373,25 @@ impl Connection {
         }
     }
 
-    /// A body in several packets: the headers between them are taken out.
+    /// Reads a body in several packets, and removes the headers between them.
     #[cold]
     fn joined_packet(&mut self) -> Result<Range<usize>, Error> {
         let mut length = BODY_BYTES_MAX;
         loop {
-            // All that is joined so far, and the next header.
+            // The end of the joined body, where the next header begins.
             let next = HEADER_BYTES + length;
             self.wire.fill_to(next + HEADER_BYTES)?;
-            let part = match self.wire.unread()[next..] {
+            let packet_length = match self.wire.unread()[next..] {
                 [a, b, c, number, ..] => {
                     self.sequence = number.wrapping_add(1);
                     u32::from_le_bytes([a, b, c, 0]) as usize
                 }
                 _ => return Err(self.broken("a packet without a header")),
             };
-            self.wire.fill_to(next + HEADER_BYTES + part)?;
+            self.wire.fill_to(next + HEADER_BYTES + packet_length)?;
             self.wire.cut(next..next + HEADER_BYTES);
-            length += part;
-            if part < BODY_BYTES_MAX
+            length += packet_length;
+            if packet_length < BODY_BYTES_MAX
                 && let Some(body) = self.wire.take(HEADER_BYTES, length)
             {
                 return Ok(body);
@@ -391,33 +399,33 @@ impl Connection {
         }
     }
 
-    /// What was read: valid until the next call of [`packet`](Self::packet).
+    /// Returns a packet's body, which is valid until the next call of [`packet`](Self::packet).
     #[inline]
     pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
         self.wire.bytes(body)
     }
 
-    /// The error in `body`.
+    /// Returns the error in an ERR packet.
     #[cold]
     pub(super) fn refusal(&self, body: Range<usize>) -> Error {
         let error = failure::from_packet(self.bytes(body));
-        // An interrupt ends the connection, and the server may say so before it is noticed here.
+        // An interrupt ends the connection, and the server may report that first.
         match error.class {
             ErrorClass::ConnectionLost => self.wire.lost(error),
             _ => error,
         }
     }
 
-    /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
+    /// Returns the error of a protocol violation, after which the connection can't be used.
     #[cold]
     pub(super) fn broken(&self, what: impl Into<String>) -> Error {
         self.wire.broken(what)
     }
 
-    /// Whether `body` is what ends a list of columns, or of rows.
+    /// Returns true when `body` ends a list of columns or rows.
     #[inline]
     pub(super) fn is_end(&self, body: &Range<usize>) -> bool {
-        // A row as text may begin with the same byte, but is then as long as a packet can be.
+        // A row as text may begin with the same byte, but then it has the maximum length.
         self.bytes(body.clone()).first() == Some(&packet::EOF)
             && body.len()
                 < if self.has_short_results {
@@ -427,16 +435,16 @@ impl Connection {
                 }
     }
 
-    /// How many columns a result has, from its first packet, and whether their definitions follow.
+    /// Returns the number of columns in a result's first packet, and whether their definitions follow.
     #[inline]
     pub(super) fn columns(&self, body: Range<usize>) -> Option<(u64, bool)> {
         let mut reader = Reader(self.bytes(body));
         let count = reader.integer()?;
-        let follow = !self.leaves_out_definitions || reader.byte()? != 0;
-        Some((count, follow))
+        let definitions_follow = !self.omits_definitions || reader.byte()? != 0;
+        Some((count, definitions_follow))
     }
 
-    /// Reads the mark after the definitions of columns or parameters, where there is one.
+    /// Reads the packet after the definitions of columns or parameters, if there is one.
     #[inline]
     pub(super) fn end_of_definitions(&mut self) -> Result<(), Error> {
         if self.has_short_results {
@@ -445,11 +453,11 @@ impl Connection {
         let body = self.packet()?;
         match self.is_end(&body) {
             true => Ok(()),
-            false => Err(self.broken("more definitions of columns than were announced")),
+            false => Err(self.broken("more column definitions than announced")),
         }
     }
 
-    /// Reads so many definitions, and the mark after them.
+    /// Skips definitions and the packet after them.
     pub(super) fn skip_definitions(&mut self, count: u64) -> Result<(), Error> {
         if count == 0 {
             return Ok(());
@@ -460,7 +468,7 @@ impl Connection {
         self.end_of_definitions()
     }
 
-    /// Runs `sql` as text: its rows, and what was done where it returns none.
+    /// Runs `sql` as text. Returns its rows, or the number of changed rows.
     pub(super) fn query(&mut self, sql: &str) -> Result<(Rows, Option<Done>), Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
         let mut rows = Rows::new();
@@ -471,8 +479,8 @@ impl Connection {
         Ok((rows, done))
     }
 
-    /// Reads what the server answers to text: what was done, or rows. `visit` is given each of them with the number of its
-    /// columns, and returns `None` for one that is malformed.
+    /// Reads the reply to a statement as text. Calls `visit` with each row and its number of columns; `visit` returns `None`
+    /// for a malformed row.
     pub(super) fn read_text(
         &mut self,
         mut visit: impl FnMut(&[u8], u64) -> Option<()>,
@@ -483,15 +491,15 @@ impl Connection {
                 let done = Done::read(self.bytes(body));
                 return done
                     .map(Some)
-                    .ok_or_else(|| self.broken("a reply that is cut short"));
+                    .ok_or_else(|| self.broken("a truncated reply"));
             }
             [packet::ERR, ..] => return Err(self.refusal(body)),
             [packet::LOCAL_INFILE, ..] => {
-                return Err(self.broken("a request for a file of the client's"));
+                return Err(self.broken("a request for a local file"));
             }
             _ => {}
         }
-        // Only prepared statements have results without them.
+        // Only results of prepared statements may omit the definitions.
         let Some((columns, true)) = self.columns(body) else {
             return Err(self.broken("a reply of an unknown kind"));
         };
@@ -508,12 +516,12 @@ impl Connection {
                 return Err(self.refusal(body));
             }
             if visit(self.bytes(body), columns).is_none() {
-                return Err(self.broken("a row whose values don't fit in its packet"));
+                return Err(self.broken("a row that is longer than its packet"));
             }
         }
     }
 
-    /// Ends what the connection waits for, from another thread.
+    /// Returns a handle that interrupts the connection from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
         let address = Address {
             connect_timeout: Duration::from_secs(1),
@@ -532,7 +540,7 @@ impl Drop for Connection {
     }
 }
 
-/// Ends, on a connection of its own, another connection with what it runs.
+/// Kills another connection and its statement, on a new connection.
 fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
     let mut connection = Connection::open(address)?;
     connection
@@ -543,7 +551,7 @@ fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The start of a login, which is also all of a request for TLS.
+/// Appends the start of a login, which is also a complete request for TLS.
 fn push_login(output: &mut Vec<u8>, capabilities: u32, extended: u32) {
     output.extend_from_slice(&capabilities.to_le_bytes());
     output.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
@@ -557,7 +565,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_greeting_cut_short_is_noticed() {
+    fn a_truncated_greeting_is_detected() {
         let mut body = b"\x0a8.0.36\0\x07\0\0\0abcdefgh\0".to_vec();
         body.extend_from_slice(&[0xff, 0xff, 45, 2, 0, 0xff, 0xdf, 21]);
         body.extend_from_slice(&[0; 10]);

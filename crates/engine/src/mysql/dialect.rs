@@ -1,24 +1,24 @@
-//! SQL as MySQL and MariaDB want it.
+//! The SQL dialect of MySQL and MariaDB.
 //!
-//! A point in time is a `datetime` without fractions of a second, which is what the Insert Benchmark has; the server
-//! rounds what is sent. Deleters that share a table wait for each other's rows: `delete` can't skip locked ones.
+//! A timestamp is a `datetime` without fractions of a second, as in the Insert Benchmark; the server rounds. Deleters that
+//! share a table wait for each other's rows, because `delete` can't skip locked ones.
 
 use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Table};
 
-/// Where tables are kept.
+/// The storage engine of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageEngine {
     /// InnoDB.
     InnoDb,
-    /// MyRocks: `ROCKSDB`.
+    /// MyRocks, which servers call `ROCKSDB`.
     RocksDb,
-    /// Another one, by the server's name for it.
+    /// Another one, with the server's name for it.
     Other(String),
 }
 
 impl StorageEngine {
-    /// The storage engine of that name; `myrocks` is `rocksdb`.
-    pub fn named(name: &str) -> Self {
+    /// Returns the storage engine of that name; `myrocks` means `rocksdb`.
+    pub fn by_name(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "innodb" => Self::InnoDb,
             "rocksdb" | "myrocks" => Self::RocksDb,
@@ -26,7 +26,7 @@ impl StorageEngine {
         }
     }
 
-    /// The server's name for it.
+    /// Returns the server's name for the storage engine.
     pub fn name(&self) -> &str {
         match self {
             Self::InnoDb => "InnoDB",
@@ -36,10 +36,10 @@ impl StorageEngine {
     }
 }
 
-/// How MySQL and MariaDB write SQL, for tables in one storage engine.
+/// The dialect of MySQL and MariaDB, for tables in one storage engine.
 #[derive(Clone, Debug)]
 pub struct MysqlDialect {
-    /// Where tables are made.
+    /// The storage engine of new tables.
     pub storage_engine: StorageEngine,
 }
 
@@ -72,13 +72,13 @@ impl Dialect for MysqlDialect {
     fn create_table(&self, table: &Table) -> Vec<String> {
         let key = table.key();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
-            let part = |number: u32| {
+            let partition = |number: u32| {
                 let end = partitions.end(number);
                 let end = end.map_or("maxvalue".into(), |end| format!("({end})"));
                 format!("partition p{number} values less than {end}")
             };
-            let parts: Vec<String> = (0..partitions.count).map(part).collect();
-            format!(" partition by range ({key}) ({})", parts.join(", "))
+            let partitions: Vec<String> = (0..partitions.count).map(partition).collect();
+            format!(" partition by range ({key}) ({})", partitions.join(", "))
         });
         let index = match table.is_key_primary() {
             true => format!("primary key ({key})"),
@@ -100,7 +100,7 @@ impl Dialect for MysqlDialect {
             .collect();
         let alter = |what: &str| format!("alter table {} {what}", table.name);
         let each = match statements {
-            // MyRocks makes one index at a time fastest.
+            // MyRocks is fastest with one index at a time.
             IndexStatements::Usual => self.storage_engine == StorageEngine::RocksDb,
             IndexStatements::One => false,
             IndexStatements::Each => true,
@@ -115,7 +115,7 @@ impl Dialect for MysqlDialect {
     fn bulk_load(&self) -> Option<BulkLoad> {
         (self.storage_engine == StorageEngine::RocksDb).then_some(BulkLoad {
             begin: &["set session unique_checks = 0, session rocksdb_bulk_load = 1"],
-            // Puts the last file in place.
+            // Installs the last file.
             end: &["set session rocksdb_bulk_load = 0, session unique_checks = 1"],
         })
     }
@@ -130,27 +130,27 @@ impl Dialect for MysqlDialect {
             None if table.is_key_primary() => {
                 format!("select count(*) from {} force index (primary)", table.name)
             }
-            // No index is to be used, so that the table is read.
+            // Without an index, the server reads the table.
             None => format!("select count(*) from {} use index ()", table.name),
             Some(index) => count_by_index(table, index, index.name),
         }]
     }
 
     fn begin(&self) -> &'static str {
-        // A snapshot at once: without it the first statement that reads takes it.
+        // Takes the snapshot now instead of at the first read.
         "start transaction with consistent snapshot"
     }
 }
 
-/// Counts rows through one index, which the server knows by `name`. A condition that every row meets but the server can't
-/// know to be met keeps it from counting in another way, where the index begins with a number.
+/// Returns SQL that counts rows with one index, whose name in the server is `name`. If the index begins with a number, a
+/// condition that all rows meet keeps the server from counting in another way.
 pub(super) fn count_by_index(table: &Table, index: &Index, name: &str) -> String {
     let first = index.columns.first().copied().unwrap_or_default();
     let is_int = table.columns.iter().any(|column| {
         column.name == first && matches!(column.kind, ColumnType::Int4 | ColumnType::Int4OrZero)
     });
     let condition = if is_int {
-        // No workload has the smallest integer for a value.
+        // No workload uses the smallest integer.
         format!(" where {first} > {}", i32::MIN)
     } else {
         String::new()
@@ -170,7 +170,7 @@ mod tests {
 
     fn dialect(name: &str) -> MysqlDialect {
         MysqlDialect {
-            storage_engine: StorageEngine::named(name),
+            storage_engine: StorageEngine::by_name(name),
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn myrocks_makes_one_index_at_a_time() {
+    fn myrocks_creates_one_index_at_a_time() {
         assert_eq!(
             dialect("innodb").create_indexes(&table(None), IndexStatements::Usual),
             ["alter table pi1 add index pdc (price, data), add index byprice (price)"]

@@ -1,18 +1,17 @@
-//! What the server says when it refuses, as an [`Error`].
+//! Converts the server's error messages to [`Error`]s.
 
 pub(super) use crate::net::failure::{from_io, protocol};
 use crate::{Error, ErrorClass};
 
-/// The class of an error number. The numbers of MySQL and MariaDB are the same up to the 1900s, and don't overlap in
-/// what is named here.
+/// Returns the class of an error number. MySQL and MariaDB share the numbers below 1900, and those used here don't conflict.
 fn class(code: u16, message: &str) -> ErrorClass {
     match code {
         1213 => ErrorClass::Deadlock,
         1205 | 3572 => ErrorClass::LockTimeout,
-        // A statement whose table others changed each time that the server prepared it again, which it does three times.
+        // The table changed in each of the server's three attempts to prepare the statement again.
         1615 => ErrorClass::Busy,
-        // A row that has changed since it was read: of engines that check it when they write. Or a table, since the
-        // transaction began.
+        // A row changed since it was read, in engines that check it on write, or a table changed since the transaction
+        // began.
         1020 | 1180 | 1412 if !is_about_space(message) => ErrorClass::Serialization,
         1022 | 1062 | 1169 | 1586 | 1859 => ErrorClass::DuplicateKey,
         1021 | 1114 | 3675 => ErrorClass::DiskFull,
@@ -26,7 +25,7 @@ fn class(code: u16, message: &str) -> ErrorClass {
     }
 }
 
-/// Errors of reading and writing have one number for all causes: the cause is in the text.
+/// Returns true when a message is about missing disk space. I/O errors have the same number for all causes.
 fn is_about_space(message: &str) -> bool {
     [
         "No space left on device",
@@ -36,16 +35,16 @@ fn is_about_space(message: &str) -> bool {
         "Disk quota exceeded",
     ]
     .iter()
-    .any(|words| message.contains(words))
+    .any(|phrase| message.contains(phrase))
 }
 
-/// The body of an ERR packet, which begins with 0xff: number, `#` and SQLSTATE (not before login), message.
+/// Parses an ERR packet: 0xff, the error number, `#` and SQLSTATE (absent before login), and the message.
 pub(super) fn from_packet(body: &[u8]) -> Error {
-    let [_, low, high, rest @ ..] = body else {
+    let [_, low, high, text @ ..] = body else {
         return protocol("an error without a number");
     };
     let code = u16::from_le_bytes([*low, *high]);
-    let message = match rest {
+    let message = match text {
         [b'#', _, _, _, _, _, message @ ..] => message,
         message => message,
     };
@@ -54,7 +53,7 @@ pub(super) fn from_packet(body: &[u8]) -> Error {
         class: class(code, &message),
         code: Some(code.to_string()),
         message: if message.is_empty() {
-            "the server refused without a reason".into()
+            "the server sent an error without a message".into()
         } else {
             message
         },
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_the_class_of_their_number_and_of_what_is_said() {
+    fn the_class_of_an_error_depends_on_its_number_and_message() {
         let error = from_packet(&packet(1062, "#23000Duplicate entry '1'"));
         assert_eq!(error.to_string(), "Duplicate entry '1' (1062)");
         for (code, said, class) in [
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_an_error_too() {
+    fn a_malformed_packet_is_an_error() {
         for body in [&b""[..], b"\xff", b"\xff\x01"] {
             assert_eq!(from_packet(body).class, ErrorClass::Protocol);
         }

@@ -1,10 +1,10 @@
-//! What a table holds, counted by way of one of its indexes.
+//! Counts the rows of a table with one of its indexes.
 
 use super::MysqlSession;
 use super::dialect::{self, MysqlDialect};
 use crate::{Error, Index, IndexRows, Session, Table, index_on};
 
-/// The server's answer for an index that is not there, or that it does not use.
+/// The code of the server's error for an index that does not exist or can't be used.
 const NO_SUCH_INDEX: &str = "1176";
 
 pub(super) fn count_by_index(
@@ -22,17 +22,17 @@ pub(super) fn count_by_index(
             let rows = session.query_i64(&sql)?.unwrap_or(0);
             Ok(IndexRows::Counted(rows.cast_unsigned()))
         }
-        // A count by another way would say nothing about this index.
+        // A count without this index would not check it.
         Ok(false) => Ok(IndexRows::NotCounted(format!(
-            "the server does not count by way of `{name}` alone"
+            "the server does not use only the index `{name}` to count rows"
         ))),
         Err(error) if error.code.as_deref() == Some(NO_SUCH_INDEX) => Ok(IndexRows::NoIndex),
         Err(error) => Err(error),
     }
 }
 
-/// Whether the plan reads that index alone. The columns of a plan differ from version to version, their order does not:
-/// `key` is the one after `possible_keys`, and the number of columns tells whether `partitions` and `filtered` are there.
+/// Returns true when the query plan reads only that index. The columns of `explain` depend on the version, but not their
+/// order: `key` follows `possible_keys`, and the number of columns shows whether `partitions` and `filtered` exist.
 fn reads_index(session: &mut MysqlSession, sql: &str, index: &str) -> Result<bool, Error> {
     let rows = session.query(&format!("explain format=traditional {sql}"))?;
     let [row] = rows.as_slice() else {

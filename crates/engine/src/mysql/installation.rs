@@ -1,4 +1,4 @@
-//! Finding an installed build, its version and the files around it, without starting a server.
+//! Finds an installed build, its version and its files, without starting a server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use crate::local::program;
 use crate::local::search::Search;
 use crate::net::server::Build;
 
-/// The oldest versions that are measured.
+/// The oldest supported versions.
 const OLDEST_MYSQL: (u32, u32) = (5, 6);
 const OLDEST_MARIADB: (u32, u32) = (10, 6);
 
-/// The newest major versions that assay was tried with.
+/// The newest major versions that assay was tested with.
 const NEWEST_MYSQL: u32 = 9;
 const NEWEST_MARIADB: u32 = 12;
 
 const SUPPORTED: &str = "MySQL 5.6 to 9 and MariaDB 10.6 to 12";
 
-/// Names of the server's program.
+/// The names of the server's program.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 
-/// Where a build's directory has it.
+/// The directories of the program within a build.
 const PROGRAM_DIRECTORIES: [&str; 6] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin", ""];
 
-/// Where packages install it.
+/// The directories of the program in the system's packages.
 const PACKAGE_DIRECTORIES: [&str; 4] = [
     "/usr/sbin",
     "/usr/libexec",
@@ -34,7 +34,7 @@ const PACKAGE_DIRECTORIES: [&str; 4] = [
     "/opt/mysql/server/bin",
 ];
 
-/// Where a build's base directory has messages, and parts that are loaded on demand.
+/// The directories of messages and plugins within a build.
 const SHARE_DIRECTORIES: [&str; 3] = ["share/mysql", "share/mariadb", "share"];
 const PLUGIN_DIRECTORIES: [&str; 5] = [
     "lib/plugin",
@@ -44,10 +44,10 @@ const PLUGIN_DIRECTORIES: [&str; 5] = [
     "lib/mariadb/plugin",
 ];
 
-/// Which of the two families a server is of.
+/// The family of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// MySQL, and builds of it by others.
+    /// MySQL and its forks other than MariaDB.
     MySql,
     /// MariaDB.
     MariaDb,
@@ -67,14 +67,14 @@ impl fmt::Display for Flavor {
 pub struct Version {
     /// The family.
     pub flavor: Flavor,
-    /// 10, 11 and 18 of 10.11.18.
+    /// The numbers, such as 10, 11 and 18 in 10.11.18.
     pub number: (u32, u32, u32),
-    /// As the server writes it: `10.11.18-MariaDB-0+deb12u1`.
+    /// The server's own text, such as `10.11.18-MariaDB-0+deb12u1`.
     pub text: String,
 }
 
 impl Version {
-    /// Understands what `mysqld --version` prints: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community ...)`.
+    /// Parses the output of `mysqld --version`: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community ...)`.
     fn parse_printed(printed: &str) -> Option<Self> {
         let text = printed.split_once("Ver ")?.1.trim_start();
         let version = Self::parse(text.split_ascii_whitespace().next()?)?;
@@ -88,9 +88,9 @@ impl Version {
         })
     }
 
-    /// Understands what the server says its version is: `8.0.36-28`, `10.11.18-MariaDB-log`.
+    /// Parses a server's version: `8.0.36-28`, `10.11.18-MariaDB-log`.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        // Put before the real one when MariaDB was young, for the sake of replication.
+        // Old versions of MariaDB put this before their version for replication.
         let flavor = if text.contains("MariaDB") {
             Flavor::MariaDb
         } else {
@@ -103,16 +103,16 @@ impl Version {
         let digits = text
             .split(|char: char| !char.is_ascii_digit() && char != '.')
             .next()?;
-        let mut parts = digits.split('.').map(str::parse::<u32>);
-        let mut part = || parts.next()?.ok();
+        let mut numbers = digits.split('.').map(str::parse::<u32>);
+        let mut number = || numbers.next()?.ok();
         Some(Self {
             flavor,
-            number: (part()?, part()?, part().unwrap_or(0)),
+            number: (number()?, number()?, number().unwrap_or(0)),
             text: text.to_string(),
         })
     }
 
-    /// Whether it is MySQL, at least that version.
+    /// Returns true for MySQL of at least that version.
     pub(super) fn is_mysql_from(&self, major: u32, minor: u32, patch: u32) -> bool {
         self.flavor == Flavor::MySql && self.number >= (major, minor, patch)
     }
@@ -121,7 +121,7 @@ impl Version {
         self.flavor == Flavor::MariaDb
     }
 
-    /// The error for a version that is too old; `None` for one that will do.
+    /// Returns the error for a version that is too old; `None` for any other.
     pub(super) fn refusal(&self, build: &str) -> Option<SetupError> {
         let oldest = match self.flavor {
             Flavor::MySql => OLDEST_MYSQL,
@@ -130,18 +130,20 @@ impl Version {
         ((self.number.0, self.number.1) < oldest).then(|| SetupError::Version {
             build: build.to_string(),
             found: format!("{} {}", self.flavor, self.text),
-            supported: format!("{SUPPORTED}, and newer ones with a note"),
+            supported: format!("{SUPPORTED}, or newer"),
         })
     }
 
-    /// What should be known about results of this version.
+    /// Returns a note about results of a version that was not tested.
     fn note(&self) -> Option<String> {
         let newest = match self.flavor {
             Flavor::MySql => NEWEST_MYSQL,
             Flavor::MariaDb => NEWEST_MARIADB,
         };
         (self.number.0 > newest).then(|| {
-            format!("{self} is newer than the versions that assay was tried with, {SUPPORTED}")
+            format!(
+            "{self} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing"
+            )
         })
     }
 }
@@ -155,20 +157,20 @@ impl fmt::Display for Version {
     }
 }
 
-/// A build that is there and works.
+/// An installed build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     /// The server's program.
     pub program: PathBuf,
-    /// Its version.
+    /// The build's version.
     pub version: Version,
-    /// The files that make it, for the record.
+    /// The files that identify the build in the record.
     pub files: Vec<PathBuf>,
-    /// The directory that the build's other directories are found from.
+    /// The base directory, which contains the build's other directories.
     pub(super) base_dir: PathBuf,
-    /// Messages, character sets and the statements that make system tables.
+    /// The directory of messages, character sets, and the statements that create system tables.
     pub(super) share_dir: Option<PathBuf>,
-    /// Storage engines and other parts that are loaded on demand.
+    /// The directory of storage engines and other plugins.
     pub(super) plugin_dir: Option<PathBuf>,
 }
 
@@ -187,20 +189,22 @@ impl Build for Installation {
 }
 
 impl Installation {
-    /// Where one of its loadable parts is, by the name of its file.
+    /// Returns the path of a plugin with this file name, if the build has it.
     pub(super) fn plugin(&self, file: &str) -> Option<PathBuf> {
         let path = self.plugin_dir.as_ref()?.join(file);
         path.is_file().then_some(path)
     }
 }
 
-/// Finds a build: a directory with the server's program, or with `bin` or `sbin` in it, or into which a distribution's
-/// packages were unpacked; `distribution` (also `debian` or `system`) for what the system's packages installed; or a
-/// version, such as `10.11` or `8.0.36`, of those.
+/// Finds a build. A build is one of these:
+///
+/// * a directory with the server's program, with `bin` or `sbin`, or with unpacked packages of a distribution;
+/// * `distribution`, `debian` or `system`, the server of the system's packages;
+/// * a version of those, such as `10.11` or `8.0.36`.
 ///
 /// # Errors
-/// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old,
-/// [`SetupError::Command`] when its program doesn't run.
+/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old, [`SetupError::Command`]
+/// when its program does not run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
     let search = Search {
         kind: "MySQL or MariaDB",
@@ -212,7 +216,7 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
         version,
         numbers: |version| <[u32; 3]>::from(version.number).to_vec(),
     };
-    examined(build, &search.program(build)?)
+    inspect(build, &search.program(build)?)
 }
 
 fn version(program: &Path) -> Result<Version, SetupError> {
@@ -220,28 +224,28 @@ fn version(program: &Path) -> Result<Version, SetupError> {
     program::version(program, &args, "MySQL or MariaDB", Version::parse_printed)
 }
 
-fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
+fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let program = fs::canonicalize(program)?;
     let version = version(&program)?;
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);
     }
-    // A build that lies loose in one directory is its own base.
+    // A build without subdirectories is its own base directory.
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
     let base_dir = match bin_dir.parent() {
         Some(parent) if !bin_dir.join("share").is_dir() => parent,
         _ => bin_dir,
     };
-    let place = |places: &[&str], is_it: fn(&Path) -> bool| {
-        let mut places = places.iter().map(|place| base_dir.join(place));
-        places.find(|place| is_it(place))
+    let find = |names: &[&str], matches: fn(&Path) -> bool| {
+        let mut paths = names.iter().map(|name| base_dir.join(name));
+        paths.find(|path| matches(path))
     };
-    let share_dir = place(&SHARE_DIRECTORIES, |it| {
-        it.join("english/errmsg.sys").is_file()
+    let share_dir = find(&SHARE_DIRECTORIES, |path| {
+        path.join("english/errmsg.sys").is_file()
     });
-    let plugin_dir = place(&PLUGIN_DIRECTORIES, Path::is_dir);
-    let plugin = plugin_dir.as_ref().map(|it| it.join(ROCKSDB_PLUGIN));
-    let plugin = plugin.filter(|it| it.is_file());
+    let plugin_dir = find(&PLUGIN_DIRECTORIES, Path::is_dir);
+    let plugin = plugin_dir.as_ref().map(|path| path.join(ROCKSDB_PLUGIN));
+    let plugin = plugin.filter(|path| path.is_file());
     Ok(Installation {
         files: std::iter::once(program.clone()).chain(plugin).collect(),
         base_dir: base_dir.to_path_buf(),
@@ -252,7 +256,7 @@ fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
     })
 }
 
-/// The file of MyRocks.
+/// The file of MyRocks's plugin.
 pub(super) const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
 
 #[cfg(test)]
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_as_the_servers_print_them() {
+    fn the_servers_version_texts_are_parsed() {
         for (printed, flavor, number, shown) in [
             (
                 "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
@@ -313,9 +317,9 @@ mod tests {
             "usr/sbin/mysqld",
         ] {
             let build = fake("mysqld  Ver 8.0.36 for Linux on x86_64 (x)", program);
-            let found = locate(build.path().to_str().unwrap()).unwrap();
-            assert!(found.program.ends_with(program), "{found:?}");
-            assert_eq!(found.files.len(), 1);
+            let installation = locate(build.path().to_str().unwrap()).unwrap();
+            assert!(installation.program.ends_with(program), "{installation:?}");
+            assert_eq!(installation.files.len(), 1);
         }
     }
 

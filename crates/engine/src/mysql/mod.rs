@@ -1,7 +1,7 @@
-//! MySQL 5.6 and later and MariaDB 10.6 and later, with InnoDB or MyRocks.
+//! MySQL since 5.6 and MariaDB since 10.6, with InnoDB or MyRocks.
 //!
-//! [`Mysql::start`] makes system tables with a build's server and runs it on them, under guard and on a private socket;
-//! [`Mysql::attach`] uses one that runs already. [`MysqlSession`] is the client: blocking, over the protocol itself.
+//! [`Mysql::start`] creates the system tables and starts the build's server, under guard and on a private socket.
+//! [`Mysql::attach`] connects to a running server. [`MysqlSession`] is a blocking client that implements the protocol.
 
 mod address;
 mod auth;
@@ -36,7 +36,7 @@ use crate::{
 };
 use server::MysqlKind;
 
-/// A MySQL or MariaDB server that is up: started by assay, or attached to.
+/// A running MySQL or MariaDB server, which assay started or connected to.
 pub type Mysql = SqlServer<MysqlKind>;
 
 impl SqlEngine for Mysql {

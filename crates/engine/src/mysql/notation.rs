@@ -1,4 +1,5 @@
-//! How MySQL and MariaDB write options: words joined by `-` or `_`, words that switch others, sizes with a letter.
+//! The notation of MySQL's and MariaDB's options: names with `-` or `_`, prefixes that turn an option off, and sizes with a
+//! unit letter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::notation::{Notation, as_boolean, bare, lower_words, synonym, without_
 /// The notation of MySQL and MariaDB.
 pub struct MysqlNotation;
 
-/// Variables that have two names. The second is what both are compared as.
+/// Variables with two names, which are compared by the second.
 const ALIASES: [(&str, &str); 8] = [
     ("storage_engine", "default_storage_engine"),
     ("tx_isolation", "transaction_isolation"),
@@ -23,7 +24,7 @@ const ALIASES: [(&str, &str); 8] = [
     ("skip_slave_start", "skip_replica_start"),
 ];
 
-/// Variables that are called `skip_` something. Of other options that is the way to switch something off.
+/// Variables whose names begin with `skip_`. For other options, this prefix turns the option off.
 const SKIP_VARIABLES: [&str; 8] = [
     "skip_external_locking",
     "skip_grant_tables",
@@ -35,13 +36,13 @@ const SKIP_VARIABLES: [&str; 8] = [
     "skip_show_database",
 ];
 
-/// Words that a setting takes, and what it reports for them.
+/// Words that a setting accepts, and the words that it reports for them.
 const SYNONYMS: [(&str, &str, &str); 2] = [
     ("default_storage_engine", "myrocks", "rocksdb"),
     ("character_set_server", "utf8", "utf8mb3"),
 ];
 
-/// Modes of SQL that stand for several.
+/// SQL modes that combine several others.
 const COMBINED_MODES: [&str; 8] = [
     "ansi",
     "db2",
@@ -53,7 +54,7 @@ const COMBINED_MODES: [&str; 8] = [
     "traditional",
 ];
 
-/// What differs between any two servers of one machine, beside what assay decides; and versions, which are told apart.
+/// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
 const VOLATILE: [&str; 43] = [
     "admin_port",
     "aria_log_dir_path",
@@ -99,12 +100,12 @@ const VOLATILE: [&str; 43] = [
     "timestamp",
     "tmpdir",
 ];
-/// Every variable that begins so tells what was built.
+/// Prefixes of variables that describe the build or the node.
 const VOLATILE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"];
 
 impl Notation for MysqlNotation {
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
-        let options = option_file::of_server(file).into_iter();
+        let options = option_file::server_options(file).into_iter();
         options
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
@@ -126,7 +127,7 @@ impl Notation for MysqlNotation {
             let word = if is_on == is_denied { "OFF" } else { "ON" };
             return (as_boolean.to_owned(), word.to_owned());
         }
-        // A word that stands alone switches on; the binary log is as_boolean on by the name of its files.
+        // A name without a value turns the option on; the name of its files turns the binary log on.
         let value = match value {
             Some(value) if key != "log_bin" || is_off(&value) => value,
             _ => "ON".to_owned(),
@@ -158,22 +159,22 @@ impl Notation for MysqlNotation {
         if !value.contains(',') {
             return lower;
         }
-        // Lists have no order.
+        // The order of lists has no meaning.
         let items: BTreeSet<String> = items(value).collect();
         items.into_iter().collect::<Vec<_>>().join(",")
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         let declared = bare(declared);
-        let is_left = declared == "-1" || key == "innodb_open_files" && declared == "0";
-        is_left
+        let is_automatic = declared == "-1" || key == "innodb_open_files" && declared == "0";
+        is_automatic
             || self.canonical(key, declared) == self.canonical(key, effective)
-            || is_part(key, declared, bare(effective))
+            || is_included(key, declared, bare(effective))
     }
 
     fn is_volatile(&self, key: &str) -> bool {
         let mut prefixes = VOLATILE_PREFIXES.iter();
-        FORMAT.ours.contains(&key)
+        FORMAT.reserved.contains(&key)
             || VOLATILE.contains(&key)
             || prefixes.any(|prefix| key.starts_with(prefix))
     }
@@ -202,7 +203,7 @@ impl Notation for MysqlNotation {
     }
 }
 
-/// An option's name with its words joined by `_`, without the prefix of those that a server may not know.
+/// Returns an option's name in lower case with `_`, without the prefix `loose_`.
 pub(super) fn plain(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase().replace('-', "_");
     name.strip_prefix("loose_")
@@ -210,8 +211,7 @@ pub(super) fn plain(name: &str) -> String {
         .unwrap_or(name)
 }
 
-/// What a name that switches something on or off by itself is compared as, and whether that is on: `skip_log_bin` is
-/// `log_bin`, off.
+/// Returns the option that a name with a prefix turns on or off, and which of the two: `skip_log_bin` turns `log_bin` off.
 fn switch(key: &str) -> Option<(&str, bool)> {
     if SKIP_VARIABLES.contains(&key) {
         return None;
@@ -229,8 +229,8 @@ fn items(list: &str) -> impl Iterator<Item = String> + '_ {
         .filter(|item| !item.is_empty())
 }
 
-/// Whether a declared list of switches, `mrr=on`, or of modes that stand for several, is part of what is effective.
-fn is_part(key: &str, declared: &str, effective: &str) -> bool {
+/// Returns true when the effective value includes a declared list of switches, such as `mrr=on`, or of combined modes.
+fn is_included(key: &str, declared: &str, effective: &str) -> bool {
     let declared: Vec<String> = items(declared).collect();
     let effective: BTreeSet<String> = items(effective).collect();
     if declared.is_empty() {
@@ -262,18 +262,18 @@ mod tests {
 
     #[track_caller]
     fn check(key: &str, a: &str, b: &str, expected: bool) {
-        let of = |value| MysqlNotation.canonical(key, value);
-        assert_eq!(of(a) == of(b), expected, "{} and {}", of(a), of(b));
+        let [a, b] = [a, b].map(|value| MysqlNotation.canonical(key, value));
+        assert_eq!(a == b, expected, "{a} and {b}");
     }
 
     #[test]
-    fn values_are_compared_by_what_they_mean() {
+    fn values_are_compared_by_their_meaning() {
         for (a, b, expected) in [
             ("64M", "67108864", true),
             ("2k", "2048", true),
             ("1G", "1g", true),
             ("90", "90.000000", true),
-            // Not a unit of MySQL's.
+            // Not a unit of MySQL.
             ("64MB", "67108864", false),
             ("on", "TRUE", true),
             ("1", "ON", true),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_switches_holds_and_a_part_of_the_modes_does_not() {
+    fn a_part_of_the_switches_is_satisfied_and_a_part_of_the_modes_is_not() {
         let switches = "index_merge=on,mrr=on,mrr_cost_based=off";
         let holds = |declared| MysqlNotation.satisfies("optimizer_switch", declared, switches);
         assert!(holds("mrr=on") && holds("'mrr=ON, index_merge=default'"));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn one_option_has_one_key_however_it_is_written() {
+    fn all_spellings_of_an_option_have_the_same_key() {
         let key = |name| MysqlNotation.key(name);
         assert_eq!(key("innodb-flush-method"), "innodb_flush_method");
         assert_eq!(key("loose-InnoDB_io-capacity"), "innodb_io_capacity");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_the_server_reads_it() {
+    fn a_file_is_parsed_like_in_the_server() {
         let file = "sync_binlog=0 # mine\n[client]\nport=1\n[mysqld]\n;x=1\n!include y\n\
             init-connect = \"set @a = '#'\"\nslow_query_log\nlog-bin = /logs/b\nskip-name-resolve\n\
             disable_performance_schema\n[mysqld_safe]\nnice=1\n[mariadb-10.11]\nsql_mode=''\n\
@@ -330,7 +330,8 @@ mod tests {
         let set = [("skip_log_bin", "false"), ("loose_innodb_io_capacity", "2")];
         let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let declared = declared(&MysqlNotation, [file], &set);
-        let found: Vec<_> = declared.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let options = declared.iter().map(|option| (&*option.key, &*option.value));
+        let options: Vec<_> = options.collect();
         let expected = [
             ("sync_binlog", "0"),
             ("init_connect", "set @a = '#'"),
@@ -341,7 +342,7 @@ mod tests {
             ("sql_mode", ""),
             ("innodb_io_capacity", "2"),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(options, expected);
         assert!(declared[7].optional);
     }
 }

@@ -1,10 +1,10 @@
-//! Counters, by what each server offers: what it lacks is left out.
+//! Reads the counters that a server has, and omits those that it lacks.
 //!
-//! `innodb_fsync_count` is of all that InnoDB makes durable, its redo log included; where the server tells the log's
-//! apart, `innodb_data_fsync_count` is the rest. `handler_commit_count` counts once for each storage engine that takes
-//! part in a transaction, and the binary log is one; statements that only read count too. Without a binary log nothing
-//! is said of it. `binlog_sync_count` has a few more: MySQL adds the opening and closing of the log's files, MariaDB the
-//! syncs of statements that define tables. Sizes of tables are the server's own estimates.
+//! `innodb_fsync_count` counts all fsyncs of InnoDB, including its redo log. If the server counts the log's separately,
+//! `innodb_data_fsync_count` counts the others. `handler_commit_count` counts once for each storage engine in a transaction,
+//! including the binary log, and also counts read-only statements. Counters of the binary log exist only with one.
+//! `binlog_sync_count` is a little too high: MySQL adds opening and closing the log's files, and MariaDB the syncs of DDL
+//! statements. Sizes of tables are the server's estimates.
 
 use std::collections::HashMap;
 
@@ -80,18 +80,18 @@ const STATUS: &[Figure] = figures! {
     Cumulative "rocksdb_bytes_written" => "rocksdb_written_bytes";
 };
 
-/// Status variables of stalls: `rocksdb_stall_` a reason, and whether writes were slowed down or stopped.
+/// The prefix of status variables of stalls. A reason follows, and whether writes were slowed down or stopped.
 const STALL: &str = "rocksdb_stall_";
 const STALL_MICROS: &str = "rocksdb_stall_micros";
-/// The reasons and sorts of stalls as MyRocks calls them, and as the library does.
+/// The names of reasons and kinds of stalls in MyRocks, and in RocksDB's library.
 const STALL_REASONS: [(&str, &str); 3] = [
     ("l0_file_count_limit", "l0-file-count-limit"),
     ("memtable_limit", "memtable-limit"),
     ("pending_compaction_limit", "pending-compaction-bytes"),
 ];
-const STALL_SORTS: [(&str, &str); 2] = [("slowdowns", "delays"), ("stops", "stops")];
+const STALL_KINDS: [(&str, &str); 2] = [("slowdowns", "delays"), ("stops", "stops")];
 
-/// Where MySQL and MariaDB count what is no status variable.
+/// Counters of `innodb_metrics`, which are not status variables.
 const METRICS: &[Figure] = figures! {
     Gauge "trx_rseg_history_len" => "history_list_length" HistoryListLength;
     Cumulative "ibuf_merges" => "change_buffer_merge_count" Work;
@@ -100,26 +100,25 @@ const METRICS: &[Figure] = figures! {
     Gauge "buffer_pool_bytes_dirty" => "dirty_bytes" DirtyBytes;
 };
 
-/// What InnoDB writes of its redo log where there are no status variables of it: MySQL before 8.0.30.
+/// The texts about the redo log in InnoDB's status, for MySQL before 8.0.30, which has no status variables of it.
 const REDO_POSITION: &str = "Log sequence number";
 const REDO_CHECKPOINT: &str = "Last checkpoint at";
 const REDO_BYTES: &str = "redo_position_bytes";
 
-/// What MySQL counts of the binary log's files; it has no status variables for that. What is neither read nor written is
-/// counted as `misc`: syncs, and a few for each file that is opened.
+/// The query for MySQL's counters of the binary log's files, for which there are no status variables. `misc` operations are
+/// syncs, and a few for each file that is opened.
 const BINLOG_FILES: &str = "select sum_number_of_bytes_write, count_misc \
      from performance_schema.file_summary_by_event_name where event_name = 'wait/io/file/sql/binlog'";
 
-/// What all counters of the binary log begin with.
+/// The prefix of the binary log's counters.
 const BINLOG: &str = "binlog_";
 
-/// Errors that mean that this server, or this user, has no such table: unknown table, unknown column, access denied,
-/// plugin not there.
+/// The error codes for a missing table, column, privilege or plugin.
 const ABSENT: [&str; 8] = [
     "1044", "1054", "1109", "1142", "1146", "1227", "1235", "1286",
 ];
 
-/// The rows of `sql`; none where the server, or this user, can't have them.
+/// Returns the rows of `sql`; none if the server lacks the table, or the user the privilege.
 pub(super) fn if_present(
     session: &mut MysqlSession,
     sql: &str,
@@ -137,7 +136,7 @@ pub(super) fn if_present(
     }
 }
 
-/// Names, in lower case, and values.
+/// Converts rows to a map from lower-case names to values.
 pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
     rows.into_iter()
         .filter_map(|row| {
@@ -147,18 +146,18 @@ pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
         .collect()
 }
 
-/// Returns those of `figures` that are among `values`.
-fn of_figures(figures: &[Figure], values: &HashMap<String, String>) -> Vec<Counter> {
+/// Returns the counters of the `figures` that have a value.
+fn figure_counters(figures: &[Figure], values: &HashMap<String, String>) -> Vec<Counter> {
     let counter = |figure: &Figure| Some(figure.counter(values.get(figure.source)?.parse().ok()?));
     figures.iter().filter_map(counter).collect()
 }
 
-/// Counters in the status variables; `is_rocksdb`: tables are kept by MyRocks, and by InnoDB otherwise.
-fn of_status(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
+/// Returns the counters in the status variables. `is_rocksdb` means that MyRocks stores the tables, otherwise InnoDB does.
+fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
-    let mut counters = of_figures(STATUS, status);
+    let mut counters = figure_counters(STATUS, status);
     if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
-        // Each is read at a moment of its own.
+        // The server reads the two at different moments.
         let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
         counters.push(data.with_role(Role::DataFsyncCount));
     }
@@ -166,36 +165,36 @@ fn of_status(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter>
         number("innodb_redo_log_current_lsn"),
         number("innodb_redo_log_checkpoint_lsn"),
     ) {
-        counters.extend(of_redo(now, Some(checkpoint)));
+        counters.extend(redo_counters(now, Some(checkpoint)));
     }
-    counters.extend(of_stalls(status));
+    counters.extend(stall_counters(status));
     for counter in &mut counters {
-        // The files and the log of one of the two are not those of the tables that are measured.
-        let is_of_files = matches!(
+        // Only one of the two engines stores the measured tables in its files and log.
+        let is_file_counter = matches!(
             counter.role,
             Some(Role::LogFsyncCount | Role::DataFsyncCount | Role::LogBytes)
         );
-        let is_of_rocksdb = counter.name.starts_with("rocksdb_");
-        if (is_of_files || is_of_rocksdb) && is_of_rocksdb != is_rocksdb {
+        let is_rocksdb_counter = counter.name.starts_with("rocksdb_");
+        if (is_file_counter || is_rocksdb_counter) && is_rocksdb_counter != is_rocksdb {
             counter.role = counter.role.map(|_| Role::Work);
         }
     }
     counters
 }
 
-/// Time and number of stalls of MyRocks, by reason in the library's words.
-fn of_stalls(status: &HashMap<String, String>) -> Vec<Counter> {
+/// Returns the time and number of MyRocks's stalls, by reason.
+fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
     let time = number(STALL_MICROS).map(|us| {
         let counter = Counter::cumulative("rocksdb_stall_seconds", us / 1e6);
         counter.with_role(Role::StallSeconds)
     });
     let mut counters = Vec::from_iter(time);
-    for (theirs, reason) in STALL_REASONS {
-        for (sort_there, sort) in STALL_SORTS {
-            let count = number(&format!("{STALL}{theirs}_{sort_there}"));
+    for (myrocks_reason, reason) in STALL_REASONS {
+        for (myrocks_kind, kind) in STALL_KINDS {
+            let count = number(&format!("{STALL}{myrocks_reason}_{myrocks_kind}"));
             counters.extend(count.map(|count| {
-                let name = format!("rocksdb_write_stall_count.{reason}-{sort}");
+                let name = format!("rocksdb_write_stall_count.{reason}-{kind}");
                 Counter::cumulative(name, count).with_role(Role::WriteStallCount)
             }));
         }
@@ -204,25 +203,25 @@ fn of_stalls(status: &HashMap<String, String>) -> Vec<Counter> {
     counters
 }
 
-/// Adds how often all that makes commits durable was synced: each engine's files, and the binary log where there is one.
+/// Adds the number of all fsyncs: of each engine's files, and of the binary log.
 fn add_fsyncs(counters: &mut Vec<Counter>) {
-    let of = |name: &str| {
+    let value = |name: &str| {
         let mut counters = counters.iter();
         counters
             .find(|counter| counter.name == name)
             .map(|it| it.value)
     };
-    if let Some(innodb) = of("innodb_fsync_count") {
+    if let Some(innodb) = value("innodb_fsync_count") {
         let others =
-            ["rocksdb_wal_sync_count", "binlog_sync_count"].map(|name| of(name).unwrap_or(0.0));
+            ["rocksdb_wal_sync_count", "binlog_sync_count"].map(|name| value(name).unwrap_or(0.0));
         let all = Counter::cumulative("fsync_count", innodb + others.iter().sum::<f64>());
         counters.push(all.with_role(Role::FsyncCount));
     }
 }
 
-/// Reads the text of `show engine innodb status`; nothing where this user may not.
+/// Reads the text of `show engine innodb status`; empty if the user lacks the privilege.
 pub(super) fn innodb_status(session: &mut MysqlSession) -> Result<String, Error> {
-    // One row: its kind, its name, its text.
+    // One row with the engine's kind, a name, and the text.
     let rows = if_present(session, "show engine innodb status")?;
     let text = rows
         .into_iter()
@@ -231,21 +230,21 @@ pub(super) fn innodb_status(session: &mut MysqlSession) -> Result<String, Error>
     Ok(text.flatten().unwrap_or_default())
 }
 
-/// The number that follows `name` at the beginning of a line.
+/// Returns the number after `name` at the beginning of a line.
 pub(super) fn number_after(text: &str, name: &str) -> Option<f64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.split_ascii_whitespace().next()?.parse().ok()
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What `show engine innodb status` tells of the redo log: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
-fn of_redo_text(text: &str) -> Vec<Counter> {
+/// Parses the redo log's counters in `show engine innodb status`: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
+fn parse_redo(text: &str) -> Vec<Counter> {
     let now = number_after(text, REDO_POSITION);
     now.map_or_else(Vec::new, |now| {
-        of_redo(now, number_after(text, REDO_CHECKPOINT))
+        redo_counters(now, number_after(text, REDO_CHECKPOINT))
     })
 }
 
-fn of_redo(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
+fn redo_counters(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
     let age = checkpoint.map(|checkpoint| {
         let age = Counter::gauge("checkpoint_age_bytes", now - checkpoint);
         age.with_role(Role::CheckpointAgeBytes)
@@ -254,9 +253,9 @@ fn of_redo(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
     std::iter::once(position).chain(age).collect()
 }
 
-/// What `show engine rocksdb status` tells of the levels of the tree, summed over column families: the lines
-/// `  L1      2/0    64.31 MB   0.5 ...` of the tables by level, and `Estimated pending compaction bytes: N`.
-fn of_levels(text: &str) -> Vec<Counter> {
+/// Parses a column family's levels in `show engine rocksdb status`: lines such as `  L1      2/0    64.31 MB   0.5 ...`,
+/// and `Estimated pending compaction bytes: N`.
+fn level_counters(text: &str) -> Vec<Counter> {
     let mut counters = Vec::new();
     levels(text, &mut counters);
     let is_size = |it: &Counter| it.role == Some(Role::LevelBytes);
@@ -281,8 +280,8 @@ fn of_levels(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Counters of InnoDB that have to be as_boolean on, and of them those that are.
-fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
+/// Reads the counters of `innodb_metrics` that are enabled.
+fn metrics_counters(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
     let is_on = if is_mariadb {
         "enabled = 1"
     } else {
@@ -292,11 +291,11 @@ fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counte
         "select name, count from information_schema.innodb_metrics where name in ({}) and {is_on}",
         quoted(METRICS.iter().map(|figure| figure.source))
     );
-    Ok(of_figures(METRICS, &pairs(if_present(session, &sql)?)))
+    Ok(figure_counters(METRICS, &pairs(if_present(session, &sql)?)))
 }
 
-/// Counters of the binary log of a MySQL; none where its performance schema is off.
-fn of_binlog(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
+/// Reads MySQL's counters of the binary log; none if its performance schema is off.
+fn binlog_counters(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     let rows = if_present(session, BINLOG_FILES)?;
     let values = rows.into_iter().flatten();
     let counters = [
@@ -311,8 +310,8 @@ fn of_binlog(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     Ok(counters.collect())
 }
 
-/// What MyRocks says of its memory and its tree.
-pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
+/// Reads MyRocks's counters of its memory and its tree.
+pub(super) fn rocksdb_counters(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     const MEMORY: &[Figure] = figures! {
         Gauge "cur_size_all_mem_tables" => "rocksdb_memtable_bytes" MemtableBytes;
         Gauge "num_immutable_mem_table" => "rocksdb_immutable_memtable_count";
@@ -322,18 +321,18 @@ pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Err
     let sql =
         "select stat_type, sum(value) from information_schema.rocksdb_cfstats group by stat_type";
     let stats = pairs(if_present(session, sql)?);
-    let mut counters = of_figures(MEMORY, &stats);
+    let mut counters = figure_counters(MEMORY, &stats);
     for row in if_present(session, "show engine rocksdb status")? {
         if let [Some(kind), _, Some(text)] = row.as_slice()
             && kind == "CF_COMPACTION"
         {
-            merge(&mut counters, of_levels(text));
+            merge(&mut counters, level_counters(text));
         }
     }
     Ok(counters)
 }
 
-/// Adds counters, to those of the same name where there are such: column families have a text each.
+/// Adds counters to those with the same names, because each column family has its own text.
 fn merge(counters: &mut Vec<Counter>, more: Vec<Counter>) {
     for counter in more {
         match counters.iter_mut().find(|known| known.name == counter.name) {
@@ -355,10 +354,10 @@ struct MysqlObserver {
 pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
     let mut session = MysqlSession::connect(&mysql.address)?;
     if mysql.kind.version.is_mysql_from(8, 0, 0) {
-        // Sizes of tables are otherwise a day old.
+        // By default, sizes of tables may be a day old.
         session.query("set session information_schema_stats_expiry = 0")?;
     }
-    // It is idle for as long as a step lasts, which may be more than sessions are left: the longest that can be set.
+    // The session is idle during a step, so it gets the longest timeout.
     session.query("set session wait_timeout = 31536000")?;
     let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
     Ok(Box::new(MysqlObserver {
@@ -371,7 +370,7 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
 }
 
 impl MysqlObserver {
-    fn of_tables(&mut self) -> Result<Vec<Counter>, Error> {
+    fn table_counters(&mut self) -> Result<Vec<Counter>, Error> {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
@@ -391,15 +390,15 @@ impl MysqlObserver {
         Ok(table_counters(self.session.query(&sql)?, &figures))
     }
 
-    fn of_server(&mut self) -> Result<Vec<Counter>, Error> {
+    fn server_counters(&mut self) -> Result<Vec<Counter>, Error> {
         let status = pairs(self.session.query("show global status")?);
-        let mut counters = of_status(&status, self.is_rocksdb);
+        let mut counters = status_counters(&status, self.is_rocksdb);
         let is_redo = |counter: &Counter| counter.name == REDO_BYTES;
         if !counters.iter().any(is_redo) {
-            counters.extend(of_redo_text(&innodb_status(&mut self.session)?));
+            counters.extend(parse_redo(&innodb_status(&mut self.session)?));
         }
-        // What is a status variable as well is taken from there.
-        for counter in of_metrics(&mut self.session, self.is_mariadb)? {
+        // Status variables take precedence.
+        for counter in metrics_counters(&mut self.session, self.is_mariadb)? {
             if !counters.iter().any(|known| known.name == counter.name) {
                 counters.push(counter);
             }
@@ -407,7 +406,7 @@ impl MysqlObserver {
         if !self.has_binlog {
             counters.retain(|counter| !counter.name.starts_with(BINLOG));
         } else if !self.is_mariadb {
-            counters.extend(of_binlog(&mut self.session)?);
+            counters.extend(binlog_counters(&mut self.session)?);
         }
         add_fsyncs(&mut counters);
         Ok(counters)
@@ -416,16 +415,16 @@ impl MysqlObserver {
 
 impl Observer for MysqlObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
-        let mut counters = self.of_server()?;
+        let mut counters = self.server_counters()?;
         if self.is_rocksdb {
-            counters.extend(of_rocksdb(&mut self.session)?);
+            counters.extend(rocksdb_counters(&mut self.session)?);
         }
-        counters.extend(self.of_tables()?);
+        counters.extend(self.table_counters()?);
         Ok(counters)
     }
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
-        self.of_server()
+        self.server_counters()
     }
 }
 
@@ -434,19 +433,19 @@ mod tests {
     use super::*;
 
     fn value(counters: &[Counter], name: &str) -> Option<f64> {
-        let mut found = counters.iter().filter(|counter| counter.name == name);
-        let value = found.next().map(|counter| counter.value);
-        assert!(found.next().is_none(), "`{name}` twice");
+        let mut counters = counters.iter().filter(|counter| counter.name == name);
+        let value = counters.next().map(|counter| counter.value);
+        assert!(counters.next().is_none(), "duplicate counter `{name}`");
         value
     }
 
     #[test]
-    fn what_a_server_lacks_is_absent() {
+    fn a_counter_that_a_server_lacks_is_absent() {
         let status = |pairs: &[(&str, &str)]| {
             let pairs = pairs
                 .iter()
                 .map(|(name, value)| (name.to_string(), value.to_string()));
-            of_status(&pairs.collect(), false)
+            status_counters(&pairs.collect(), false)
         };
         let mariadb = status(&[("innodb_data_fsyncs", "12"), ("innodb_lsn_current", "900")]);
         assert_eq!(value(&mariadb, "innodb_fsync_count"), Some(12.0));
@@ -464,13 +463,13 @@ mod tests {
     }
 
     #[test]
-    fn the_redo_log_is_read_from_the_engines_text() {
+    fn the_redo_log_is_parsed_from_the_engines_text() {
         let text = "---\nLOG\n---\nLog sequence number 1625987\nLog flushed up to   1625900\n\
             Pages flushed up to 1625000\nLast checkpoint at  1625000\n0 pending log writes\n";
-        let counters = of_redo_text(text);
+        let counters = parse_redo(text);
         assert_eq!(value(&counters, "redo_position_bytes"), Some(1_625_987.0));
         assert_eq!(value(&counters, "checkpoint_age_bytes"), Some(987.0));
-        assert!(of_redo_text("END OF INNODB MONITOR OUTPUT").is_empty());
+        assert!(parse_redo("END OF INNODB MONITOR OUTPUT").is_empty());
     }
 
     #[test]
@@ -482,7 +481,7 @@ mod tests {
         add("memtable_limit_slowdowns", 4);
         add("pending_compaction_limit_slowdowns", 5);
         add("l0_file_count_limit_stops", 2);
-        let counters = of_status(&status, true);
+        let counters = status_counters(&status, true);
         assert!(counters.iter().all(|counter| counter.role.is_some()));
         let expected = [
             ("rocksdb_stall_seconds", 1.5),
@@ -502,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn fsyncs_are_of_the_engine_that_keeps_the_tables_and_all_add_up() {
+    fn fsync_roles_belong_to_the_engine_of_the_tables() {
         let status = [
             ("innodb_data_fsyncs", "300"),
             ("innodb_os_log_fsyncs", "240"),
@@ -513,7 +512,7 @@ mod tests {
             .map(|(name, count)| (name.into(), count.into()))
             .into();
         let of = |is_rocksdb| {
-            let mut counters = of_status(&status, is_rocksdb);
+            let mut counters = status_counters(&status, is_rocksdb);
             add_fsyncs(&mut counters);
             let role = |role| {
                 let mut counters = counters.iter();
@@ -532,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_read_from_the_engines_text() {
+    fn levels_are_parsed_from_the_engines_text() {
         let text = "\n** Compaction Stats [default] **\n\
             Level    Files   Size     Score Read(GB)\n\
             -----------------------------\n\
@@ -542,15 +541,15 @@ mod tests {
             Priority    Files   Size     Score\n\
             \x20Low      0/0    0.00 KB   0.0\n\
             Estimated pending compaction bytes: 77\n";
-        let mut counters = of_levels(text);
+        let mut counters = level_counters(text);
         assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(1536.0));
         assert_eq!(value(&counters, "rocksdb_level_file_count.6"), Some(10.0));
         assert_eq!(
             value(&counters, "rocksdb_pending_compaction_bytes"),
             Some(77.0)
         );
-        merge(&mut counters, of_levels(text));
+        merge(&mut counters, level_counters(text));
         assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(3072.0));
-        assert_eq!(of_levels("nonsense L0 x").len(), 0);
+        assert_eq!(level_counters("nonsense L0 x").len(), 0);
     }
 }

@@ -1,16 +1,16 @@
-//! What keeps a run from a server that assay did not start: its limits, its rights, its modes.
+//! Finds problems with a server that assay did not start: its limits, privileges and modes.
 
 use super::MysqlSession;
 use crate::net::server::too_few_connections;
 use crate::{Error, Needs, Obstacle, Session};
 
-/// The rights without which tables are not made, filled and dropped again.
-const RIGHTS: [&str; 6] = ["SELECT", "INSERT", "DELETE", "CREATE", "DROP", "INDEX"];
+/// The privileges needed to create, fill and drop tables.
+const PRIVILEGES: [&str; 6] = ["SELECT", "INSERT", "DELETE", "CREATE", "DROP", "INDEX"];
 
-/// The rights to write in spite of `read_only`.
-const IN_SPITE: [&str; 3] = ["SUPER", "CONNECTION_ADMIN", "READ_ONLY ADMIN"];
+/// The privileges that allow writes despite `read_only`.
+const WRITE_ANYWAY: [&str; 3] = ["SUPER", "CONNECTION_ADMIN", "READ_ONLY ADMIN"];
 
-/// Looks for everything that would end a run in the midst of it.
+/// Finds all problems that would make a run fail.
 pub(super) fn find(
     session: &mut MysqlSession,
     database: &str,
@@ -18,20 +18,19 @@ pub(super) fn find(
 ) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();
     let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
-    let is_on = |value: Option<String>| value.is_some_and(|it| it != "OFF" && it != "0");
+    let is_on = |value: Option<String>| value.is_some_and(|value| value != "OFF" && value != "0");
 
     if needs.makes_tables {
         let rows = session.query("show grants")?;
         let grants = Grants::parse(rows.into_iter().flatten().flatten());
-        let writes_all_the_same = grants.has_anywhere(&IN_SPITE);
-        for (name, binds) in [
-            ("super_read_only", true),
-            ("read_only", !writes_all_the_same),
-        ] {
-            if is_on(session.variable(name)?) && binds {
+        let ignores_read_only = grants.has_globally(&WRITE_ANYWAY);
+        for (name, applies) in [("super_read_only", true), ("read_only", !ignores_read_only)] {
+            if is_on(session.variable(name)?) && applies {
                 add(
-                    format!("it takes no writes: `{name}` is on"),
-                    format!("`set global {name} = off`, or name the primary in the URL"),
+                    format!("the server is read-only: `{name}` is on"),
+                    format!(
+                        "run `set global {name} = off`, or write the primary's host in the URL"
+                    ),
                 );
                 break;
             }
@@ -40,38 +39,38 @@ pub(super) fn find(
         if !missing.is_empty() {
             add(
                 format!(
-                    "its user lacks rights in database `{database}`: {}",
+                    "the user lacks privileges in database `{database}`: {}",
                     missing.join(", ")
                 ),
                 format!(
-                    "`grant {} on {database}.* to ...`",
+                    "run `grant {} on {database}.* to ...`",
                     missing.join(", ").to_lowercase()
                 ),
             );
         }
     }
     for name in ["max_statement_time", "max_execution_time"] {
-        // Of this very user: the server's own may be another.
+        // The user's value may differ from the global one.
         let value = session.shown("session variables", name)?;
-        let is_limit = |value: &String| value.parse().is_ok_and(|it: f64| it > 0.0);
+        let is_limit = |value: &String| value.parse().is_ok_and(|limit: f64| limit > 0.0);
         if let Some(value) = value.filter(is_limit) {
             add(
-                format!("it ends long statements: `{name} = {value}`"),
-                format!("`set global {name} = 0`; a MariaDB user may have a limit of its own"),
+                format!("the server cancels long statements: `{name} = {value}`"),
+                format!("run `set global {name} = 0`, or in MariaDB, remove the user's own limit"),
             );
         }
     }
 
-    // This session goes before the run begins.
+    // This session ends before the run begins, so it does not count.
     let limits = [
         (
-            "the server has room for",
+            "the server accepts only",
             session.shown("global variables", "max_connections")?,
             session.shown("global status", "Threads_connected")?,
-            "`set global max_connections = N`",
+            "run `set global max_connections = N`",
         ),
         (
-            "its user has room for",
+            "the user may open only",
             first(session, "select nullif(@@session.max_user_connections, 0)")?,
             first(
                 session,
@@ -82,8 +81,8 @@ pub(super) fn find(
     ];
     for (whose, limit, used, help) in limits {
         let number = |value: Option<String>| value?.parse::<i64>().ok();
-        let room = number(limit).map(|limit| limit - number(used).unwrap_or(1) + 1);
-        obstacles.extend(too_few_connections(needs, whose, room, help));
+        let free = number(limit).map(|limit| limit - number(used).unwrap_or(1) + 1);
+        obstacles.extend(too_few_connections(needs, whose, free, help));
     }
     Ok(obstacles)
 }
@@ -92,30 +91,32 @@ fn first(session: &mut MysqlSession, sql: &str) -> Result<Option<String>, Error>
     Ok(session.query_column(sql)?.into_iter().next())
 }
 
-/// What `show grants` says.
+/// The result of `show grants`.
 struct Grants {
-    /// Rights, and what they are on.
-    given: Vec<(String, String)>,
-    /// A role gives more, which is not looked into.
+    /// Lists of privileges, and the objects that they are on.
+    grants: Vec<(String, String)>,
+    /// Whether roles grant more privileges, which are not checked.
     has_roles: bool,
 }
 
 impl Grants {
     fn parse(lines: impl Iterator<Item = String>) -> Self {
         let mut grants = Self {
-            given: Vec::new(),
+            grants: Vec::new(),
             has_roles: false,
         };
         for line in lines {
-            let Some(rest) = line.strip_prefix("GRANT ") else {
+            let Some(grant) = line.strip_prefix("GRANT ") else {
                 continue;
             };
-            match rest.split_once(" ON ") {
-                Some((rights, rest)) => {
-                    let place = rest.split_once(" TO ").map_or(rest, |(place, _)| place);
+            match grant.split_once(" ON ") {
+                Some((privileges, target)) => {
+                    let object = target
+                        .split_once(" TO ")
+                        .map_or(target, |(object, _)| object);
                     grants
-                        .given
-                        .push((rights.to_uppercase(), place.replace(['`', '"'], "")));
+                        .grants
+                        .push((privileges.to_uppercase(), object.replace(['`', '"'], "")));
                 }
                 None => grants.has_roles = true,
             }
@@ -123,25 +124,29 @@ impl Grants {
         grants
     }
 
-    fn has(&self, right: &str, is_place: impl Fn(&str) -> bool) -> bool {
-        self.given.iter().any(|(rights, place)| {
-            let mut given = rights.split(',').map(str::trim);
-            is_place(place) && given.any(|it| it == right || it.starts_with("ALL PRIVILEGES"))
+    fn has(&self, privilege: &str, is_object: impl Fn(&str) -> bool) -> bool {
+        self.grants.iter().any(|(privileges, object)| {
+            let mut granted = privileges.split(',').map(str::trim);
+            is_object(object)
+                && granted.any(|name| name == privilege || name.starts_with("ALL PRIVILEGES"))
         })
     }
 
-    fn has_anywhere(&self, rights: &[&str]) -> bool {
-        let is_all = |place: &str| place == "*.*";
-        self.has_roles || rights.iter().any(|right| self.has(right, is_all))
+    fn has_globally(&self, privileges: &[&str]) -> bool {
+        let is_global = |object: &str| object == "*.*";
+        self.has_roles
+            || privileges
+                .iter()
+                .any(|privilege| self.has(privilege, is_global))
     }
 
-    /// Returns what is missing in a database; patterns are taken to mean it.
+    /// Returns the missing privileges in a database. Assumes that patterns match it.
     fn missing(&self, database: &str) -> Vec<&'static str> {
-        let is_place = |place: &str| {
-            let name = place.strip_suffix(".*").unwrap_or_default();
+        let is_object = |object: &str| {
+            let name = object.strip_suffix(".*").unwrap_or_default();
             name == "*" || name.contains('%') || {
                 let name = name.replace("\\_", "_");
-                // A `_` that is not escaped stands for any character.
+                // An unescaped `_` matches any character.
                 name.chars().count() == database.chars().count()
                     && name
                         .chars()
@@ -149,10 +154,10 @@ impl Grants {
                         .all(|(one, other)| one == '_' || one.eq_ignore_ascii_case(&other))
             }
         };
-        let is_missing = |right: &&str| !self.has_roles && !self.has(right, is_place);
-        RIGHTS
+        let is_missing = |privilege: &&str| !self.has_roles && !self.has(privilege, is_object);
+        PRIVILEGES
             .into_iter()
-            .filter(|right| is_missing(right))
+            .filter(|privilege| is_missing(privilege))
             .collect()
     }
 }
@@ -166,24 +171,24 @@ mod tests {
     }
 
     #[test]
-    fn rights_are_found_where_they_are_given() {
+    fn privileges_are_found_in_grants() {
         let all = grants(&["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"]);
-        assert!(all.missing("ib").is_empty() && all.has_anywhere(&["SUPER"]));
+        assert!(all.missing("ib").is_empty() && all.has_globally(&["SUPER"]));
         let of_one = [
             "GRANT USAGE ON *.* TO `a`@`%`",
             "GRANT ALL PRIVILEGES ON `my\\_ib`.* TO `a`@`%`",
         ];
         assert!(grants(&of_one).missing("my_ib").is_empty());
-        assert_eq!(grants(&of_one).missing("other"), RIGHTS);
-        assert!(!grants(&of_one).has_anywhere(&["SUPER"]));
+        assert_eq!(grants(&of_one).missing("other"), PRIVILEGES);
+        assert!(!grants(&of_one).has_globally(&["SUPER"]));
         let some = ["GRANT SELECT, INSERT, DELETE, DROP, INDEX ON `ib`.* TO `a`@`%`"];
         assert_eq!(grants(&some).missing("ib"), ["CREATE"]);
-        // A right on a single table makes none.
+        // A privilege on a table does not allow new tables.
         assert_eq!(
             grants(&["GRANT CREATE ON `ib`.`t` TO `a`@`%`"]).missing("ib"),
-            RIGHTS
+            PRIVILEGES
         );
-        // What a role gives is not known.
+        // The privileges of a role are unknown.
         assert!(
             grants(&["GRANT USAGE ON *.* TO `a`@`%`", "GRANT `r`@`%` TO `a`@`%`"])
                 .missing("ib")

@@ -1,24 +1,24 @@
-//! Option files of MySQL and MariaDB: `my.cnf`.
+//! Parses option files of MySQL and MariaDB, such as `my.cnf`.
 
 use crate::local::config::unquoted;
 
-/// One line that says something.
+/// A line with content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// The options of another file.
     Include(&'a str),
     /// The options of a directory's files.
     IncludeDirectory(&'a str),
-    /// An option of a group; before any the group is empty.
+    /// An option of a group; the group is empty before the first one.
     Option {
         group: &'a str,
         name: &'a str,
-        /// Without quotes; `None`: the word stands alone.
+        /// The value without quotes; `None` for a name without a value.
         value: Option<String>,
     },
 }
 
-/// Reads `name`, `name = value`, `name = "a # b"`; `#` begins a comment, and so does `;` at the start of a line.
+/// Parses lines such as `name`, `name = value` and `name = "a # b"`. A comment begins with `#`, or `;` at the start of a line.
 pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     let mut group = "";
     let mut lines = Vec::new();
@@ -32,14 +32,19 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         } else if !line.starts_with(['#', ';']) {
             let end = line.find(['=', '#']).unwrap_or(line.len());
             let name = line[..end].trim();
-            let value = line[end..].strip_prefix('=').map(str::trim).map(|rest| {
-                match rest
+            let value = line[end..].strip_prefix('=').map(str::trim).map(|value| {
+                match value
                     .chars()
                     .next()
                     .filter(|first| matches!(first, '\'' | '"'))
                 {
-                    Some(quote) => unquoted(&rest[1..], quote, unescaped),
-                    None => rest.split('#').next().unwrap_or_default().trim().to_owned(),
+                    Some(quote) => unquoted(&value[1..], quote, unescaped),
+                    None => value
+                        .split('#')
+                        .next()
+                        .unwrap_or_default()
+                        .trim()
+                        .to_owned(),
                 }
             });
             if !name.is_empty() {
@@ -50,7 +55,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Returns what a letter stands for after `\`.
+/// Returns the character that a letter after `\` means.
 fn unescaped(letter: char) -> char {
     match letter {
         's' => ' ',
@@ -62,10 +67,10 @@ fn unescaped(letter: char) -> char {
     }
 }
 
-/// Returns the options that a file gives to a server: those of its groups, and of none.
-pub(super) fn of_server(text: &str) -> Vec<(&str, Option<String>)> {
+/// Returns the options in a file for a server: those in its groups, and before the first group.
+pub(super) fn server_options(text: &str) -> Vec<(&str, Option<String>)> {
     const NOT_SERVERS: [&str; 3] = ["mysqld_safe", "mysqld_multi", "mariadb-client"];
-    let of_line = |line| match line {
+    let server_option = |line| match line {
         Line::Option { group, name, value } => {
             let mut known = ["mysqld", "server", "mariadb"].iter();
             let is_servers = group.is_empty()
@@ -74,5 +79,5 @@ pub(super) fn of_server(text: &str) -> Vec<(&str, Option<String>)> {
         }
         Line::Include(_) | Line::IncludeDirectory(_) => None,
     };
-    lines(text).into_iter().filter_map(of_line).collect()
+    lines(text).into_iter().filter_map(server_option).collect()
 }

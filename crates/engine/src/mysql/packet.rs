@@ -1,12 +1,12 @@
-//! The protocol's numbers, and reading packets' bodies: nothing that comes from the server is trusted to be whole.
+//! Constants of the protocol, and parsers for packets, which don't trust the server to send complete data.
 
-/// Header of a packet: three bytes of length, one of its number within the exchange.
+/// The size of a packet's header: three bytes for the length, and one for the number within the exchange.
 pub(super) const HEADER_BYTES: usize = 4;
 
-/// A body of this length is followed by another packet that continues it.
+/// The maximum length of a body. Another packet continues a body of this length.
 pub(super) const BODY_BYTES_MAX: usize = 0xff_ff_ff;
 
-/// What comes first in a reply.
+/// First bytes of replies.
 pub(super) const OK: u8 = 0x00;
 pub(super) const LOCAL_INFILE: u8 = 0xfb;
 pub(super) const EOF: u8 = 0xfe;
@@ -18,10 +18,10 @@ pub(super) const COM_QUERY: u8 = 0x03;
 pub(super) const COM_STMT_PREPARE: u8 = 0x16;
 pub(super) const COM_STMT_EXECUTE: u8 = 0x17;
 
-/// What client and server can do.
+/// Capabilities of client and server.
 pub(super) mod capability {
     pub(in super::super) const LONG_PASSWORD: u32 = 1;
-    /// An update counts the rows that its condition found, and not only those that it changed.
+    /// An update counts all rows that match its condition, not only those that it changed.
     pub(in super::super) const FOUND_ROWS: u32 = 1 << 1;
     pub(in super::super) const LONG_FLAG: u32 = 1 << 2;
     pub(in super::super) const CONNECT_WITH_DB: u32 = 1 << 3;
@@ -33,8 +33,8 @@ pub(super) mod capability {
     pub(in super::super) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
     pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// Of MariaDB's own, which have a field to themselves: results of prepared statements come without the definitions of
-    /// their columns while those are the same as the last time. Its own clients ask for that.
+    /// A capability of MariaDB, which has a separate field: results of prepared statements omit the definitions of columns
+    /// if they are unchanged. MariaDB's own clients use it.
     pub(in super::super) const CACHE_METADATA: u32 = 1 << 4;
 }
 
@@ -50,24 +50,24 @@ pub(super) mod kind {
     pub(in super::super) const VAR_STRING: u8 = 253;
 }
 
-/// In a column's flags: its numbers have no sign.
+/// The flag of a column with unsigned numbers.
 pub(super) const UNSIGNED: u16 = 32;
 
-/// A body that is read from its start.
+/// Reads a body from its start.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     #[inline]
     pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
+        let (taken, remaining) = self.0.split_at_checked(length)?;
+        self.0 = remaining;
         Some(taken)
     }
 
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (taken, remaining) = self.0.split_first_chunk()?;
+        self.0 = remaining;
         Some(*taken)
     }
 
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// An integer whose length its first byte tells.
+    /// Reads a length-encoded integer.
     #[inline]
     pub(super) fn integer(&mut self) -> Option<u64> {
         match self.byte()? {
@@ -91,14 +91,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes after an integer that tells their number.
+    /// Reads a length-encoded byte string.
     #[inline]
     pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.integer()?;
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// Bytes up to a zero byte, which is skipped, or to the end.
+    /// Reads bytes up to a zero, which is skipped, or to the end.
     pub(super) fn until_zero(&mut self) -> &'a [u8] {
         let mut parts = self.0.splitn(2, |&byte| byte == 0);
         let taken = parts.next().unwrap_or_default();
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends an integer in the form that [`Reader::integer`] reads.
+/// Appends a length-encoded integer.
 #[inline]
 pub(super) fn push_integer(output: &mut Vec<u8>, value: u64) {
     let bytes = value.to_le_bytes();
@@ -128,12 +128,12 @@ pub(super) fn push_integer(output: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// An OK packet, of which the first byte is read already.
+/// An OK packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Done {
-    /// Rows inserted, changed or deleted.
+    /// The number of rows inserted, changed or deleted.
     pub(super) rows: u64,
-    /// The first key that the server assigned; 0 for none.
+    /// The first key that the server assigned; 0 means none.
     pub(super) first_key: u64,
 }
 
@@ -148,7 +148,7 @@ impl Done {
     }
 }
 
-/// The type of a column and its flags, from its definition.
+/// Parses the type and flags of a column from its definition.
 #[inline]
 pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
     let mut reader = Reader(definition);
@@ -162,7 +162,7 @@ pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
     Some((kind, u16::from_le_bytes(reader.array()?)))
 }
 
-/// The first value of a row in binary, if it is an integer and not NULL.
+/// Parses the first value of a binary row. Returns `None` unless it is an integer.
 #[inline]
 pub(super) fn first_value(row: &[u8], columns: u64, (column, flags): (u8, u16)) -> Option<i64> {
     let nulls = usize::try_from((columns + 7 + 2) / 8).ok()?;
@@ -185,13 +185,13 @@ pub(super) fn first_value(row: &[u8], columns: u64, (column, flags): (u8, u16)) 
     })
 }
 
-/// The values of a row as text; `None` when it is malformed.
+/// Parses the values of a text row. Returns `None` if it is malformed.
 pub(super) fn text_row(body: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
     let mut reader = Reader(body);
     let mut row = Vec::new();
     for _ in 0..columns {
-        row.push(if let [0xfb, rest @ ..] = reader.0 {
-            reader.0 = rest;
+        row.push(if let [0xfb, remaining @ ..] = reader.0 {
+            reader.0 = remaining;
             None
         } else {
             Some(String::from_utf8_lossy(reader.bytes()?).into_owned())
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_cut_short_are_noticed() {
+    fn truncated_bodies_are_detected() {
         assert_eq!(
             Done::read(&[0, 3, 0xfc, 1, 1, 2, 0]).unwrap().first_key,
             257

@@ -1,4 +1,4 @@
-//! The life of a server that assay started: system tables, option file, start, stop.
+//! Starts and stops servers: system tables, option files, arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::SqlKind;
 use crate::{Error, SetupError, Storage};
 
-/// The account that every way of making system tables makes, here without a password.
+/// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
 
 const KIND: Kind = Kind {
@@ -36,12 +36,12 @@ const KIND: Kind = Kind {
     ending: Ending::Terminate,
     orphaned: Ending::Kill,
     live: |data| live_server(&data.with_file_name("server.pid"), data),
-    complaint: config::complaint,
+    config_error: config::config_error,
     parse_url: address::parse_url,
 };
 
-/// The statements that make the system tables, as each version calls their files, in the order in which they are run.
-/// The texts of the `help` command are not among them: nothing here asks for them.
+/// The files with the statements that create the system tables, by their names in each version, in order. They exclude the
+/// texts of the `help` command.
 const SYSTEM_TABLES: [&[&str]; 5] = [
     &["mariadb_system_tables.sql", "mysql_system_tables.sql"],
     &[
@@ -56,10 +56,10 @@ const SYSTEM_TABLES: [&[&str]; 5] = [
     &["mariadb_sys_schema.sql", "mysql_sys_schema.sql"],
 ];
 
-/// Files that every version has among these.
+/// The indexes of the files that every version has.
 const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 
-/// What a server of MySQL or MariaDB says of itself.
+/// The facts that a server of MySQL or MariaDB reports about itself.
 pub struct MysqlKind {
     pub(super) version: Version,
     pub(super) dialect: MysqlDialect,
@@ -87,15 +87,15 @@ impl SqlKind for MysqlKind {
         config::compose(options, build, place.data_dir.path(), &place.socket())
     }
 
-    /// Makes the system tables, by the server itself: MySQL from 5.7 on has the statements in it, others read them. The
-    /// scripts that the latter come with do the same, but not everywhere that their programs run.
-    fn make_data(
+    /// Creates the system tables with the server itself. MySQL since 5.7 contains the statements, and other servers read
+    /// them. The scripts of those servers do the same, but don't run everywhere.
+    fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
         place: &Place,
         config: &ConfigText,
     ) -> Result<(), SetupError> {
-        make_directories(place)?;
+        create_directories(place)?;
         let option_file = place.write("initial.cnf", &config.initial)?;
         let Installation {
             program, version, ..
@@ -106,8 +106,8 @@ impl SqlKind for MysqlKind {
         }
         let statements = system_table_statements(options.build, build)?;
         let statements = place.write("initial.sql", &statements)?;
-        // What older versions don't make themselves.
-        place.make_directory(&place.data().join("mysql"))?;
+        // Older versions don't create this directory.
+        place.create_directory(&place.data().join("mysql"))?;
         let mut args = vec![
             "--bootstrap",
             "--log-warnings=0",
@@ -125,7 +125,7 @@ impl SqlKind for MysqlKind {
         with_options(config_file, &[])
     }
 
-    /// It reads its options without system tables.
+    /// Makes the server read its options, for which it needs no system tables.
     fn try_config(
         options: &StartOptions<'_>,
         build: &Installation,
@@ -133,9 +133,9 @@ impl SqlKind for MysqlKind {
         config: &ConfigText,
     ) -> Result<Option<String>, SetupError> {
         let place = &trial.place;
-        make_directories(place)?;
+        create_directories(place)?;
         let option_file = place.write(Self::CONFIG_FILE, &config.text)?;
-        // Others read them all to say what they come to.
+        // Other versions read all options for their help text.
         let validates = build.version.is_mysql_from(8, 0, 16);
         let how: &[&str] = match validates {
             true => &["--validate-config"],
@@ -150,11 +150,11 @@ impl SqlKind for MysqlKind {
         let output = trial.output();
         let is_error = |line: &&String| line.contains("[ERROR]");
         let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
-        if let Some(complaint) = config::complaint(&errors) {
-            return Ok(Some(complaint));
+        if let Some(message) = config::config_error(&errors) {
+            return Ok(Some(message));
         }
         ran?;
-        // The only versions that are silent about them here.
+        // These versions don't report unknown options here.
         let is_silent = build.version.is_mysql_from(8, 0, 0) && !validates;
         let unknown = config::unknown(options.set, &output).filter(|_| is_silent);
         Ok(unknown.map(|name| format!("unknown variable '{name}'")))
@@ -164,14 +164,14 @@ impl SqlKind for MysqlKind {
         Address::of_socket(&SCHEME, place.socket(), USER, connect_timeout)
     }
 
-    fn ask(session: &mut MysqlSession) -> Result<Self, Error> {
-        // What greets may be a proxy, with a version of its own.
-        let said = session.variable("version")?.unwrap_or_default();
-        let version = Version::parse(&said).ok_or_else(|| {
-            failure::protocol(format!("the server's version `{said}` is not one"))
+    fn query_facts(session: &mut MysqlSession) -> Result<Self, Error> {
+        // The greeting may come from a proxy with its own version.
+        let text = session.variable("version")?.unwrap_or_default();
+        let version = Version::parse(&text).ok_or_else(|| {
+            failure::protocol(format!("cannot parse the server's version `{text}`"))
         })?;
         let engine = session.variable("default_storage_engine")?;
-        let storage_engine = StorageEngine::named(engine.as_deref().unwrap_or("InnoDB"));
+        let storage_engine = StorageEngine::by_name(engine.as_deref().unwrap_or("InnoDB"));
         Ok(Self {
             version,
             dialect: MysqlDialect { storage_engine },
@@ -201,12 +201,12 @@ impl SqlKind for MysqlKind {
     }
 }
 
-fn make_directories(place: &Place) -> Result<(), SetupError> {
-    place.make_directory(&place.data())?;
-    place.make_directory(&place.data_dir.path().join("tmp"))
+fn create_directories(place: &Place) -> Result<(), SetupError> {
+    place.create_directory(&place.data())?;
+    place.create_directory(&place.data_dir.path().join("tmp"))
 }
 
-/// The program's arguments with an option file, which has to be the first.
+/// Returns the program's arguments, with the option file as the first one.
 fn with_options(option_file: &Path, more: &[&str]) -> Vec<OsString> {
     let mut first = OsString::from("--defaults-file=");
     first.push(option_file);
@@ -218,25 +218,26 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
     let missing = |what: String| SetupError::Build {
         build: name.to_string(),
         what,
-        help: "use a whole build of the server, its `share` directory included".into(),
+        help: "use a complete build of the server, with its `share` directory".into(),
     };
     let share = build.share_dir.as_deref();
-    let share = share.ok_or_else(|| missing("has no `share` directory with messages".into()))?;
+    let share =
+        share.ok_or_else(|| missing("the build has no `share` directory with messages".into()))?;
     let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
     if build.version.is_mariadb() {
-        // The account of assay's server, which only its own socket leads to, needs no other user of the system.
+        // The account must not require another system user. Only assay's private socket leads to it.
         text.push_str("set @auth_root_socket=NULL;\n");
     }
     for (number, names) in SYSTEM_TABLES.iter().enumerate() {
         let mut paths = names.iter().map(|name| share.join(name));
-        match paths.find(|it| it.is_file()) {
+        match paths.find(|path| path.is_file()) {
             Some(path) => {
                 text.push_str(&String::from_utf8_lossy(&fs::read(&path)?));
                 text.push('\n');
             }
             None if SYSTEM_TABLES_REQUIRED.contains(&number) => {
                 let (names, share) = (names.join("` or `"), share.display());
-                return Err(missing(format!("no `{names}` in `{share}`")));
+                return Err(missing(format!("`{share}` does not contain `{names}`")));
             }
             None => {}
         }
@@ -244,33 +245,33 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
     Ok(text)
 }
 
-/// Where a server has its files, by its own variables. Which they are changes while it runs: logs come and go.
+/// The paths of a server's files, from its variables. The set of logs changes while the server runs.
 pub struct Places {
     data: PathBuf,
-    /// Directories of logs, and how the names of logs begin and end in each.
+    /// Directories of logs, with the prefix and suffix of the logs' names.
     logs: Vec<(PathBuf, String, &'static str)>,
 }
 
 impl Places {
-    /// Asks the server; `None` when it does not say.
+    /// Queries the server for its paths; `None` if it does not report them.
     fn find(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
         let Some(data) = session.variable("datadir")?.map(PathBuf::from) else {
             return Ok(None);
         };
-        let mut given = |name: &str| -> Result<Option<PathBuf>, Error> {
+        let mut path_variable = |name: &str| -> Result<Option<PathBuf>, Error> {
             let path = session.variable(name)?.filter(|path| !path.is_empty());
             Ok(path.map(|path| data.join(path)))
         };
-        // `./` and the like: whole paths are compared later.
-        let whole = |path: Option<PathBuf>| {
+        // Resolves `./`, because paths are compared later.
+        let canonical = |path: Option<PathBuf>| {
             path.and_then(|path| fs::canonicalize(path).ok())
                 .unwrap_or_else(|| data.clone())
         };
-        let redo = whole(given("innodb_log_group_home_dir")?);
-        let undo = whole(given("innodb_undo_directory")?);
+        let redo = canonical(path_variable("innodb_log_group_home_dir")?);
+        let undo = canonical(path_variable("innodb_undo_directory")?);
         let mut rocksdb = vec![data.join("#rocksdb"), data.join(".rocksdb")];
         for name in ["rocksdb_datadir", "rocksdb_wal_dir"] {
-            rocksdb.extend(given(name)?.map(|path| whole(Some(path))));
+            rocksdb.extend(path_variable(name)?.map(|path| canonical(Some(path))));
         }
         let mut logs = vec![
             (redo.clone(), "#innodb_redo".into(), ""),
@@ -282,7 +283,7 @@ impl Places {
                 .into_iter()
                 .map(|directory| (directory, String::new(), ".log")),
         );
-        if let Some(binlog) = given("log_bin_basename")?
+        if let Some(binlog) = path_variable("log_bin_basename")?
             && let (Some(directory), Some(name)) = (binlog.parent(), binlog.file_name())
         {
             logs.push((directory.into(), format!("{}.", name.to_string_lossy()), ""));
@@ -290,19 +291,19 @@ impl Places {
         Ok(Some(Self { data, logs }))
     }
 
-    /// The directories, and the logs that are there now.
+    /// Returns the directories, and the logs that exist now.
     fn storage(&self) -> Storage {
         let mut storage = Storage {
             data: vec![self.data.clone()],
             logs: Vec::new(),
         };
-        for (directory, start, end) in &self.logs {
+        for (directory, prefix, suffix) in &self.logs {
             let Ok(entries) = fs::read_dir(directory) else {
                 continue;
             };
             let is_log = |path: &PathBuf| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with(start) && name.ends_with(end)
+                name.starts_with(prefix) && name.ends_with(suffix)
             };
             let paths = entries.flatten().map(|entry| entry.path());
             storage.logs.extend(paths.filter(is_log));
@@ -320,11 +321,11 @@ impl Places {
     }
 }
 
-/// The process that `pid_file` names, if it lives and is a server of the directory `data`.
+/// Returns the process in `pid_file`, if it is a live server that uses the directory `data`.
 fn live_server(pid_file: &Path, data: &Path) -> Option<u32> {
     let text = fs::read_to_string(pid_file).ok()?;
     let pid = text.trim().parse().ok()?;
-    local::lives_in(pid, data, &["mysqld", "mariadbd"]).then_some(pid)
+    local::uses_directory(pid, data, &["mysqld", "mariadbd"]).then_some(pid)
 }
 
 #[cfg(test)]
@@ -332,11 +333,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stale_pid_file_is_no_live_server() {
+    fn a_stale_pid_file_does_not_mean_a_live_server() {
         let data = tempfile::tempdir().unwrap();
         let pid_file = data.path().join("server.pid");
         assert_eq!(live_server(&pid_file, data.path()), None);
-        // This process lives but is no server.
+        // This process is alive but not a server.
         fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
         assert_eq!(live_server(&pid_file, data.path()), None);
         fs::write(&pid_file, "nonsense").unwrap();

@@ -1,9 +1,9 @@
-//! The hot path: one message out, one reply in, through buffers that are reused.
+//! The hot path, which sends a message and reads its reply with reused buffers.
 //!
-//! `start` copies the statement's header into the output buffer, each parameter is appended in binary, and `execute`
-//! adds the length, writes once, and walks the reply where it was read to. Nothing is allocated once the buffers have
-//! grown to the size of the largest message. The types of parameters are sent with a statement's first execution only,
-//! and MariaDB leaves out definitions of columns that are the same as the last time: as with the servers' own clients.
+//! `start` copies the statement's header into the output buffer. Each parameter is appended in binary. `execute` adds the
+//! length, writes once, and parses the reply in the read buffer. Nothing is allocated once the buffers have grown to the
+//! size of the largest message. As in the servers' own clients, only a statement's first execution sends the types of
+//! parameters, and MariaDB omits unchanged definitions of columns.
 
 use super::Address;
 use super::connection::Connection;
@@ -14,16 +14,16 @@ use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Tabl
 
 /// A statement that the server has prepared.
 struct Prepared {
-    /// What comes before the parameters, their types included.
+    /// The message before the parameters, including their types.
     header_with_types: Box<[u8]>,
-    /// The same without the types: for a server that knows them.
+    /// The message before the parameters, without their types.
     header: Box<[u8]>,
-    /// Whether the server has been told the types.
+    /// Whether the server knows the types.
     is_bound: bool,
     param_count: u16,
-    /// The type of the first column that it returns, and its flags: as they came last.
+    /// The last known type and flags of the first returned column.
     first_column: (u8, u16),
-    /// The table that it inserts into, as an index into [`MysqlSession::last_keys`].
+    /// The table that the statement inserts into, as an index into [`MysqlSession::last_keys`].
     inserts_into: Option<usize>,
 }
 
@@ -31,16 +31,16 @@ struct Prepared {
 pub struct MysqlSession {
     connection: Connection,
     statements: Vec<Prepared>,
-    /// The message being made, or made.
+    /// The message of the current operation.
     message: Vec<u8>,
-    /// The statement that it is for, unless it is text.
+    /// The statement of the message, unless it is text.
     current: usize,
     is_text: bool,
-    given: u16,
+    bound_count: u16,
     dates: Dates,
-    /// The largest key that was assigned, per table that something was inserted into.
+    /// The tables that the session inserted into, and the largest key assigned in each.
     last_keys: Vec<(String, Option<i64>)>,
-    /// How far apart assigned keys are; asked for once.
+    /// The interval between assigned keys, queried once.
     key_step: Option<i64>,
 }
 
@@ -58,8 +58,8 @@ impl MysqlSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Of class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it does
-    /// not let us in.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
+    /// refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
             connection: Connection::open(address)?,
@@ -67,27 +67,27 @@ impl MysqlSession {
             message: Vec::with_capacity(16 * 1024),
             current: 0,
             is_text: false,
-            given: 0,
+            bound_count: 0,
             dates: Dates::default(),
             last_keys: Vec::new(),
             key_step: None,
         })
     }
 
-    /// Returns the value of a system variable; `None` where the server has no such, or it is NULL.
+    /// Returns the value of a system variable; `None` if the server lacks it, or it is NULL.
     pub(super) fn variable(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.shown("global variables", name)
     }
 
-    /// Returns the value of a name that `show` knows.
-    pub(super) fn shown(&mut self, of: &str, name: &str) -> Result<Option<String>, Error> {
-        let rows = self.query(&format!("show {of} like '{name}'"))?;
+    /// Returns the value of `name` in `show KIND like 'NAME'`.
+    pub(super) fn shown(&mut self, kind: &str, name: &str) -> Result<Option<String>, Error> {
+        let rows = self.query(&format!("show {kind} like '{name}'"))?;
         let row = rows.into_iter().next();
         Ok(row.and_then(|row| row.into_iter().nth(1)?))
     }
 
-    /// Where the last key of the table that `sql` inserts into is kept, if it inserts.
-    fn insert_place(&mut self, sql: &str) -> Option<usize> {
+    /// Returns the index in `last_keys` of the table that `sql` inserts into.
+    fn last_key_index(&mut self, sql: &str) -> Option<usize> {
         let table = inserted_table(sql)?;
         let known = self.last_keys.iter().position(|(name, _)| name == table);
         Some(known.unwrap_or_else(|| {
@@ -96,12 +96,12 @@ impl MysqlSession {
         }))
     }
 
-    /// Notes the keys that an insert was assigned.
+    /// Saves the largest key that an insert was assigned.
     #[inline]
-    fn note_keys(&mut self, place: Option<usize>, done: Done) {
-        if let Some(place) = place
+    fn save_key(&mut self, index: Option<usize>, done: Done) {
+        if let Some(index) = index
             && done.first_key > 0
-            && let Some((_, last)) = self.last_keys.get_mut(place)
+            && let Some((_, last)) = self.last_keys.get_mut(index)
         {
             let step = self.key_step.unwrap_or(1);
             let others = done.rows.saturating_sub(1).cast_signed();
@@ -111,13 +111,11 @@ impl MysqlSession {
         }
     }
 
-    /// Reads the definitions of a result's columns, and the mark after them; the type of the first.
+    /// Reads the definitions of a result's columns and the packet after them. Returns the first column's type and flags.
     fn read_definitions(&mut self, columns: u64) -> Result<(u8, u16), Error> {
         let body = self.connection.packet()?;
         let Some(first_column) = packet::column_type(self.connection.bytes(body)) else {
-            return Err(self
-                .connection
-                .broken("a definition of a column that has no end"));
+            return Err(self.connection.broken("a truncated column definition"));
         };
         for _ in 1..columns {
             self.connection.packet()?;
@@ -126,10 +124,10 @@ impl MysqlSession {
         Ok(first_column)
     }
 
-    /// Reads rows to their end: how many, and the first value of the first.
+    /// Reads all rows. Returns their number, and the first value of the first row.
     #[inline]
-    fn read_rows(&mut self, columns: u64, follow: bool) -> Result<Outcome, Error> {
-        if follow {
+    fn read_rows(&mut self, columns: u64, definitions_follow: bool) -> Result<Outcome, Error> {
+        if definitions_follow {
             self.statements[self.current].first_column = self.read_definitions(columns)?;
         } else {
             self.connection.end_of_definitions()?;
@@ -157,7 +155,8 @@ impl MysqlSession {
 
 impl Session for MysqlSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
-        let too_many = || Error::other("more statements or parameters than 65535");
+        let too_many =
+            || Error::other("a session supports at most 65535 statements and 65535 parameters");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
         if self.key_step.is_none() {
@@ -167,7 +166,7 @@ impl Session for MysqlSession {
         self.connection
             .send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
         let body = self.connection.packet()?;
-        let [id, columns, counted] = match *self.connection.bytes(body.clone()) {
+        let [id, columns, actual_count] = match *self.connection.bytes(body.clone()) {
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
             [packet::OK, a, b, c, d, e, f, g, h, ..] => [
                 u32::from_le_bytes([a, b, c, d]),
@@ -180,14 +179,14 @@ impl Session for MysqlSession {
                     .broken("a reply of an unknown kind to a statement to prepare"));
             }
         };
-        self.connection.skip_definitions(counted.into())?;
+        self.connection.skip_definitions(actual_count.into())?;
         let first_column = match columns {
             0 => (0, 0),
             _ => self.read_definitions(columns.into())?,
         };
-        if counted != u32::from(param_count) {
+        if actual_count != u32::from(param_count) {
             return Err(Error::other(format!(
-                "the statement has {counted} parameters, {param_count} are declared"
+                "the statement has {actual_count} parameters, but {param_count} are declared"
             )));
         }
         let mut header = vec![0; HEADER_BYTES];
@@ -197,7 +196,7 @@ impl Session for MysqlSession {
         header.extend_from_slice(&[0, 1, 0, 0, 0]);
         let mut header_with_types = header.clone();
         if !params.is_empty() {
-            // No parameter is NULL; then whether types follow.
+            // The bitmap of NULL parameters, which are none, and a flag for the types.
             header.resize(header.len() + params.len().div_ceil(8), 0);
             header_with_types.clone_from(&header);
             header.push(0);
@@ -212,7 +211,7 @@ impl Session for MysqlSession {
                 header_with_types.extend_from_slice(&[kind, 0]);
             }
         }
-        let inserts_into = self.insert_place(sql);
+        let inserts_into = self.last_key_index(sql);
         self.statements.push(Prepared {
             header_with_types: header_with_types.into(),
             header: header.into(),
@@ -234,7 +233,7 @@ impl Session for MysqlSession {
         } else {
             &prepared.header_with_types
         });
-        self.given = 0;
+        self.bound_count = 0;
         self.is_text = false;
     }
 
@@ -249,13 +248,13 @@ impl Session for MysqlSession {
     #[inline]
     fn int4(&mut self, value: i32) {
         self.message.extend_from_slice(&value.to_le_bytes());
-        self.given += 1;
+        self.bound_count += 1;
     }
 
     #[inline]
     fn int8(&mut self, value: i64) {
         self.message.extend_from_slice(&value.to_le_bytes());
-        self.given += 1;
+        self.bound_count += 1;
     }
 
     #[inline]
@@ -267,14 +266,14 @@ impl Session for MysqlSession {
             self.message[length] = 11;
             self.message.extend_from_slice(&micros.to_le_bytes());
         }
-        self.given += 1;
+        self.bound_count += 1;
     }
 
     #[inline]
     fn text(&mut self, value: &str) {
         packet::push_integer(&mut self.message, value.len() as u64);
         self.message.extend_from_slice(value.as_bytes());
-        self.given += 1;
+        self.bound_count += 1;
     }
 
     fn execute(&mut self) -> Result<Outcome, Error> {
@@ -283,8 +282,8 @@ impl Session for MysqlSession {
                 || self
                     .statements
                     .get(self.current)
-                    .is_some_and(|statement| statement.param_count == self.given),
-            "a parameter was left out or given twice"
+                    .is_some_and(|statement| statement.param_count == self.bound_count),
+            "a parameter was left out or bound_count twice"
         );
         self.connection.send(&mut self.message)?;
         if self.is_text {
@@ -302,10 +301,10 @@ impl Session for MysqlSession {
         let outcome = match self.connection.bytes(body.clone()) {
             [packet::OK, ..] => {
                 let Some(done) = Done::read(self.connection.bytes(body)) else {
-                    return Err(self.connection.broken("a reply that is cut short"));
+                    return Err(self.connection.broken("a truncated reply"));
                 };
                 let place = self.statements[self.current].inserts_into;
-                self.note_keys(place, done);
+                self.save_key(place, done);
                 Outcome {
                     rows: done.rows,
                     value: None,
@@ -313,7 +312,9 @@ impl Session for MysqlSession {
             }
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
             _ => match self.connection.columns(body) {
-                Some((columns, follow)) => self.read_rows(columns, follow)?,
+                Some((columns, definitions_follow)) => {
+                    self.read_rows(columns, definitions_follow)?
+                }
                 None => return Err(self.connection.broken("a reply of an unknown kind")),
             },
         };
@@ -324,8 +325,8 @@ impl Session for MysqlSession {
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         let (rows, done) = self.connection.query(sql)?;
         if let Some(done) = done {
-            let place = self.insert_place(sql);
-            self.note_keys(place, done);
+            let place = self.last_key_index(sql);
+            self.save_key(place, done);
         }
         Ok(rows)
     }
@@ -336,14 +337,14 @@ impl Session for MysqlSession {
     }
 
     fn server_thread(&mut self) -> Option<u32> {
-        // A thread of a pool serves whoever comes next.
+        // A thread of a pool serves several connections.
         let handling = self.variable("thread_handling").ok()?;
-        if handling.is_some_and(|it| it != "one-thread-per-connection") {
+        if handling.is_some_and(|handling| handling != "one-thread-per-connection") {
             return None;
         }
         let sql = match self.connection.server_version.contains("MariaDB") {
             true => "select tid from information_schema.processlist where id = connection_id()",
-            // From 5.7 on, and empty where the performance schema is off.
+            // Since 5.7, and empty if the performance schema is off.
             false => {
                 "select thread_os_id from performance_schema.threads where processlist_id = connection_id()"
             }
@@ -357,11 +358,12 @@ impl Session for MysqlSession {
     }
 }
 
-/// The table in `insert into TABLE (...`.
+/// Returns the table in `insert into TABLE (...`.
 fn inserted_table(sql: &str) -> Option<&str> {
     let mut words = sql.split_ascii_whitespace();
-    let is =
-        |word: Option<&str>, wanted: &str| word.is_some_and(|it| it.eq_ignore_ascii_case(wanted));
+    let is = |word: Option<&str>, expected: &str| {
+        word.is_some_and(|word| word.eq_ignore_ascii_case(expected))
+    };
     if !is(words.next(), "insert") || !is(words.next(), "into") {
         return None;
     }
@@ -370,16 +372,16 @@ fn inserted_table(sql: &str) -> Option<&str> {
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// Turns points in time into the calendar's form, as the protocol has it. Those of one statement are mostly of one day.
+/// Converts timestamps to the protocol's format. Caches the last day, because a statement's timestamps are mostly of one day.
 #[derive(Default)]
 struct Dates {
-    /// A day since 1970-01-01, and its year, month and day.
+    /// The last day, counted from 1970-01-01, and its year, month and day.
     day: i64,
     date: Option<[u8; 4]>,
 }
 
 impl Dates {
-    /// Length, date and time; and the microseconds.
+    /// Returns the length, date and time in the protocol's format, and the microseconds.
     #[inline]
     fn split(&mut self, unix_us: i64) -> ([u8; 8], u32) {
         let seconds = unix_us.div_euclid(1_000_000);
@@ -404,16 +406,17 @@ impl Dates {
     }
 }
 
-/// Year (two bytes), month and day of a day since 1970-01-01, in the Gregorian calendar. Eras of 400 years begin in
-/// March, so that a leap day is the last of its year.
+/// Converts a day since 1970-01-01 to its year (two bytes), month and day in the Gregorian calendar. Eras of 400 years begin
+/// in March, so that a leap day is the last day of its year.
 fn civil(day: i64) -> [u8; 4] {
     let shifted = day + 719_468;
     let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 {
         month_from_march + 3
     } else {
@@ -422,7 +425,7 @@ fn civil(day: i64) -> [u8; 4] {
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     // The server's calendar ends in 9999.
     let [low, high] = (year.clamp(0, 9999) as u16).to_le_bytes();
-    [low, high, month as u8, of_month as u8]
+    [low, high, month as u8, day_of_month as u8]
 }
 
 #[cfg(test)]
@@ -438,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn points_in_time_are_the_calendars() {
+    fn timestamps_are_converted_to_dates() {
         for (unix_us, expected) in [
             (0, "1970-01-01 00:00:00.000000"),
             (-1, "1969-12-31 23:59:59.999999"),
@@ -452,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_that_is_remembered_is_that_day() {
+    fn the_cached_day_is_used_only_for_itself() {
         let mut dates = Dates::default();
         let noon = 1_700_000_000_000_000;
         let first = dates.split(noon).0;
@@ -461,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_an_insert_is_known() {
+    fn the_table_of_an_insert_is_found() {
         assert_eq!(
             inserted_table("insert into pi1 (a) values (?)"),
             Some("pi1")

@@ -1,38 +1,38 @@
-//! Bringing the server to rest: statistics, then what the storage engine has put off.
+//! Settles a server: updates statistics, then finishes the storage engine's background work.
 //!
-//! InnoDB is made to write back its dirty pages and waited for until it has removed old row versions; the settings that
-//! this needs are put back afterwards, and read to see that they are. MyRocks is waited for until no compaction runs,
-//! flushed, and its first level compacted where the build can do that.
+//! InnoDB writes back its dirty pages and removes old row versions. This changes some settings, which are restored and
+//! checked afterward. MyRocks finishes its compactions, flushes its memtables, and compacts its first level if the build
+//! supports that.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::observer::{if_present, innodb_status, number_after, of_rocksdb, pairs};
+use super::observer::{if_present, innodb_status, number_after, pairs, rocksdb_counters};
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
 use crate::waiting::{Pending, Work, rest};
 use crate::{Action, Counter, Error, Session, SettleLimits, Settled, Table};
 
-/// What this user may not do.
+/// The error codes for missing privileges.
 const DENIED: [&str; 3] = ["1142", "1227", "1290"];
 
-/// Old row versions that a server at rest may keep.
+/// The number of old row versions that an idle server may keep.
 const HISTORY_SMALL: f64 = 100.0;
 
-/// Dirty pages that a server at rest may keep: it always writes a little of its own.
+/// The number of dirty pages that an idle server may keep, because it always writes a little.
 const DIRTY_PAGES_SMALL: f64 = 64.0;
 
-/// When old row versions have not become fewer for so long, they are not waited for any longer.
+/// How long to wait for old row versions if their number does not decrease.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// Makes MyRocks compact its first level, and nothing else.
+/// The variable that makes MyRocks compact only its first level.
 const COMPACT_L0: &str = "rocksdb_compact_lzero_now";
 
-/// MyRocks is at rest when it has compacted nothing for so long.
+/// How long MyRocks must not have compacted anything to count as idle.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How a server is brought to rest.
+/// The state of settling a server.
 struct Settling<'a> {
     mysql: &'a Mysql,
     work: Work<'a>,
@@ -45,7 +45,7 @@ pub(super) fn settle(
     limits: SettleLimits,
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
-    let began = Deadline::after(limits.at_least);
+    let started = Deadline::after(limits.at_least);
     let mut settling = Settling {
         mysql,
         work: Work {
@@ -70,12 +70,14 @@ pub(super) fn settle(
         StorageEngine::Other(_) => settling.analyze(tables)?,
     }
     let mut settled = settling.settled;
-    settled.actions.extend(rest(&began, limits.at_least, stop));
+    settled
+        .actions
+        .extend(rest(&started, limits.at_least, stop));
     settled.pending_after = pending(mysql)?;
     Ok(settled)
 }
 
-fn left_of_dirty_pages(session: &mut MysqlSession) -> Result<Pending, Error> {
+fn pending_dirty_pages(session: &mut MysqlSession) -> Result<Pending, Error> {
     Ok(match dirty_pages(session)? {
         Some(pages) if pages > DIRTY_PAGES_SMALL => Pending::Some(format!("pages left: {pages}")),
         _ => Pending::Nothing,
@@ -87,19 +89,19 @@ impl Settling<'_> {
         MysqlSession::connect(&self.mysql.address)
     }
 
-    /// Runs one statement on a session of its own: a cancelled one takes its session with it.
+    /// Runs a statement on its own session, because canceling a statement ends its session.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
-        let ran = self.work.run(&mut self.connect()?, sql)?;
-        self.settled.append(ran);
+        let settled = self.work.run(&mut self.connect()?, sql)?;
+        self.settled.append(settled);
         Ok(())
     }
 
     fn wait(
         &mut self,
         what: &str,
-        left: impl FnMut() -> Result<Pending, Error>,
+        pending: impl FnMut() -> Result<Pending, Error>,
     ) -> Result<(), Error> {
-        self.settled.append(self.work.wait(what, left)?);
+        self.settled.append(self.work.wait(what, pending)?);
         Ok(())
     }
 
@@ -118,21 +120,21 @@ impl Settling<'_> {
             return Ok(());
         }
         let mut session = self.connect()?;
-        let changed = Changed::apply(&mut session)?;
+        let changed = ChangedSettings::apply(&mut session)?;
         if let Some(changed) = &changed {
             let what = format!("set global {}", changed.listed(|(.., value)| value));
             self.settled.add_action(what, Duration::ZERO);
         }
         let waited = match changed {
             Some(_) => self.wait_for_innodb(&mut session),
-            // Without the right to change settings it writes back as it does by itself: that is not waited for.
+            // Without the privilege to change settings, the write-back is too slow to wait for.
             None => {
                 let what = "write back dirty pages: not allowed";
                 self.settled.add_action(what, Duration::ZERO);
                 Ok(())
             }
         };
-        // Also after an error: what was changed must not be what is measured next.
+        // Restores the settings even after an error, because the next step must not run with them.
         let restored = match changed {
             Some(changed) => changed.restore(&mut self.connect()?),
             None => return waited,
@@ -144,7 +146,7 @@ impl Settling<'_> {
 
     fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
         self.wait("wait for write-back of dirty pages", || {
-            left_of_dirty_pages(session)
+            pending_dirty_pages(session)
         })?;
         let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
         self.wait("wait for purge", || {
@@ -156,23 +158,23 @@ impl Settling<'_> {
                 Pending::Nothing
             } else if since.has_passed() {
                 Pending::Stuck(format!(
-                    "old row versions left: {length}, not fewer after {STUCK:?}: an open transaction may need them"
+                    "old row versions left: {length}, no decrease in {STUCK:?}; an open transaction may need them"
                 ))
             } else {
                 Pending::Some(format!("old row versions left: {length}"))
             })
         })?;
-        // Purging makes pages dirty.
+        // Purge also makes pages dirty.
         self.wait("wait for write-back of purged pages", || {
-            left_of_dirty_pages(session)
+            pending_dirty_pages(session)
         })
     }
 
     fn settle_rocksdb(&mut self) -> Result<(), Error> {
         self.wait_for_compaction()?;
         self.run("set global rocksdb_force_flush_memtable_now = 1")?;
-        // Of newer builds only. The one that flushes as well, which all have, fails when the flush sets off a compaction,
-        // and in older builds puts files into a level that may not be in use.
+        // Only newer builds have this variable. Another one, which also flushes, fails if the flush starts a compaction,
+        // and in older builds it puts files into a level that may be unused.
         let mut session = self.connect()?;
         if session.variable(COMPACT_L0)?.is_some() {
             self.run(&format!("set global {COMPACT_L0} = 1"))?;
@@ -194,35 +196,35 @@ impl Settling<'_> {
             Ok(if since.has_passed() {
                 Pending::Nothing
             } else if is_busy {
-                Pending::Some("it runs or is pending".into())
+                Pending::Some("a compaction runs or is pending".into())
             } else {
-                Pending::Some(format!("less than {QUIET:?} of rest were seen"))
+                Pending::Some(format!("idle for less than {QUIET:?}"))
             })
         })
     }
 }
 
-/// Settings of InnoDB that are changed for a while, with the values that they had.
-struct Changed(Vec<(&'static str, String, String)>);
+/// The names of temporarily changed settings of InnoDB, with their old and new values.
+struct ChangedSettings(Vec<(&'static str, String, String)>);
 
-impl Changed {
-    /// Makes InnoDB write back all that is dirty, as fast as it is allowed to; `None` when this user may not.
+impl ChangedSettings {
+    /// Makes InnoDB write back all dirty pages as fast as it may. Returns `None` if the user lacks the privilege.
     fn apply(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
         let fast = session.variable("innodb_io_capacity_max")?;
-        // The low-water mark first: it may not be above the other.
-        let wanted = [
+        // The low-water mark comes first, because it may not exceed the other.
+        let settings = [
             ("innodb_max_dirty_pages_pct_lwm", Some("0".to_string())),
             ("innodb_max_dirty_pages_pct", Some("0".to_string())),
             ("innodb_idle_flush_pct", Some("100".to_string())),
             ("innodb_io_capacity", fast),
-            // What is purged leaves the list only every so many times.
+            // By default, purged entries leave the list only in every 128th batch.
             (
                 "innodb_purge_rseg_truncate_frequency",
                 Some("1".to_string()),
             ),
         ];
         let mut changed = Self(Vec::new());
-        for (name, value) in wanted {
+        for (name, value) in settings {
             let (Some(value), Some(before)) = (value, session.variable(name)?) else {
                 continue;
             };
@@ -241,15 +243,18 @@ impl Changed {
         Ok(Some(changed))
     }
 
-    /// Returns the settings as they are listed, each with one of its values.
+    /// Returns a list of the settings, each with one of its values.
     fn listed(&self, value: for<'a> fn(&'a (&'static str, String, String)) -> &'a str) -> String {
-        let settings = self.0.iter().map(|it| format!("{} = {}", it.0, value(it)));
+        let settings = self
+            .0
+            .iter()
+            .map(|setting| format!("{} = {}", setting.0, value(setting)));
         settings.collect::<Vec<_>>().join(", ")
     }
 
-    /// Puts the settings back, in the opposite order, and reads them to see that they are.
+    /// Restores the settings in reverse order, and checks them.
     fn restore(&self, session: &mut MysqlSession) -> Result<Action, Error> {
-        let took = Deadline::after(Duration::MAX);
+        let started = Deadline::after(Duration::MAX);
         for (name, before, _) in self.0.iter().rev() {
             session.query(&format!("set global {name} = {before}"))?;
         }
@@ -257,27 +262,27 @@ impl Changed {
             let now = session.variable(name)?;
             if now.as_ref() != Some(before) {
                 return Err(Error::other(format!(
-                    "`{name}` is `{}` after settling, it was `{before}`",
+                    "cannot restore `{name}` after settling: it is `{}` instead of `{before}`",
                     now.as_deref().unwrap_or("")
                 )));
             }
         }
         Ok(Action {
             what: format!("restored {}", self.listed(|(_, before, _)| before)),
-            took: took.elapsed(),
+            took: started.elapsed(),
         })
     }
 }
 
-/// The tables that exist, by name, in their order.
+/// Returns the names of the tables that exist, in order.
 fn existing(session: &mut MysqlSession, tables: &[Table]) -> Result<Vec<String>, Error> {
-    let there = session.query_column(
+    let existing = session.query_column(
         "select table_name from information_schema.tables where table_schema = database()",
     )?;
     Ok(tables
         .iter()
         .map(|table| table.name.clone())
-        .filter(|name| there.contains(name))
+        .filter(|name| existing.contains(name))
         .collect())
 }
 
@@ -290,7 +295,7 @@ fn dirty_pages(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
     status(session, "Innodb_buffer_pool_pages_dirty")
 }
 
-/// Old row versions that are to be removed, in transactions; `None` where this user may not know.
+/// Returns the length of the history list, in transactions; `None` if the user lacks the privilege.
 fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
     if let Some(length) = status(session, "Innodb_history_list_length")? {
         return Ok(Some(length));
@@ -303,8 +308,8 @@ fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
         .and_then(|value| value.parse().ok()))
 }
 
-/// Returns true where purge is done with all transactions that `show engine innodb status` tells of. The history list may be longer
-/// then: MySQL 5.6 takes what was purged off it only in every 128th batch.
+/// Returns true when purge has processed all transactions in `show engine innodb status`. Even then, the history list may be
+/// long, because MySQL 5.6 removes purged entries only in every 128th batch.
 fn has_purged_all(status: &str) -> bool {
     let purged = number_after(status, "Purge done for trx's n:o <");
     let next = number_after(status, "Trx id counter");
@@ -313,16 +318,16 @@ fn has_purged_all(status: &str) -> bool {
         .is_some_and(|(purged, next)| purged >= next)
 }
 
-/// How much MyRocks has compacted and flushed so far, and whether it says that it is at it.
+/// Returns how much MyRocks has compacted and flushed so far, and whether it reports pending work.
 fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool), Error> {
     let rows = pairs(session.query("show global status like 'rocksdb_%_bytes'")?);
-    let of = |name: &str| rows.get(name).cloned();
+    let value = |name: &str| rows.get(name).cloned();
     let so_far = vec![
-        of("rocksdb_compact_write_bytes"),
-        of("rocksdb_compact_read_bytes"),
-        of("rocksdb_flush_write_bytes"),
+        value("rocksdb_compact_write_bytes"),
+        value("rocksdb_compact_read_bytes"),
+        value("rocksdb_flush_write_bytes"),
     ];
-    // A table of some builds only.
+    // Only some builds have this table.
     let sql = "select 1 from information_schema.rocksdb_active_compaction_stats limit 1";
     let is_active = !if_present(session, sql)?.is_empty();
     let sql = "select sum(value) from information_schema.rocksdb_cfstats \
@@ -334,16 +339,17 @@ fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool),
     Ok((so_far, is_active || pending.unwrap_or(0.0) > 0.0))
 }
 
-/// What is still to be done, as far as the server tells.
+/// Returns the pending work that the server reports.
 fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
     let mut session = MysqlSession::connect(&mysql.address)?;
     if mysql.kind.dialect.storage_engine == StorageEngine::RocksDb {
-        return of_rocksdb(&mut session);
+        return rocksdb_counters(&mut session);
     }
     let mut counters = Vec::new();
-    counters.extend(dirty_pages(&mut session)?.map(|it| Counter::gauge("dirty_page_count", it)));
+    counters
+        .extend(dirty_pages(&mut session)?.map(|pages| Counter::gauge("dirty_page_count", pages)));
     let history = history_length(&mut session)?;
-    counters.extend(history.map(|it| Counter::gauge("history_list_length", it)));
+    counters.extend(history.map(|length| Counter::gauge("history_list_length", length)));
     Ok(counters)
 }
 
@@ -352,16 +358,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn purge_is_over_when_it_has_reached_the_next_transaction() {
-        // Of MySQL 5.6.14, after 500 updates.
+    fn purge_is_finished_when_it_has_reached_the_next_transaction() {
+        // From MySQL 5.6.14, after 500 updates.
         let at_rest = "------------\nTRANSACTIONS\n------------\nTrx id counter 2301\n\
             Purge done for trx's n:o < 2301 undo n:o < 0 state: running but idle\nHistory list length 504\n";
         assert!(has_purged_all(at_rest));
-        // The same, where a snapshot is held.
+        // The same with an open snapshot.
         let held = "Trx id counter 3315\n\
             Purge done for trx's n:o < 2304 undo n:o < 0 state: running but idle\nHistory list length 504\n";
         assert!(!has_purged_all(held));
-        // A user may not read it.
+        // The user lacks the privilege.
         assert!(!has_purged_all(""));
     }
 }

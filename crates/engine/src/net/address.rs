@@ -1,4 +1,4 @@
-//! Where a server is and as whom to connect: a URL, completed from what the server's own clients read.
+//! The address of a server: a URL, completed from the sources that the server's own clients read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,103 +12,102 @@ use crate::local::user;
 use crate::{Error, ErrorClass, SetupError};
 use words::Secret;
 
-/// How long connecting may take when nothing says so.
+/// The default limit for the time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do when a server takes no more connections.
+/// What to do when a server refuses more connections.
 pub(crate) const TOO_MANY: &str = "raise the server's `max_connections`, or use fewer clients";
 
-/// What the URLs of one kind of server look like.
+/// The URL scheme of a kind of server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// Its names; the first is the one to print.
+    /// The scheme's names. The first one is printed.
     pub names: &'static [&'static str],
-    /// The usual TCP port.
+    /// The default TCP port.
     pub port: u16,
-    /// The parameters that are understood, each with the part of an address that it is: `host`, `port`, `user`,
-    /// `password`, `database`, `socket`, `ssl-mode`, `ssl-root`, `connect-timeout` or `application-name`. An underscore in them
-    /// is as good as a hyphen.
+    /// The supported parameters, and the part of an address that each one sets: `host`, `port`, `user`, `password`,
+    /// `database`, `socket`, `ssl-mode`, `ssl-root`, `connect-timeout` or `application-name`. Underscores are equivalent to
+    /// hyphens.
     pub parameters: &'static [(&'static str, &'static str)],
     /// The names of the modes of encryption.
     pub ssl_modes: &'static [(&'static str, SslMode)],
-    /// How the part of a URL that names a socket is written; `{}` is its path.
+    /// How a URL contains a socket; `{}` is its path.
     pub socket: &'static str,
-    /// What follows that path in the name of the socket.
+    /// The end of the socket's name, after that path.
     pub socket_file: &'static str,
     /// How to write a URL.
     pub usage: &'static str,
-    /// The setting that says where the server listens.
-    pub listens: &'static str,
-    /// What to do when the server refuses, by the code of its error.
+    /// The setting for the addresses on which the server listens.
+    pub listen_setting: &'static str,
+    /// What to do when the server refuses, by error code.
     pub help: &'static [(&'static str, &'static str)],
 }
 
 impl Scheme {
-    /// Returns the error of a URL in which `what` is wrong.
-    pub(crate) fn wrong(&self, what: impl fmt::Display) -> SetupError {
+    /// Returns the error of an invalid URL.
+    pub(crate) fn invalid_url(&self, what: impl fmt::Display) -> SetupError {
         SetupError::Config {
-            what: format!("server URL: {what}"),
+            what: format!("invalid URL of the server: {what}"),
             help: self.usage.into(),
         }
     }
 
-    /// Returns how a part of an address is called as a parameter.
+    /// Returns the parameter's name of a part of an address.
     fn parameter(&self, part: &str) -> &'static str {
         let mut parameters = self.parameters.iter();
-        let found = parameters.find(|(_, known)| *known == part);
-        found.map_or("", |(name, _)| name)
+        let parameter = parameters.find(|(_, known)| *known == part);
+        parameter.map_or("", |(name, _)| name)
     }
 }
 
-/// The machine, or the socket.
+/// A host or a unix socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// A unix socket: its path, or its directory where the port is in its name.
+    /// A unix socket: its path, or its directory if the socket's name contains the port.
     Unix(PathBuf),
-    /// A name or an IP address.
+    /// A host name or an IP address.
     Tcp(String),
 }
 
-/// Whether and how the connection is encrypted; the meanings are those of the server's own clients. A unix socket is
-/// never encrypted.
+/// Whether and how the connection is encrypted, as in the server's own clients. A unix socket is never encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
-    /// Never.
+    /// Never encrypted.
     Disable,
-    /// Only when the server refuses to do without.
+    /// Encrypted only if the server requires it.
     Allow,
-    /// When the server can.
+    /// Encrypted if the server supports it.
     Prefer,
-    /// Always; whose certificate it is does not matter.
+    /// Always encrypted, with any certificate.
     Require,
-    /// Always, with a certificate that a trusted authority has signed.
+    /// Always encrypted, with a certificate from a trusted authority.
     VerifyCa,
-    /// Always, with such a certificate for this very host.
+    /// Always encrypted, with a certificate from a trusted authority for this host.
     VerifyFull,
 }
 
-/// Where a server is, and as whom to connect to which database.
+/// The address of a server, with the account and database to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// What its URLs look like.
+    /// The scheme of its URL.
     pub scheme: &'static Scheme,
-    /// The machine, or the socket.
+    /// The host or the socket.
     pub host: Host,
     /// The TCP port, or the number in the socket's name.
     pub port: u16,
-    /// The account.
+    /// The user of the database.
     pub user: String,
-    /// Its password, if there is one.
+    /// The user's password.
     pub password: Option<Secret>,
     /// The database.
     pub database: String,
     /// Whether the connection is encrypted.
     pub ssl_mode: SslMode,
-    /// A file with the certificates of trusted authorities; `None`: those of the system.
+    /// A file with certificates of trusted authorities; `None` means the system's.
     pub ssl_root: Option<PathBuf>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// What the server shows as the client's name, where its protocol has one.
+    /// The client's name that the server shows, if its protocol has one.
     pub application_name: String,
 }
 
@@ -122,8 +121,8 @@ impl fmt::Display for Address {
                     .socket
                     .replace("{}", &path.display().to_string());
                 let socket = socket.replace("{port}", &self.port.to_string());
-                let (place, parameters) = socket.split_once('?').unwrap_or((&socket, ""));
-                write!(f, "{scheme}://{user}@{place}/{database}?{parameters}")
+                let (host, parameters) = socket.split_once('?').unwrap_or((&socket, ""));
+                write!(f, "{scheme}://{user}@{host}/{database}?{parameters}")
             }
             Host::Tcp(host) if host.contains(':') => {
                 write!(f, "{scheme}://{user}@[{host}]:{}/{database}", self.port)
@@ -134,7 +133,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Returns the address of a server that assay started, which listens on a socket alone.
+    /// Returns the address of a server that assay started, which listens only on a socket.
     pub(crate) fn of_socket(
         scheme: &'static Scheme,
         socket: PathBuf,
@@ -155,7 +154,7 @@ impl Address {
         }
     }
 
-    /// Connects, without encryption. No read or write may take longer than connecting.
+    /// Connects without encryption. The time limit also applies to each read and write.
     pub(crate) fn connect(&self) -> Result<Stream, Error> {
         let connected = match &self.host {
             Host::Unix(path) => {
@@ -175,7 +174,7 @@ impl Address {
         Ok(stream)
     }
 
-    /// Says what to do when there is no connection to be had.
+    /// Returns what to do about a failed connection.
     pub(crate) fn help(&self, error: &Error) -> Option<String> {
         let mut known = self.scheme.help.iter();
         let code = error.code.as_deref();
@@ -187,12 +186,12 @@ impl Address {
         }
         Some(match &self.host {
             Host::Unix(path) => format!(
-                "start the server, or name its socket instead of `{}`",
+                "start the server, or write its socket instead of `{}` in the URL",
                 path.display()
             ),
             Host::Tcp(_) => format!(
                 "start the server, or check host, port and the server's `{}`",
-                self.scheme.listens
+                self.scheme.listen_setting
             ),
         })
     }
@@ -205,18 +204,19 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Takes a URL apart.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
-    pub(crate) fn of_url(scheme: &'static Scheme, url: &str) -> Result<Self, SetupError> {
-        let rest = scheme.names.iter().find_map(|name| {
-            let rest = url.strip_prefix(name)?;
-            rest.strip_prefix("://")
+    /// [`SetupError::Config`] with the invalid part. No message contains a password.
+    pub(crate) fn from_url(scheme: &'static Scheme, url: &str) -> Result<Self, SetupError> {
+        let content = scheme.names.iter().find_map(|name| {
+            let content = url.strip_prefix(name)?;
+            content.strip_prefix("://")
         });
-        let rest = rest
-            .ok_or_else(|| scheme.wrong(format!("does not begin with `{}://`", scheme.names[0])))?;
-        let url = Url::parse(rest).map_err(|what| scheme.wrong(what))?;
+        let content = content.ok_or_else(|| {
+            scheme.invalid_url(format!("it does not begin with `{}://`", scheme.names[0]))
+        })?;
+        let url = Url::parse(content).map_err(|what| scheme.invalid_url(what))?;
         let mut parts = Self {
             scheme,
             values: BTreeMap::new(),
@@ -226,8 +226,8 @@ impl Parts {
             let hyphens = |name: &str| name.replace('_', "-");
             let Some((_, part)) = known.find(|(known, _)| hyphens(known) == hyphens(&name)) else {
                 let known: Vec<&str> = scheme.parameters.iter().map(|(name, _)| *name).collect();
-                return Err(scheme.wrong(format!(
-                    "unknown parameter `{name}`; known are `{}`",
+                return Err(scheme.invalid_url(format!(
+                    "unknown parameter `{name}`; supported are `{}`",
                     known.join("`, `")
                 )));
             };
@@ -239,22 +239,22 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Returns a part, where it is known.
+    /// Returns a part if it is known.
     pub(crate) fn get(&self, part: &str) -> Option<&str> {
         self.values.get(part).map(String::as_str)
     }
 
-    /// Adds a part that is not known yet.
+    /// Sets a part unless it is already known.
     pub(crate) fn fill(&mut self, part: &'static str, value: Option<String>) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             self.values.entry(part).or_insert(value);
         }
     }
 
-    /// Makes an address of the parts. The user is by default this process's.
+    /// Builds an address from the parts. The default user is this process's.
     ///
     /// # Errors
-    /// [`SetupError::Config`] naming the part that is wrong.
+    /// [`SetupError::Config`] with the invalid part.
     pub(crate) fn complete(mut self, host: Host) -> Result<Address, SetupError> {
         let scheme = self.scheme;
         self.fill("user", user::own_name());
@@ -264,9 +264,8 @@ impl Parts {
             Some(text) => match text.parse() {
                 Ok(port @ 1..) => port,
                 _ => {
-                    return Err(
-                        scheme.wrong(format!("port `{text}` is not a number from 1 to 65535"))
-                    );
+                    return Err(scheme
+                        .invalid_url(format!("port `{text}` is not a number from 1 to 65535")));
                 }
             },
         };
@@ -275,11 +274,11 @@ impl Parts {
             Some(text) => {
                 let plain = |text: &str| text.to_ascii_lowercase().replace('_', "-");
                 let mut modes = scheme.ssl_modes.iter();
-                let found = modes.find(|(name, _)| plain(name) == plain(&text));
-                found.map(|(_, mode)| *mode).ok_or_else(|| {
+                let mode = modes.find(|(name, _)| plain(name) == plain(&text));
+                mode.map(|(_, mode)| *mode).ok_or_else(|| {
                     let names: Vec<&str> = scheme.ssl_modes.iter().map(|(name, _)| *name).collect();
-                    scheme.wrong(format!(
-                        "unknown `{}={text}`; known are `{}`",
+                    scheme.invalid_url(format!(
+                        "unknown value of `{}={text}`; supported are `{}`",
                         scheme.parameter("ssl-mode"),
                         names.join("`, `")
                     ))
@@ -292,7 +291,7 @@ impl Parts {
                 Ok(0) => CONNECT_TIMEOUT,
                 Ok(seconds) => Duration::from_secs(seconds),
                 Err(_) => {
-                    return Err(scheme.wrong(format!(
+                    return Err(scheme.invalid_url(format!(
                         "`{}={text}` is not a number of seconds",
                         scheme.parameter("connect-timeout")
                     )));
@@ -304,7 +303,8 @@ impl Parts {
             host,
             port,
             user: take("user").ok_or_else(|| {
-                scheme.wrong("it names no user, and the user that runs assay has no name")
+                scheme
+                    .invalid_url("it has no user, and the system user that runs assay has no name")
             })?,
             password: take("password").map(Secret::new),
             database: take("database").unwrap_or_default(),

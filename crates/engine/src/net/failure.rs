@@ -1,8 +1,8 @@
-//! Failures of a connection, whatever is spoken over it.
+//! Errors of connections, independent of the protocol.
 
 use crate::{Error, ErrorClass};
 
-/// A read or write that failed.
+/// Returns the error of a failed read or write.
 pub(crate) fn from_io(action: &str, error: &std::io::Error) -> Error {
     Error::new(
         ErrorClass::ConnectionLost,
@@ -10,7 +10,7 @@ pub(crate) fn from_io(action: &str, error: &std::io::Error) -> Error {
     )
 }
 
-/// The server closed the connection.
+/// Returns the error of a connection that the server closed.
 pub(crate) fn closed() -> Error {
     Error::new(
         ErrorClass::ConnectionLost,
@@ -18,7 +18,7 @@ pub(crate) fn closed() -> Error {
     )
 }
 
-/// The peer said what the protocol does not allow.
+/// Returns the error of a protocol violation.
 pub(crate) fn protocol(what: impl Into<String>) -> Error {
     Error::new(ErrorClass::Protocol, what)
 }

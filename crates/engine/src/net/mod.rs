@@ -1,4 +1,4 @@
-//! What clients of servers have in common: addresses, the bytes between them, TLS; and what servers have in common.
+//! The common code of SQL servers and their clients: addresses, streams and TLS.
 
 pub(crate) mod address;
 pub(crate) mod failure;

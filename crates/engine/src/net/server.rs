@@ -1,4 +1,4 @@
-//! A SQL server that is up: started by assay, or attached to. What is the same for all kinds.
+//! A running SQL server, which assay started or connected to, as far as it is the same for all kinds of servers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::local::program::Readiness;
 use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 
-/// The database that assay makes: its name is the Insert Benchmark's.
+/// The database that assay creates. Its name comes from the Insert Benchmark.
 const DATABASE: &str = "ib";
 
 /// A connection to a server.
@@ -19,26 +19,26 @@ pub trait Client: Session + Sized {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Of class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it does
-    /// not let us in.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
+    /// refuses the login.
     fn connect(address: &Address) -> Result<Self, Error>;
 
-    /// Returns the bytes between client and server.
+    /// Returns the stream between client and server.
     fn stream(&self) -> &Stream;
 }
 
-/// A build that is there and works.
+/// An installed build.
 pub trait Build {
     /// Returns the server's program.
     fn program(&self) -> PathBuf;
 
-    /// Returns its version with the server's name, for people.
+    /// Returns the server's name and version, for readers.
     fn version(&self) -> String;
 
-    /// Returns what should be known about results of this version.
+    /// Returns a note about results of this version.
     fn note(&self) -> Option<String>;
 
-    /// Returns the directory of its programs.
+    /// Returns the directory of the build's programs.
     fn bin_dir(&self) -> PathBuf {
         self.program()
             .parent()
@@ -47,37 +47,36 @@ pub trait Build {
     }
 }
 
-/// What tells one kind of server from another, when it is started and when it is attached to. A value of it is what one
-/// server says of itself.
+/// What differs between kinds of SQL servers. A value has the facts that a running server reports about itself.
 pub trait SqlKind: Sized + Send + Sync + 'static {
-    /// Its connections.
+    /// The server's connections.
     type Session: Client;
-    /// Its builds.
+    /// The server's builds.
     type Build: Build;
-    /// Where a server has its files.
+    /// The paths of a server's files.
     type Places: Send + Sync;
 
-    /// Its files and processes.
+    /// The server's files and processes.
     const KIND: &'static Kind;
-    /// The name of its configuration file.
+    /// The name of the configuration file.
     const CONFIG_FILE: &'static str;
-    /// The code of the error of a database that is there already.
+    /// The code of the error for a database that already exists.
     const DATABASE_EXISTS: &'static str;
-    /// A statement for the effective settings: name, value, and source where the server tells it.
+    /// A query for the effective settings: name, value, and the source if the server has it.
     const SETTINGS: &'static str;
 
     /// Finds a build.
     fn locate(build: &str) -> Result<Self::Build, SetupError>;
 
-    /// Puts the configuration of a server together that has its files in `place`.
+    /// Composes the configuration of a server with files in `place`.
     fn compose(
         options: &StartOptions<'_>,
         build: &Self::Build,
         place: &Place,
     ) -> Result<ConfigText, SetupError>;
 
-    /// Makes what a server needs before its first start.
-    fn make_data(
+    /// Creates the data that a server needs before its first start.
+    fn create_data(
         options: &StartOptions<'_>,
         build: &Self::Build,
         place: &Place,
@@ -87,7 +86,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the arguments of the server's program.
     fn arguments(place: &Place, config_file: &Path) -> Vec<OsString>;
 
-    /// Has a build read a configuration without a start; returns what it says against it.
+    /// Makes a build read a configuration without starting a server. Returns its message if it refuses the configuration.
     fn try_config(
         options: &StartOptions<'_>,
         build: &Self::Build,
@@ -95,58 +94,61 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         config: &ConfigText,
     ) -> Result<Option<String>, SetupError>;
 
-    /// Returns where a server that assay starts is reached, before it has a database.
+    /// Returns the address of a server that assay starts, without a database.
     fn address(place: &Place, connect_timeout: Duration) -> Address;
 
-    /// Asks a server for what has to be known of it.
-    fn ask(session: &mut Self::Session) -> Result<Self, Error>;
+    /// Queries a server for the facts about itself.
+    fn query_facts(session: &mut Self::Session) -> Result<Self, Error>;
 
-    /// Returns the version, as the server says it.
+    /// Returns the version that the server reports.
     fn version(&self) -> &str;
 
-    /// Returns the error for a server whose version is too old; `None` for one that will do.
+    /// Returns the error for a server whose version is too old; `None` for any other.
     fn refusal(&self, server: &str) -> Option<SetupError>;
 
-    /// Returns the process of a server that lives on this host, in the directory that it says is its own.
+    /// Returns the server's process if it runs on this host and uses the directory that it reports.
     fn live_process(session: &mut Self::Session) -> Option<u32>;
 
-    /// Asks a server of this host where its files are; `None` where this user may not know.
+    /// Queries a server on this host for the paths of its files; `None` if this user lacks the privilege.
     fn places(session: &mut Self::Session) -> Option<Self::Places>;
 
-    /// Returns the files that are there now.
+    /// Returns the files that exist now.
     fn storage(places: &Self::Places) -> Storage;
 }
 
-/// A SQL server that is up: started by assay, or attached to.
+/// A running SQL server, which assay started or connected to.
 pub struct SqlServer<K: SqlKind> {
     pub(crate) kind: K,
     pub(crate) address: Address,
     process_id: Option<u32>,
     is_on_other_host: bool,
-    /// Where its files are; `None` where they can't be reached from here.
+    /// The paths of its files; `None` if assay can't access them.
     places: Option<K::Places>,
-    /// The server that assay started; `None` for one that it attached to.
+    /// The server that assay started; `None` for one that it connected to.
     server: Option<Server>,
 }
 
 impl<K: SqlKind> SqlServer<K> {
-    /// Makes a database with a build's programs and starts its server on a private socket.
+    /// Creates a database with a build's programs, and starts its server on a private socket.
     ///
     /// # Errors
-    /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
+    /// An error about the build, the directory or the config. Nothing keeps running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
         let build = K::locate(options.build)?;
-        let place = Place::make(K::KIND, options, &build.bin_dir())?;
+        let place = Place::create(K::KIND, options, &build.bin_dir())?;
         let config = K::compose(options, &build, &place)?;
-        K::make_data(options, &build, &place, &config)?;
+        K::create_data(options, &build, &place, &config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
         let address = K::address(&place, options.timeout);
         let name = format!("{} at `{address}`", build.version());
-        let complaint = |log: &[String]| {
-            let help = format!("the server's options are in `{}`", config_file.display());
+        let config_error = |log: &[String]| {
+            let help = format!(
+                "correct the option in the config; the server read `{}`",
+                config_file.display()
+            );
             Some(config::refused(
                 &build.version(),
-                &(K::KIND.complaint)(log)?,
+                &(K::KIND.config_error)(log)?,
                 help,
             ))
         };
@@ -155,15 +157,15 @@ impl<K: SqlKind> SqlServer<K> {
             K::arguments(&place, &config_file),
             Readiness {
                 server: &name,
-                ask: &|| make_database::<K>(&address),
-                complaint: &complaint,
+                probe: &|| create_database::<K>(&address),
+                config_error: &config_error,
             },
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
-        let server = place.taken(guarded, config.text, notes);
+        let server = place.into_server(guarded, config.text, notes);
         let database = DATABASE.into();
-        let (mut started, mut session) = Self::reached(
+        let (mut started, mut session) = Self::connect(
             Address {
                 database,
                 ..address
@@ -176,33 +178,37 @@ impl<K: SqlKind> SqlServer<K> {
         Ok(started)
     }
 
-    /// Has the build read its configuration, as the user who would run its server; nothing is started.
+    /// Makes the build read its configuration as the server's user, without starting a server.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for an option or a value that this version does not have; [`SetupError::Build`] and
-    /// [`SetupError::Directory`] where that user can't get to the build or to the data directory.
+    /// [`SetupError::Config`] for an option or a value that this version does not support; [`SetupError::Build`] and
+    /// [`SetupError::Directory`] when that user can't access the build or the data directory.
     pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
         let build = K::locate(options.build)?;
-        let trial = Trial::make(K::KIND, options, &build.bin_dir())?;
+        let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
         let config = K::compose(options, &build, &trial.place)?;
-        let help = "give a name and a value that this version has, or leave the option out";
+        let help = "write an option and a value that this version supports, or remove the option";
         match K::try_config(options, &build, &trial, &config)? {
-            Some(complaint) => Err(config::refused(&build.version(), &complaint, help.into())),
+            Some(config_error) => Err(config::refused(
+                &build.version(),
+                &config_error,
+                help.into(),
+            )),
             None => Ok(()),
         }
     }
 
-    /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
-    /// database. What the URL leaves out comes from where the server's own clients have it. Tables are made in the
-    /// server's default storage engine, where it has several.
+    /// Connects to the server at `url`, which assay did not start. Assay only creates its tables there, in the URL's
+    /// database and the server's default storage engine. Missing parts of the URL come from the sources that the server's
+    /// own clients read.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for a URL that can't be understood, [`SetupError::Server`] when the server can't be
-    /// reached or refuses, [`SetupError::Version`] when it is too old.
+    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server can't be reached or refuses,
+    /// [`SetupError::Version`] when it is too old.
     pub fn attach(url: &str) -> Result<Self, SetupError> {
         let address = (K::KIND.parse_url)(url)?;
         let name = address.to_string();
-        let (mut attached, mut session) = Self::reached(address, &name)?;
+        let (mut attached, mut session) = Self::connect(address, &name)?;
         if let Some(refusal) = attached.kind.refusal(&name) {
             return Err(refusal);
         }
@@ -210,24 +216,24 @@ impl<K: SqlKind> SqlServer<K> {
             attached.is_on_other_host = true;
             return Ok(attached);
         }
-        // A forwarded port may lead to another machine, where the same path means something else: the directory is
-        // believed only when a server of this host lives in it.
+        // A forwarded port may lead to another machine. So the reported directory counts only if a server on this host
+        // uses it.
         let by_directory = K::live_process(&mut session);
         attached.process_id = by_directory.or_else(|| session.stream().listener_pid());
         attached.places = by_directory.and_then(|_| K::places(&mut session));
         Ok(attached)
     }
 
-    /// Connects, and asks for what has to be known.
-    fn reached(address: Address, name: &str) -> Result<(Self, K::Session), SetupError> {
+    /// Connects, and queries the server for the facts about itself.
+    fn connect(address: Address, name: &str) -> Result<(Self, K::Session), SetupError> {
         let failed = |source: Error| SetupError::Server {
             server: name.to_string(),
             help: address.help(&source),
             source,
         };
         let mut session = K::Session::connect(&address).map_err(failed)?;
-        let kind = K::ask(&mut session).map_err(failed)?;
-        let reached = Self {
+        let kind = K::query_facts(&mut session).map_err(failed)?;
+        let server = Self {
             kind,
             address,
             process_id: None,
@@ -235,20 +241,20 @@ impl<K: SqlKind> SqlServer<K> {
             places: None,
             server: None,
         };
-        Ok((reached, session))
+        Ok((server, session))
     }
 
-    /// Returns where it is reached, without a password.
+    /// Returns the server's address.
     pub fn address(&self) -> &Address {
         &self.address
     }
 }
 
-/// Asks a new server something, and makes the database.
-fn make_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
+/// Creates the database on a new server, which also shows that the server answers.
+fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
     let mut session = K::Session::connect(address)?;
     match session.query(&format!("create database {DATABASE}")) {
-        // The connection was lost after an earlier attempt was carried out.
+        // An earlier attempt succeeded but its connection was lost.
         Err(error) if error.code.as_deref() == Some(K::DATABASE_EXISTS) => Ok(()),
         result => result.map(|_| ()),
     }
@@ -296,17 +302,17 @@ impl<K: SqlKind> Engine for SqlServer<K> {
     }
 }
 
-/// Says when a server, or a user of it, has less `room` than a run needs connections.
+/// Returns the obstacle if a run needs more connections than are `free`. `whose` begins the clause about the limit.
 pub(crate) fn too_few_connections(
     needs: Needs,
     whose: &str,
-    room: Option<i64>,
+    free: Option<i64>,
     help: &str,
 ) -> Option<Obstacle> {
     let needed = needs.connections;
-    let room = room.filter(|&room| room < i64::from(needed))?.max(0);
+    let free = free.filter(|&free| free < i64::from(needed))?.max(0);
     Some(Obstacle {
-        what: format!("the run needs {needed} connections, and {whose} {room} more"),
+        what: format!("the run needs {needed} connections, but {whose} {free} more"),
         help: format!("{help}, or use fewer clients"),
     })
 }

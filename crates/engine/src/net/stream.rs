@@ -1,4 +1,4 @@
-//! The bytes between client and server: a unix socket, TCP, or TLS over TCP.
+//! The stream between client and server: a unix socket, TCP, or TLS over TCP.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
@@ -14,25 +14,25 @@ use rustix::net::{Shutdown, shutdown};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::failure;
-use super::tls::in_words;
+use super::tls::error_text;
 use crate::Error;
 
-/// Returns whether a connection between two addresses stays on one host. To an address of any of its own interfaces the
-/// kernel connects from that very address.
+/// Returns true when a connection between two addresses stays on one host. The kernel connects to its own interfaces from
+/// the same address.
 fn is_one_host(local: IpAddr, peer: IpAddr) -> bool {
     let (local, peer) = (local.to_canonical(), peer.to_canonical());
     peer.is_loopback() || local == peer
 }
 
-/// A connected socket. That of unix has with it how long a read may take.
+/// A connected socket. A unix socket also has the time limit of a read.
 pub enum Stream {
     Unix(UnixStream, Option<Timespec>),
     Tcp(TcpStream),
-    // Boxed: it is larger than the others by far.
+    // Boxed, because it is much larger than the others.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// The socket beneath a stream, to shut it down from another thread.
+/// A handle to a stream's socket, to shut it down from another thread.
 pub(crate) struct Socket(OwnedFd);
 
 impl Stream {
@@ -41,11 +41,11 @@ impl Stream {
         Ok(Self::Unix(UnixStream::connect(path)?, None))
     }
 
-    /// Connects by TCP, to the first address of `host` that answers within `timeout`; not encrypted.
+    /// Connects by TCP to the first address of `host` that answers within `timeout`, without encryption.
     pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
-        for place in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&place, timeout) {
+        for address in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, timeout) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
                     return Ok(Self::Tcp(stream));
@@ -56,11 +56,10 @@ impl Stream {
         Err(last)
     }
 
-    /// Encrypts a TCP stream; the server has agreed. Any other stays as it is.
+    /// Encrypts a TCP stream after the server has agreed. Does nothing to any other stream.
     pub(crate) fn encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> Result<(), Error> {
         self.try_encrypt(config, host).map_err(|error| {
-            let what = format!("cannot agree on TLS with the server: {error}");
-            Error::refused(what)
+            Error::refused(format!("the TLS handshake with the server failed: {error}"))
         })
     }
 
@@ -71,29 +70,29 @@ impl Stream {
         let name = rustls::pki_types::ServerName::try_from(host.to_string()).map_err(|_| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("`{host}` is not a name that TLS knows"),
+                format!("`{host}` is not a valid host name for TLS"),
             )
         })?;
         let mut tcp = tcp.try_clone()?;
-        let worded = |error: io::Error| {
-            let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
-            let words = of_tls.map(in_words);
-            words.map_or(error, io::Error::other)
+        let readable = |error: io::Error| {
+            let tls_error = error.get_ref().and_then(|error| error.downcast_ref());
+            let text = tls_error.map(error_text);
+            text.map_or(error, io::Error::other)
         };
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
-            tls.complete_io(&mut tcp).map_err(worded)?;
+            tls.complete_io(&mut tcp).map_err(readable)?;
         }
         *self = Self::Tls(Box::new(StreamOwned::new(tls, tcp)));
         Ok(())
     }
 
-    /// Limits how long a read or write may take; `None` is for ever.
+    /// Limits the time of a read or write; `None` means no limit.
     pub(crate) fn limit(&mut self, time: Option<Duration>) -> Result<(), Error> {
-        if let Self::Unix(_, waits) = self {
-            *waits = time.and_then(|time| time.try_into().ok());
+        if let Self::Unix(_, timeout) = self {
+            *timeout = time.and_then(|time| time.try_into().ok());
         }
-        let set = |way| set_socket_timeout(self.fd(), way, time);
+        let set = |direction| set_socket_timeout(self.fd(), direction, time);
         set(Timeout::Recv)
             .and_then(|()| set(Timeout::Send))
             .map_err(|error| failure::from_io("set a time limit", &error.into()))
@@ -116,12 +115,12 @@ impl Stream {
         matches!(self, Self::Tls(_))
     }
 
-    /// Whether what is sent stays secret: on this host, or encrypted.
+    /// Returns true when others can't read the stream: it stays on this host, or is encrypted.
     pub(crate) fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_))
     }
 
-    /// Returns whether the other end is on this host, as far as addresses tell: a forwarded port is where its forwarder is.
+    /// Returns true when the peer's address is on this host. For a forwarded port, that is the forwarder's address.
     pub(crate) fn is_on_this_host(&self) -> bool {
         let socket = match self {
             Self::Unix(..) => return true,
@@ -132,7 +131,7 @@ impl Stream {
         ends.is_some_and(|(local, peer)| is_one_host(local.ip(), peer.ip()))
     }
 
-    /// The process that listens on a unix socket.
+    /// Returns the process that listens on a unix socket.
     pub(crate) fn listener_pid(&self) -> Option<u32> {
         let Self::Unix(stream, _) = self else {
             return None;
@@ -144,8 +143,8 @@ impl Stream {
     #[inline]
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            // A thread that is blocked in reading a unix socket is also woken, for nothing, when the server has taken what
-            // was written to it. One that polls for input is not: a system call more, and a switch of context less.
+            // A thread that blocks in a read is also woken when the server has read its message. A thread that polls is
+            // not: that takes one system call more, and one context switch less.
             Self::Unix(stream, timeout) => {
                 let mut fds = [PollFd::new(stream, PollFlags::IN)];
                 match poll(&mut fds, timeout.as_ref())? {
@@ -169,9 +168,9 @@ impl Stream {
 }
 
 impl Socket {
-    /// Ends all reading and writing, also what waits in another thread.
+    /// Ends all reads and writes, including blocked ones in other threads.
     pub(crate) fn shut_down(&self) {
-        // A socket that is closed already is what is wanted.
+        // Fails only if the socket is already closed.
         let _ = shutdown(&self.0, Shutdown::Both);
     }
 }
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_told_by_the_two_ends_of_a_connection() {
+    fn a_connection_stays_on_one_host_if_its_addresses_do() {
         for (local, peer, is_one) in [
             ("127.0.0.1", "127.0.0.1", true),
             ("127.0.0.1", "127.0.0.2", true),
@@ -203,7 +202,7 @@ mod tests {
 
     #[test]
     fn every_address_of_this_host_is_on_this_host() {
-        // Nothing is sent: the kernel chooses the address by which others are reached, where there are others.
+        // Sends nothing: the kernel only chooses this host's address for outside connections, if there is one.
         let outside = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let own = outside.connect(("192.0.2.1", 9));
         let own = own.and_then(|()| outside.local_addr());

@@ -1,5 +1,4 @@
-//! TLS as the servers' own clients mean it: the least encrypts, the next wants a trusted signature, the last also the
-//! right name.
+//! TLS with the modes of the servers' own clients: only encryption, a trusted certificate, or also the right host name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use rustls::{
 use super::address::SslMode;
 use crate::Error;
 
-/// Returns how TLS is done in `mode`, with the authorities in `root`, or the system's without one.
+/// Returns the TLS configuration of `mode`, with the trusted authorities in the file `root`, or else the system's.
 pub(crate) fn client_config(
     mode: SslMode,
     root: Option<&Path>,
@@ -50,16 +49,16 @@ pub(crate) fn client_config(
     Ok(Arc::new(config))
 }
 
-/// Returns what went wrong, in words: of most of its errors the library has only the names.
-pub(crate) fn in_words(error: &rustls::Error) -> String {
+/// Returns a readable error text. For most errors, the library only has names.
+pub(crate) fn error_text(error: &rustls::Error) -> String {
     use CertificateError::{
         Expired, ExpiredContext, NotValidForNameContext, NotValidYet, NotValidYetContext, Other,
         UnknownIssuer,
     };
-    let rustls::Error::InvalidCertificate(wrong) = error else {
+    let rustls::Error::InvalidCertificate(reason) = error else {
         return spaced(&error.to_string());
     };
-    let what = match wrong {
+    let what = match reason {
         UnknownIssuer => "no trusted authority signed it".into(),
         Expired | ExpiredContext { .. } => "it has expired".into(),
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet".into(),
@@ -87,12 +86,12 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "it belongs to an authority, not to a server".into()
         }
-        wrong => spaced(&format!("{wrong:?}")),
+        reason => spaced(&format!("{reason:?}")),
     };
     format!("the server's certificate is not accepted: {what}")
 }
 
-/// Parts the names of a text into words: `HandshakeFailure` is `handshake failure`.
+/// Splits names into words: `HandshakeFailure` becomes `handshake failure`.
 fn spaced(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut last = ' ';
@@ -110,19 +109,23 @@ fn spaced(text: &str) -> String {
 }
 
 fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let place = root.map_or("the system's store".into(), |path| {
+    let source = root.map_or("the system's store".into(), |path| {
         format!("`{}`", path.display())
     });
     let certificates = match root {
         Some(path) => CertificateDer::pem_file_iter(path)
             .and_then(Iterator::collect)
             .map_err(|error| {
-                Error::refused(format!("cannot read root certificates {place}: {error}"))
+                Error::refused(format!(
+                    "cannot read root certificates from {source}: {error}"
+                ))
             })?,
         None => rustls_native_certs::load_native_certs().certs,
     };
     if certificates.is_empty() {
-        return Err(Error::refused(format!("no root certificate in {place}")));
+        return Err(Error::refused(format!(
+            "{source} contains no root certificate"
+        )));
     }
     Ok(certificates)
 }
@@ -151,8 +154,8 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.mode == SslMode::VerifyCa => Ok(ServerCertVerified::assertion()),
-            // A server whose self-signed certificate is itself the trusted root: usual with databases, and refused by
-            // the verifier because such a certificate may also sign others.
+            // The server's self-signed certificate is the trusted root, which is common with databases. The verifier
+            // refuses it because it may also sign other certificates.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.roots.iter().any(|root| root == end_entity) =>
             {
@@ -195,8 +198,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_in_words() {
-        let not_accepted = |wrong| in_words(&rustls::Error::InvalidCertificate(wrong));
+    fn errors_are_readable() {
+        let not_accepted = |wrong| error_text(&rustls::Error::InvalidCertificate(wrong));
         assert_eq!(
             not_accepted(CertificateError::UnknownIssuer),
             "the server's certificate is not accepted: no trusted authority signed it"
@@ -223,9 +226,9 @@ mod tests {
             ),
         ] {
             assert!(
-                in_words(&error).to_lowercase().contains(words),
+                error_text(&error).to_lowercase().contains(words),
                 "{}",
-                in_words(&error)
+                error_text(&error)
             );
         }
     }

@@ -1,43 +1,45 @@
-//! Server URLs, taken apart: `scheme://USER:PASSWORD@HOST:PORT/DATABASE?name=value&...`.
+//! Parses URLs of servers: `scheme://USER:PASSWORD@HOST:PORT/DATABASE?name=value&...`.
 
-/// The parts of a URL that were given, percent-encoding undone.
+/// The parts of a URL, with percent-encoding decoded.
 #[derive(Default)]
 pub(crate) struct Url {
-    /// By their names: `user`, `password`, `host`, `port`, `database`.
+    /// The parts by name: `user`, `password`, `host`, `port`, `database`.
     pub(crate) parts: Vec<(&'static str, String)>,
     pub(crate) parameters: Vec<(String, String)>,
 }
 
 impl Url {
-    /// Takes apart what follows `scheme://`.
+    /// Parses the text after `scheme://`.
     ///
     /// # Errors
-    /// Says which part is wrong; never holds a password, or what may be a part of one.
-    pub(crate) fn parse(rest: &str) -> Result<Self, String> {
+    /// A message about the invalid part. It never contains a password or a part of one.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut url = Self::default();
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        if rest[end..].contains('@') {
-            // What is taken for host, port and database may be parts of a password.
+        let end = text.find(['/', '?']).unwrap_or(text.len());
+        if text[end..].contains('@') {
+            // What looks like a host, port or database may be a part of a password.
             return Err("an `@` follows a `/` or a `?`: write `/` as `%2F` and `?` as `%3F` in a user or a password, \
                         and `@` as `%40` elsewhere"
                 .into());
         }
-        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, place) = authority
+        let (path, parameters) = text.split_once('?').unwrap_or((text, ""));
+        let (authority, database) = path.split_once('/').unwrap_or((path, ""));
+        let (login, location) = authority
             .rsplit_once('@')
-            .map_or((None, authority), |(login, place)| (Some(login), place));
+            .map_or((None, authority), |(login, location)| {
+                (Some(login), location)
+            });
         let (user, password) = login.map_or(("", ""), |login| {
             login.split_once(':').unwrap_or((login, ""))
         });
-        let (host, port) = match place.strip_prefix('[') {
+        let (host, port) = match location.strip_prefix('[') {
             Some(bracketed) => {
-                let (host, rest) = bracketed
+                let (host, port) = bracketed
                     .split_once(']')
                     .ok_or("the host has a `[` without `]`")?;
-                (host, rest.strip_prefix(':').unwrap_or(rest))
+                (host, port.strip_prefix(':').unwrap_or(port))
             }
-            None => place.rsplit_once(':').unwrap_or((place, "")),
+            None => location.rsplit_once(':').unwrap_or((location, "")),
         };
         for (name, text) in [
             ("user", user),
@@ -50,7 +52,7 @@ impl Url {
                 continue;
             };
             if name == "port" && !matches!(value.parse::<u16>(), Ok(1..)) {
-                // Without an `@` it may be a password whose host is missing.
+                // Without an `@`, it may be a password in a URL without a host.
                 let port = login.map_or(String::new(), |_| format!(" `{value}`"));
                 return Err(format!("the port{port} is not a number from 1 to 65535"));
             }
@@ -67,17 +69,17 @@ impl Url {
     }
 }
 
-/// Undoes percent-encoding; `None` for nothing. The text itself may be a password and is not put into messages.
+/// Decodes percent-encoding. Returns `None` for an empty text. Messages must not contain the text, which may be a password.
 fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
+    let mut encoded = text.bytes();
+    while let Some(byte) = encoded.next() {
         if byte != b'%' {
             bytes.push(byte);
             continue;
         }
         let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        match (digit(rest.next()), digit(rest.next())) {
+        match (digit(encoded.next()), digit(encoded.next())) {
             // Two hexadecimal digits make at most 255.
             (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
             _ => {
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_found_and_decoded() {
+    fn every_part_is_decoded() {
         let url = Url::parse("me:p%40ss%3A@[::1]:7/ib?a=b%26c&d=").unwrap();
         let parts = ["me", "p@ss:", "::1", "7", "ib"].map(String::from);
         let names = ["user", "password", "host", "port", "database"];
@@ -110,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_a_password() {
-        for (url, said) in [
+    fn error_messages_contain_no_password() {
+        for (url, text) in [
             ("u:hunter2%zz@h/d", "password"),
             ("u:hunter2@[h/d", "`[`"),
             ("u:hunter2@h/d?x", "`x`"),
@@ -124,7 +126,7 @@ mod tests {
         ] {
             let error = Url::parse(url).err().unwrap();
             assert!(
-                error.contains(said) && !error.contains("hunter2"),
+                error.contains(text) && !error.contains("hunter2"),
                 "{error}"
             );
         }

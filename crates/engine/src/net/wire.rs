@@ -1,4 +1,4 @@
-//! A connection's stream, and what was read from it and not yet looked at.
+//! A connection's stream with its read buffer.
 
 use std::io;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use super::failure;
 use super::stream::Stream;
 use crate::{Error, ErrorClass, Interrupt};
 
-/// The read buffer's size at first: most replies are far smaller.
+/// The initial size of the read buffer. Most replies are much smaller.
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// Messages come out of a reused buffer, which grows when one does not fit.
+/// A stream with a reused read buffer, which grows when a message does not fit.
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
-    /// Bytes read; those in `start..end` are still to be looked at.
+    /// The bytes read; those in `start..end` are not yet taken.
     input: Vec<u8>,
     start: usize,
     end: usize,
-    /// Set by an interrupt, before it shuts the socket down.
+    /// Set by an interrupt before it shuts the socket down.
     is_interrupted: Arc<AtomicBool>,
 }
 
@@ -35,13 +35,14 @@ impl Wire {
         }
     }
 
-    /// What was read and not yet taken.
+    /// Returns the bytes that were read and not yet taken.
     #[inline]
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.start..self.end]
     }
 
-    /// Takes a header and a body of so many bytes, once all has come: where in [`bytes`](Self::bytes) the body is.
+    /// Takes a header and a body with these lengths. Returns the body's range in [`bytes`](Self::bytes), or `None` if they are
+    /// not complete yet.
     #[inline]
     pub(crate) fn take(&mut self, header: usize, body: usize) -> Option<Range<usize>> {
         let body = self.start + header..self.start + header + body;
@@ -52,13 +53,13 @@ impl Wire {
         Some(body)
     }
 
-    /// What was taken: valid until the next call of [`fill`](Self::fill).
+    /// Returns bytes that were taken, which are valid until the next call of [`fill`](Self::fill).
     #[inline]
     pub(crate) fn bytes(&self, body: Range<usize>) -> &[u8] {
         &self.input[body]
     }
 
-    /// Reads what has come, once.
+    /// Reads once from the stream.
     pub(crate) fn fill(&mut self) -> Result<(), Error> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -67,7 +68,7 @@ impl Wire {
                 self.input.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             } else {
-                // Full of one message: what came decides the size, not what the message claims.
+                // One message fills the buffer. Its real size decides, not the size that it claims.
                 self.input.resize(self.input.len() * 2, 0);
             }
         }
@@ -86,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// Reads until so many bytes are [`unread`](Self::unread).
+    /// Reads until at least `bytes` bytes are [`unread`](Self::unread).
     pub(crate) fn fill_to(&mut self, bytes: usize) -> Result<(), Error> {
         while self.end - self.start < bytes {
             self.fill()?;
@@ -94,14 +95,15 @@ impl Wire {
         Ok(())
     }
 
-    /// Takes a part out of what is [`unread`](Self::unread).
-    pub(crate) fn cut(&mut self, part: Range<usize>) {
-        let at = self.start + part.start;
-        self.input.copy_within(self.start + part.end..self.end, at);
-        self.end -= part.len();
+    /// Removes a range from the [`unread`](Self::unread) bytes.
+    pub(crate) fn cut(&mut self, range: Range<usize>) {
+        let destination = self.start + range.start;
+        let source = self.start + range.end..self.end;
+        self.input.copy_within(source, destination);
+        self.end -= range.len();
     }
 
-    /// An error that ends the connection, with its class.
+    /// Sets the class of an error that ends the connection.
     #[cold]
     pub(crate) fn lost(&self, mut error: Error) -> Error {
         error.class = match self.is_interrupted.load(Ordering::Relaxed) {
@@ -111,7 +113,7 @@ impl Wire {
         error
     }
 
-    /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
+    /// Ends the connection after a protocol violation, and returns the error.
     #[cold]
     pub(crate) fn broken(&self, what: impl Into<String>) -> Error {
         if let Ok(socket) = self.stream.socket() {
@@ -120,9 +122,8 @@ impl Wire {
         failure::protocol(what)
     }
 
-    /// Ends what the connection waits for, from another thread. The server notices a closed connection only when it
-    /// next writes to it: `tell` has it told as well, so that a long statement does not go on. A server that can't be
-    /// told is no reason to fail.
+    /// Returns a handle that interrupts the connection from another thread. A server notices a closed connection only at its
+    /// next write, so `tell` also cancels its statement, as far as possible.
     pub(crate) fn interrupt(
         &self,
         tell: impl Fn() + Send + Sync + 'static,
@@ -139,7 +140,7 @@ impl Wire {
         }))
     }
 
-    /// Says goodbye. Good manners: the server then does not log a connection that was lost.
+    /// Sends the last message, so that the server does not log a lost connection.
     pub(crate) fn end(&mut self, goodbye: &[u8]) {
         let _ = self.stream.limit(Some(Duration::from_millis(100)));
         let _ = self.stream.write_all(goodbye);
@@ -159,7 +160,7 @@ mod tests {
         (Wire::new(Stream::Unix(ours, None)), peer)
     }
 
-    /// The next message, whose header is the length of its body.
+    /// Reads a message whose header is the length of its body.
     fn message(wire: &mut Wire) -> Result<&[u8], Error> {
         loop {
             if let [length, ..] = *wire.unread()
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_whole_however_they_come() {
+    fn messages_are_complete_however_they_arrive() {
         let (mut wire, mut peer) = wire();
         peer.write_all(b"\x03one\0\x05th").unwrap();
         assert_eq!(message(&mut wire).unwrap(), b"one");
@@ -186,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_is_used_again_and_grows_only_for_a_message_that_does_not_fit() {
+    fn the_buffer_is_reused_and_grows_only_for_a_message_that_does_not_fit() {
         let (mut wire, mut peer) = wire();
         for round in 0..2 * BUFFER_BYTES / 200 {
             let text = [round as u8; 200];
             peer.write_all(&[200]).unwrap();
             peer.write_all(&text).unwrap();
-            // Half of the next, so that there is always something left.
+            // Half of the next message, so that the buffer is never empty.
             peer.write_all(b"\x01").unwrap();
             assert_eq!(message(&mut wire).unwrap(), text);
             peer.write_all(b"x").unwrap();
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_cut_out_was_never_there() {
+    fn a_removed_range_is_gone() {
         let (mut wire, mut peer) = wire();
         peer.write_all(b"\0\x04lo--st\x02ok").unwrap();
         assert_eq!(message(&mut wire).unwrap(), b"");
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupt_ends_is_known_to_be_interrupted() {
+    fn the_error_after_an_interrupt_has_its_class() {
         let (mut wire, _peer) = wire();
         let told = Arc::new(AtomicU32::new(0));
         let interrupt = wire

@@ -1,7 +1,7 @@
-//! The engine that does nothing: what is left when it is measured is assay itself.
+//! An engine that does nothing, to measure the cost of assay itself.
 //!
-//! Every statement succeeds at once with the number of rows that a database would have answered, so that all of the
-//! harness runs: schedule, clock, histograms, record. It keeps no data, so nothing of it is checked.
+//! Every statement succeeds at once with the number of rows that a database would return. So the whole harness runs:
+//! schedule, clock, histograms, record. The engine stores no data, so its data is not checked.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use crate::{
     ParamType, Rows, Session, Setting, SettleLimits, Settled, SqlEngine, Statement, Table,
 };
 
-/// The engine that does nothing.
+/// An engine that does nothing.
 #[derive(Debug, Default)]
 pub struct Null;
 
@@ -54,14 +54,14 @@ impl SqlEngine for Null {
     }
 }
 
-/// A connection to nothing.
+/// A session of the null engine.
 #[derive(Debug, Default)]
 pub struct NullSession {
-    /// Rows that each prepared statement answers with.
+    /// The number of rows that each prepared statement returns.
     statements: Vec<u64>,
-    /// Rows that the started one answers with.
-    started: u64,
-    /// What the parameters come to: keeps the compiler from dropping the work of making them.
+    /// The number of rows that the selected statement returns.
+    current_rows: u64,
+    /// A digest of the parameters, which keeps the compiler from removing the code that computes them.
     digest: u64,
 }
 
@@ -72,20 +72,20 @@ impl NullSession {
 }
 
 impl Session for NullSession {
-    /// `sql` of [`NullDialect`] is the number of rows to answer with; none where it is not a number.
+    /// Prepares `sql` of [`NullDialect`], which is the number of rows to return. Any other text returns none.
     fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
         let number = u16::try_from(self.statements.len())
-            .map_err(|_| Error::other("more statements than 65535"))?;
+            .map_err(|_| Error::other("a session supports at most 65535 statements"))?;
         self.statements.push(sql.parse().unwrap_or(0));
         Ok(Statement(number))
     }
 
     fn start(&mut self, statement: Statement) {
-        self.started = self.statements[usize::from(statement.0)];
+        self.current_rows = self.statements[usize::from(statement.0)];
     }
 
     fn start_text(&mut self, sql: &str) {
-        self.started = sql.parse().unwrap_or(0);
+        self.current_rows = sql.parse().unwrap_or(0);
     }
 
     fn int4(&mut self, value: i32) {
@@ -107,7 +107,7 @@ impl Session for NullSession {
     fn execute(&mut self) -> Result<Outcome, Error> {
         std::hint::black_box(self.digest);
         Ok(Outcome {
-            rows: self.started,
+            rows: self.current_rows,
             value: Some(1),
         })
     }
@@ -134,7 +134,7 @@ impl crate::notation::Notation for NullNotation {
     }
 }
 
-/// Statements that are the number of rows to answer with.
+/// A dialect whose statements are the number of rows to return.
 #[derive(Debug)]
 pub struct NullDialect;
 

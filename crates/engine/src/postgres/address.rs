@@ -1,4 +1,4 @@
-//! The URL of a server, completed from the environment and the password file as libpq does it.
+//! URLs of servers, completed from the environment and the password file like in libpq.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::SetupError;
 use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
 use words::Secret;
 
-/// Where a socket may be when no host is given: of Debian and Red Hat, then of a build from source.
+/// Default directories of the socket: in Debian and Red Hat, and in builds from source.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// URLs of PostgreSQL.
@@ -39,22 +39,22 @@ pub(super) static SCHEME: Scheme = Scheme {
     socket_file: "/.s.PGSQL.{port}",
     usage: "write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=...`; \
             the directory of a unix socket goes into `?host=/DIRECTORY`",
-    listens: "listen_addresses",
+    listen_setting: "listen_addresses",
     help: &[
         (
             "28P01",
-            "give the right password: in the URL, in `PGPASSWORD` or in the password file `~/.pgpass`",
+            "set the right password in the URL, in `PGPASSWORD` or in the password file `~/.pgpass`",
         ),
         (
             "28000",
-            "let this user in from here, in the server's `pg_hba.conf`",
+            "allow this user to connect from this host in the server's `pg_hba.conf`",
         ),
         ("3D000", "create it first: `createdb {database}`"),
         ("53300", TOO_MANY),
     ],
 };
 
-/// The variables of the environment that libpq reads, each with the part of an address that it is.
+/// The parts of an address, and their environment variables in libpq.
 const VARIABLES: [(&str, &str); 8] = [
     ("host", "PGHOST"),
     ("port", "PGPORT"),
@@ -66,16 +66,16 @@ const VARIABLES: [(&str, &str); 8] = [
     ("connect-timeout", "PGCONNECT_TIMEOUT"),
 ];
 
-/// Parses a URL; what it leaves out comes from the environment, the password file and the usual defaults.
+/// Parses a URL. Missing parts come from the environment, the password file and the usual defaults.
 ///
 /// # Errors
-/// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
+/// [`SetupError::Config`] with the invalid part. No message contains a password.
 pub fn parse_url(url: &str) -> Result<Address, SetupError> {
     parse_url_with(url, &|name| std::env::var(name).ok())
 }
 
 fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Address, SetupError> {
-    let mut parts = Parts::of_url(&SCHEME, url)?;
+    let mut parts = Parts::from_url(&SCHEME, url)?;
     for (part, variable) in VARIABLES {
         parts.fill(part, env(variable));
     }
@@ -85,7 +85,7 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
     parts.fill("ssl-root", root.map(|path| path.display().to_string()));
     let host = match parts.get("host") {
         Some(host) if host.contains(',') => {
-            return Err(SCHEME.wrong(format!("several hosts given, `{host}`; one is allowed")));
+            return Err(SCHEME.invalid_url(format!("it has several hosts, `{host}`; write one")));
         }
         Some(host) if host.starts_with('/') => Host::Unix(host.into()),
         Some(host) => Host::Tcp(host.into()),
@@ -101,7 +101,7 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
     if address.database.is_empty() {
         address.database.clone_from(&address.user);
     }
-    // The system's own certificates, which is what is used without a file.
+    // Without a file, the system's certificates are used.
     address
         .ssl_root
         .take_if(|root| root.as_os_str() == "system");
@@ -113,7 +113,7 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
     Ok(address)
 }
 
-/// Reads the password file, if it is there and nobody else may read it; others are ignored, as libpq does.
+/// Reads the password file. Like libpq, ignores a file that others may read.
 fn password_file(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.mode() & 0o077 != 0 {
@@ -122,8 +122,8 @@ fn password_file(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Returns the password in the first line that matches: `host:port:database:user:password`, `*` for any, `\` before `:`
-/// and `\`.
+/// Returns the password in the first matching line. Lines are `host:port:database:user:password`, with `*` for any value,
+/// and `\` before `:` and `\`.
 fn password_for(address: &Address, text: &str) -> Option<Secret> {
     let port = address.port.to_string();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -161,7 +161,7 @@ fn fields(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn understood(url: &str, env: &[(&str, &str)]) -> Result<Address, SetupError> {
+    fn parsed(url: &str, env: &[(&str, &str)]) -> Result<Address, SetupError> {
         parse_url_with(url, &|name| {
             env.iter()
                 .find(|(known, _)| *known == name)
@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn a_full_url_is_understood() {
-        let address = understood(
+    fn a_full_url_is_parsed() {
+        let address = parsed(
             "postgresql://me:p%40ss%3A@db.example:6000/ib?sslmode=verify-full&sslrootcert=/r.pem",
             &[],
         )
@@ -196,19 +196,16 @@ mod tests {
             "postgresql://me@/ib?host=/run/pg",
             "postgresql://me@%2Frun%2Fpg/ib",
         ] {
-            assert_eq!(
-                understood(url, &[]).unwrap().host,
-                Host::Unix("/run/pg".into())
-            );
+            assert_eq!(parsed(url, &[]).unwrap().host, Host::Unix("/run/pg".into()));
         }
         assert_eq!(
-            understood("postgres://me@[::1]:7/ib", &[]).unwrap().host,
+            parsed("postgres://me@[::1]:7/ib", &[]).unwrap().host,
             Host::Tcp("::1".into())
         );
     }
 
     #[test]
-    fn the_environment_fills_in_what_the_url_leaves_out() {
+    fn the_environment_completes_a_url() {
         let env = [
             ("PGHOST", "h"),
             ("PGPORT", "7"),
@@ -218,7 +215,7 @@ mod tests {
             ("PGSSLMODE", "disable"),
             ("PGSSLROOTCERT", "/c"),
         ];
-        let address = understood("postgresql://", &env).unwrap();
+        let address = parsed("postgresql://", &env).unwrap();
         assert_eq!(address.to_string(), "postgresql://u@h:7/d");
         assert_eq!(address.password, Some(Secret::new("w")));
         assert_eq!(
@@ -226,13 +223,13 @@ mod tests {
             (SslMode::Disable, Some("/c".into()))
         );
         assert_eq!(
-            understood("postgresql://x@y/z", &env).unwrap().to_string(),
+            parsed("postgresql://x@y/z", &env).unwrap().to_string(),
             "postgresql://x@y:7/z"
         );
     }
 
     #[test]
-    fn wrong_parts_are_named_and_no_password_is_printed() {
+    fn errors_name_the_invalid_part_and_no_password() {
         for (url, part) in [
             ("mysql://x", "postgresql://"),
             ("postgresql://u:hunter2@h:70000/d", "`70000`"),
@@ -244,11 +241,11 @@ mod tests {
             ("postgresql://u:hunter2@h,i/d", "`h,i`"),
             ("postgresql://u:hunter2%zz@h/d", "password"),
         ] {
-            let error = understood(url, &[]).unwrap_err();
+            let error = parsed(url, &[]).unwrap_err();
             assert!(error.to_string().contains(part), "{url}: {error}");
             assert!(!format!("{error} {error:?}").contains("hunter2"));
         }
-        let address = understood("postgresql://me:hunter2@h/d", &[]).unwrap();
+        let address = parsed("postgresql://me:hunter2@h/d", &[]).unwrap();
         assert!(!format!("{address} {address:?}").contains("hunter2"));
     }
 
@@ -264,17 +261,14 @@ mod tests {
         .unwrap();
         let env = [("HOME", home.path().to_str().unwrap())];
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(
-            understood("postgresql://me@h/d", &env).unwrap().password,
-            None
-        );
+        assert_eq!(parsed("postgresql://me@h/d", &env).unwrap().password, None);
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(
-            understood("postgresql://me@h/d", &env).unwrap().password,
+            parsed("postgresql://me@h/d", &env).unwrap().password,
             Some(Secret::new("a:b\\c"))
         );
         assert_eq!(
-            understood("postgresql://me@i/d", &env).unwrap().password,
+            parsed("postgresql://me@i/d", &env).unwrap().password,
             Some(Secret::new("last"))
         );
     }

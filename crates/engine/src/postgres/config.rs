@@ -1,4 +1,4 @@
-//! The text of the server's configuration file, and what the server says when it does not like it.
+//! The text of the server's configuration file, and the server's messages about it.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ pub(super) static FORMAT: Format = Format {
     group: "",
     name_chars: &['_', '.'],
     connections: 100,
-    // A distribution's file names those of the system's own cluster, which must not be touched.
-    ours: &[
+    // A distribution's file contains paths of the system's own cluster, which must not be changed.
+    reserved: &[
         "data_directory",
         "external_pid_file",
         "hba_file",
@@ -30,11 +30,10 @@ pub(super) static FORMAT: Format = Format {
     ],
 };
 
-/// Puts the configuration file together, after what `initdb` made in `cluster`: the values of a fresh installation of this
-/// build.
+/// Composes the configuration file. It includes the file that `initdb` created in `cluster`, with the build's defaults.
 ///
 /// # Errors
-/// [`SetupError::Config`] for an option whose name can't be one.
+/// [`SetupError::Config`] for an option with an invalid name.
 pub(super) fn compose(
     options: &StartOptions<'_>,
     major: u32,
@@ -42,7 +41,7 @@ pub(super) fn compose(
     socket: &Path,
 ) -> Result<ConfigText, SetupError> {
     let initial = format!(
-        "# What initdb wrote: the values of a fresh installation.\ninclude {}\n",
+        "# The defaults that initdb wrote.\ninclude {}\n",
         quoted_path(&cluster.join("postgresql.conf"))
     );
     let mut own = format!(
@@ -65,15 +64,15 @@ pub(super) fn compose(
         own.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
     }
     let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
-    let given = FORMAT.given(options)?;
-    Ok(FORMAT.compose(options, &given, &initial, line, &own))
+    let plan_options = FORMAT.plan_options(options)?;
+    Ok(FORMAT.compose(options, &plan_options, &initial, line, &own))
 }
 
 fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A directory as the single element of a list of directories.
+/// Quotes a directory as the single element of a list of directories.
 fn one_of_list(directory: &Path) -> String {
     format!(
         "\"{}\"",
@@ -85,9 +84,9 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
-/// the cluster's locale is C.
-pub(super) fn complaint(log: &[String]) -> Option<String> {
+/// Returns the messages about the configuration in the log of a server that did not start; `None` if there are none. The
+/// phrases are English, because the cluster's locale is C.
+pub(super) fn config_error(log: &[String]) -> Option<String> {
     const ABOUT_CONFIG: [&str; 8] = [
         "unrecognized configuration parameter",
         "invalid value for parameter",
@@ -98,7 +97,7 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         "could not open configuration file",
         "could not open configuration directory",
     ];
-    // Words that belong to a complaint about the configuration only when the server ended with them.
+    // Phrases that are about the configuration only in a fatal error.
     const FATAL: [&str; 11] = [
         "must be",
         "requires wal_level",
@@ -112,8 +111,8 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         "is not supported by this build",
         "huge pages",
     ];
-    let said = |line: &String| {
-        // What is found wrong before there is a log has no level.
+    let message = |line: &String| {
+        // Messages before the log is open have no level.
         if let Some(text) = line.strip_prefix("postgres: ")
             && text.contains("must be")
         {
@@ -122,42 +121,42 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         let (level, text) = ["LOG:", "FATAL:", "ERROR:"]
             .iter()
             .find_map(|level| Some((*level, line.split_once(level)?.1.trim())))?;
-        let is_about_config = ABOUT_CONFIG.iter().any(|words| text.contains(words))
-            || (level == "FATAL:" && FATAL.iter().any(|words| text.contains(words)));
+        let is_about_config = ABOUT_CONFIG.iter().any(|phrase| text.contains(phrase))
+            || (level == "FATAL:" && FATAL.iter().any(|phrase| text.contains(phrase)));
         is_about_config.then(|| text.to_string())
     };
-    let complaints: Vec<String> = log.iter().filter_map(said).collect();
-    if complaints.is_empty() {
+    let messages: Vec<String> = log.iter().filter_map(message).collect();
+    if messages.is_empty() {
         return None;
     }
-    let more = log.iter().filter_map(|line| {
+    let details = log.iter().filter_map(|line| {
         let (_, text) = line.split_once("DETAIL:").or(line.split_once("HINT:"))?;
         Some(text.trim().to_string())
     });
     Some(
-        complaints
+        messages
             .into_iter()
-            .chain(more)
+            .chain(details)
             .collect::<Vec<_>>()
             .join("; "),
     )
 }
 
-/// Returns a complaint without the path of `config_file`, which is gone when it is read, and with the lines of the plan's
-/// files instead of those of its `text`.
-pub(super) fn without_places(complaint: &str, config_file: &Path, text: &str) -> String {
+/// Returns a message without the path of `config_file`, which is temporary. Replaces line numbers in its `text` by those in
+/// the plan's files.
+pub(super) fn with_plan_lines(message: &str, config_file: &Path, text: &str) -> String {
     let mark = format!(" in file \"{}\" line ", config_file.display());
-    let mut parts = complaint.split(&mark);
-    let mut out = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let digits = part.find(|char: char| !char.is_ascii_digit());
-        let (line, rest) = part.split_at(digits.unwrap_or(part.len()));
+    let mut segments = message.split(&mark);
+    let mut out = segments.next().unwrap_or_default().to_string();
+    for segment in segments {
+        let digits = segment.find(|char: char| !char.is_ascii_digit());
+        let (line, after) = segment.split_at(digits.unwrap_or(segment.len()));
         let before = text.lines().take(line.parse().unwrap_or(0));
         let mut file = None;
         for line in before {
             match line
                 .strip_prefix(FILE_HEADER)
-                .and_then(|rest| rest.split_once(' '))
+                .and_then(|header| header.split_once(' '))
             {
                 Some((number, _)) => file = Some((number, 0)),
                 None if line == SET_HEADER => file = None,
@@ -167,7 +166,7 @@ pub(super) fn without_places(complaint: &str, config_file: &Path, text: &str) ->
         if let Some((number, line)) = file {
             out.push_str(&format!(" in line {line} of file {number} of the config"));
         }
-        out.push_str(rest);
+        out.push_str(after);
     }
     out
 }
@@ -185,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn files_come_verbatim_then_options_then_ours() {
+    fn files_come_verbatim_then_options_then_assays_own() {
         let set = [("archive_command", "echo 'a\\b'")];
         let config = composed(15, &["work_mem = 8MB # mine"], &set);
         let at = |text: &str| {
-            let found = config.text.find(text);
-            found.unwrap_or_else(|| panic!("no {text} in {}", config.text))
+            let position = config.text.find(text);
+            position.unwrap_or_else(|| panic!("no {text} in {}", config.text))
         };
         // Paths keep their blanks, quotes and commas.
         let initial = at("include '/it''s a \"c\\\\/postgresql.conf'\n");
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_names_the_line_of_the_plans_file() {
+    fn a_message_has_the_line_of_the_plans_file() {
         let files = ["a = 1\n", "b = 2\nc d = 3\n"];
         let text = composed(15, &files, &[("work_mem", "lots")]).text;
         let line = |start: &str| {
@@ -229,8 +228,8 @@ mod tests {
             at.unwrap_or_else(|| panic!("no {start} in {text}")) + 1
         };
         let of_line = |line: usize| {
-            let complaint = format!("syntax error in file \"/x\" line {line}, near token \"d\"");
-            without_places(&complaint, Path::new("/x"), &text)
+            let message = format!("syntax error in file \"/x\" line {line}, near token \"d\"");
+            with_plan_lines(&message, Path::new("/x"), &text)
         };
         assert_eq!(
             of_line(line("c d")),
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_complaint_is_found_in_its_log() {
+    fn the_servers_message_is_found_in_its_log() {
         let log: Vec<String> = [
             "2026-01-01 00:00:00.000 UTC [1] LOG:  unrecognized configuration parameter \"colour\" in file \"/x\" line 9",
             "2026-01-01 00:00:00.000 UTC [1] FATAL:  configuration file \"/x\" contains errors",
@@ -248,7 +247,7 @@ mod tests {
         .map(String::from)
         .to_vec();
         assert_eq!(
-            complaint(&log).unwrap(),
+            config_error(&log).unwrap(),
             "unrecognized configuration parameter \"colour\" in file \"/x\" line 9"
         );
         for line in [
@@ -256,9 +255,9 @@ mod tests {
             "2026 UTC [1] FATAL:  WAL streaming (max_wal_senders > 0) requires wal_level \"replica\" or \"logical\"",
             "2026 UTC [1] FATAL:  WAL streaming (\"max_wal_senders\" > 0) requires \"wal_level\" to be \"replica\" or \"logical\"",
         ] {
-            assert!(complaint(&[line.to_string()]).is_some(), "{line}");
+            assert!(config_error(&[line.to_string()]).is_some(), "{line}");
         }
         let other = ["2026 [1] FATAL:  could not create lock file: Permission denied".to_string()];
-        assert_eq!(complaint(&other), None);
+        assert_eq!(config_error(&other), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A connection: login, messages out of a reused buffer, and the simple query protocol.
+//! A connection: the login, messages in a reused buffer, and the simple query protocol.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use crate::net::tls;
 use crate::net::wire::Wire;
 use crate::{Error, ErrorClass, Interrupt, Rows};
 
-/// The server's own limit for a message.
+/// The maximum length of a message, which is also the server's own limit.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
-/// Tag and length of a message.
+/// The size of a message's tag and length.
 const HEADER_BYTES: usize = 5;
 
 /// A connection that has logged in.
 pub(super) struct Connection {
     pub(super) wire: Wire,
-    /// What is written outside of the measured path.
+    /// The messages written outside of the measured path.
     output: BytesMut,
     process_id: i32,
     secret_key: i32,
@@ -35,17 +35,17 @@ impl Connection {
         let may_encrypt = matches!(address.host, Host::Tcp(_));
         let encrypted = |mode| Self::open_as(address, Some(mode));
         let plain = || Self::open_as(address, None);
-        // The server refuses by its rules for who may come from where, in plain or encrypted.
-        let is_barred = |result: &Result<Self, Error>| matches!(result, Err(error) if error.code.as_deref() == Some("28000"));
+        // The server's rules refuse this client, either with or without encryption.
+        let is_refused = |result: &Result<Self, Error>| matches!(result, Err(error) if error.code.as_deref() == Some("28000"));
         match address.ssl_mode {
             _ if !may_encrypt => plain(),
             SslMode::Disable => plain(),
             SslMode::Allow => match plain() {
-                result if is_barred(&result) => encrypted(SslMode::Allow),
+                result if is_refused(&result) => encrypted(SslMode::Allow),
                 result => result,
             },
             SslMode::Prefer => match encrypted(SslMode::Prefer) {
-                result if is_barred(&result) => plain().or(result),
+                result if is_refused(&result) => plain().or(result),
                 result => result,
             },
             mode @ (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => encrypted(mode),
@@ -86,7 +86,7 @@ impl Connection {
                 b'R' => self.authenticate(&address, body, &mut scram)?,
                 b'K' => {
                     let body = self.bytes(body);
-                    // From protocol 3.2 on the key may be longer; 3.0 is what was asked for.
+                    // The key has 4 bytes in protocol 3.0, which assay requests. It may be longer since 3.2.
                     if let (Some(pid), Some(key)) = (int4_at(body, 0), int4_at(body, 4)) {
                         (self.process_id, self.secret_key) = (pid, key);
                     }
@@ -96,7 +96,7 @@ impl Connection {
                 b'S' | b'N' | b'v' => {}
                 _ => {
                     return Err(failure::protocol(format!(
-                        "message {} during login",
+                        "unexpected message {} during login",
                         tag.escape_ascii()
                     )));
                 }
@@ -112,7 +112,7 @@ impl Connection {
     ) -> Result<(), Error> {
         let body = self.bytes(body).to_vec();
         let kind = int4_at(&body, 0)
-            .ok_or_else(|| failure::protocol("authentication request without a kind"))?;
+            .ok_or_else(|| failure::protocol("an authentication request without a kind"))?;
         let data = &body[4..];
         let password = || {
             let password = address
@@ -123,18 +123,19 @@ impl Connection {
                 class: ErrorClass::Refused,
                 code: Some("28P01".into()),
                 message: format!(
-                    "the server asks for a password for user `{}`, and none was given",
+                    "the server requires a password for user `{}`, and none is set",
                     address.user
                 ),
             })
         };
         let malformed =
             |error: std::io::Error| failure::protocol(format!("SCRAM authentication: {error}"));
-        let not_started = || failure::protocol("SCRAM authentication goes on without a start");
+        let not_started = || failure::protocol("SCRAM authentication continues without a start");
         match kind {
             0 => Ok(()),
             3 if !self.wire.stream.is_private() => Err(Error::refused(
-                "the server asks for the password in clear, over a connection without TLS",
+                "the server requires the password in clear text over an unencrypted connection; use TLS, or another \
+                authentication method",
             )),
             3 => {
                 let password = password()?;
@@ -151,17 +152,17 @@ impl Connection {
                 let mut mechanisms = data.split(|&byte| byte == 0);
                 if !mechanisms.any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) {
                     return Err(failure::protocol(format!(
-                        "the server offers SASL mechanisms `{}` only; `{SCRAM_SHA_256}` is what assay does",
+                        "the server only offers the SASL mechanisms `{}`; assay supports `{SCRAM_SHA_256}`",
                         String::from_utf8_lossy(data)
                             .trim_matches('\0')
                             .replace('\0', "`, `")
                     )));
                 }
-                let begun = ScramSha256::new(password()?, ChannelBinding::unsupported());
+                let started = ScramSha256::new(password()?, ChannelBinding::unsupported());
                 let result = self.send_with(|output| {
-                    frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), output)
+                    frontend::sasl_initial_response(SCRAM_SHA_256, started.message(), output)
                 });
-                *scram = Some(begun);
+                *scram = Some(started);
                 result
             }
             11 => {
@@ -169,19 +170,19 @@ impl Connection {
                 scram.update(data).map_err(malformed)?;
                 self.send_with(|output| frontend::sasl_response(scram.message(), output))
             }
-            // The server proves here that it knows the password too.
+            // The server proves that it knows the password too.
             12 => scram
                 .as_mut()
                 .ok_or_else(not_started)?
                 .finish(data)
                 .map_err(malformed),
             _ => Err(failure::protocol(format!(
-                "the server asks for authentication of kind {kind}; known are trust, password, md5 and SCRAM-SHA-256"
+                "the server requires authentication of kind {kind}; assay supports trust, password, md5 and SCRAM-SHA-256"
             ))),
         }
     }
 
-    /// Writes messages that `encode` makes.
+    /// Sends the messages that `encode` creates.
     pub(super) fn send_with(
         &mut self,
         encode: impl FnOnce(&mut BytesMut) -> std::io::Result<()>,
@@ -195,7 +196,7 @@ impl Connection {
         result
     }
 
-    /// Writes messages.
+    /// Sends messages.
     #[inline]
     pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         match self.wire.stream.write_all(messages) {
@@ -204,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// The server may have said why it closed the connection before it did.
+    /// Returns the error of a failed write. Before the server closed the connection, it may have sent the reason.
     #[cold]
     fn write_failed(&mut self, error: &std::io::Error) -> Error {
         let mut failed = failure::from_io("write to the server", error);
@@ -217,18 +218,19 @@ impl Connection {
         self.wire.lost(failed)
     }
 
-    /// The tag of the next message, and where in [`bytes`](Self::bytes) its body is.
+    /// Reads the next message. Returns its tag, and the range of its body in [`bytes`](Self::bytes).
     #[inline]
     pub(super) fn message(&mut self) -> Result<(u8, Range<usize>), Error> {
         loop {
             if let [tag, a, b, c, d, ..] = *self.wire.unread() {
                 let length = u32::from_be_bytes([a, b, c, d]) as usize;
                 if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
-                    return Err(
-                        self.broken(format!("message {} of {length} bytes", tag.escape_ascii()))
-                    );
+                    return Err(self.broken(format!(
+                        "message {} has the invalid length {length}",
+                        tag.escape_ascii()
+                    )));
                 }
-                // The length counts itself too.
+                // The length includes itself.
                 if let Some(body) = self.wire.take(HEADER_BYTES, length - 4) {
                     return Ok((tag, body));
                 }
@@ -237,20 +239,20 @@ impl Connection {
         }
     }
 
-    /// What was read: valid until the next call of [`message`](Self::message).
+    /// Returns a message's body, which is valid until the next call of [`message`](Self::message).
     #[inline]
     pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
         self.wire.bytes(body)
     }
 
-    /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
+    /// Returns the error of a protocol violation, after which the connection can't be used.
     #[cold]
     pub(super) fn broken(&self, what: impl Into<String>) -> Error {
         self.wire.broken(what)
     }
 
-    /// The error in `body`, after the rest of the failed statement's messages. When the connection ends with it, the
-    /// error remains the server's.
+    /// Returns the error in `body`, after reading the failed statement's other messages. If the connection ends meanwhile, the
+    /// error is still the server's.
     #[cold]
     pub(super) fn refusal(&mut self, body: Range<usize>) -> Error {
         let error = failure::from_response(self.bytes(body));
@@ -275,8 +277,7 @@ impl Connection {
         }
     }
 
-    /// Runs `sql` by the simple query protocol, every value as text; the rows are those of the last statement that
-    /// returns any.
+    /// Runs `sql` with the simple query protocol. Returns the rows, as text, of the last statement that has any.
     pub(super) fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         self.send_with(|output| frontend::query(sql, output))?;
         let mut rows = Rows::new();
@@ -286,14 +287,14 @@ impl Connection {
                 b'T' => rows.clear(),
                 b'D' => match text_row(self.bytes(body)) {
                     Some(row) => rows.push(row),
-                    None => return Err(self.broken("a row whose values don't fit in its message")),
+                    None => return Err(self.broken("a row that is longer than its message")),
                 },
                 b'Z' => return Ok(rows),
                 b'E' => return Err(self.refusal(body)),
                 b'C' | b'I' | b'N' | b'S' | b'A' => {}
                 _ => {
                     return Err(self.broken(format!(
-                        "message {} in reply to a query",
+                        "unexpected message {} in a reply to a query",
                         tag.escape_ascii()
                     )));
                 }
@@ -301,12 +302,12 @@ impl Connection {
         }
     }
 
-    /// Returns the process that serves the connection, as the server names it.
+    /// Returns the ID of the server process of this connection.
     pub(super) fn backend_pid(&self) -> Option<u32> {
         u32::try_from(self.process_id).ok().filter(|&pid| pid > 0)
     }
 
-    /// Ends what the connection waits for, from another thread.
+    /// Returns a handle that interrupts the connection from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
         let address = self.address.clone();
         let (process_id, secret_key) = (self.process_id, self.secret_key);
@@ -325,7 +326,7 @@ impl Drop for Connection {
     }
 }
 
-/// Asks the server, on a connection of its own, to cancel what another connection runs.
+/// Cancels the statement of another connection, on a new connection.
 fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> Result<(), Error> {
     let io = |error| failure::from_io("cancel a statement", &error);
     let address = Address {
@@ -341,13 +342,13 @@ fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> 
     stream.write_all(&message).map_err(io)
 }
 
-/// Asks the server for TLS, and encrypts the stream where it does that; it has to unless `mode` only prefers it.
+/// Requests TLS, and encrypts the stream if the server supports it. Fails if it does not, unless `mode` only prefers TLS.
 fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) -> Result<(), Error> {
-    let io = |error| failure::from_io("ask for TLS", &error);
+    let io = |error| failure::from_io("request TLS", &error);
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     stream.write_all(&request).map_err(io)?;
-    // One byte and no more: what follows must be TLS's.
+    // Reads only one byte, because the next bytes belong to TLS.
     let mut answer = [0];
     match (stream.read(&mut answer).map_err(io)?, answer[0]) {
         (0, _) => Err(failure::closed()),
@@ -362,10 +363,10 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
         }
         (_, b'N') if mode == SslMode::Prefer => Ok(()),
         (_, b'N') => Err(Error::refused(
-            "the server does not do TLS, which `sslmode` requires",
+            "the server does not support TLS, which `sslmode` requires; enable TLS on the server, or set `sslmode=disable`",
         )),
         _ => Err(failure::protocol(
-            "the peer's answer to a TLS request is not PostgreSQL's",
+            "the peer's answer to a TLS request is not that of PostgreSQL; check host and port",
         )),
     }
 }
@@ -374,18 +375,18 @@ fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The values of a row as text; `None` when the message is malformed.
+/// Parses the values of a row as text. Returns `None` if the message is malformed.
 fn text_row(body: &[u8]) -> Option<Vec<Option<String>>> {
-    let (count, mut rest) = body.split_at_checked(2)?;
+    let (count, mut values) = body.split_at_checked(2)?;
     let count = u16::from_be_bytes(count.try_into().ok()?);
     let mut row = Vec::new();
     for _ in 0..count {
-        let length = int4_at(rest, 0)?;
-        rest = &rest[4..];
+        let length = int4_at(values, 0)?;
+        values = &values[4..];
         row.push(match usize::try_from(length) {
             Ok(length) => {
-                let (value, after) = rest.split_at_checked(length)?;
-                rest = after;
+                let (value, after) = values.split_at_checked(length)?;
+                values = after;
                 Some(String::from_utf8_lossy(value).into_owned())
             }
             Err(_) => None,
@@ -399,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_lies_about_its_lengths_is_noticed() {
+    fn a_row_with_invalid_lengths_is_detected() {
         assert_eq!(
             text_row(&[0, 2, 0, 0, 0, 1, b'x', 255, 255, 255, 255]),
             Some(vec![Some("x".into()), None])

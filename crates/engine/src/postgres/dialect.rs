@@ -1,16 +1,16 @@
-//! SQL as PostgreSQL wants it.
+//! The SQL dialect of PostgreSQL.
 
 use crate::{ColumnType, Dialect, Index, Table};
 
-/// Keys that a session draws from the sequence at once: as the Insert Benchmark does, so that the sequence is not what
-/// is measured.
+/// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that the sequence is not the
+/// bottleneck.
 const SEQUENCE_CACHE: u32 = 1000;
 
-/// How PostgreSQL writes SQL.
+/// The dialect of PostgreSQL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgresDialect;
 
-/// Counts rows through an index: the order can be had without sorting only from one on those columns.
+/// Returns SQL that counts rows with an index: only an index on those columns has the order without sorting.
 pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
     let columns = index.columns.join(", ");
     format!(
@@ -65,7 +65,7 @@ impl Dialect for PostgresDialect {
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
-        // The tables of sysbench have a sequence as it is by default.
+        // The tables of sysbench have a default sequence.
         if table.columns[0].kind == ColumnType::AutoKey {
             statements.push(format!(
                 "alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"
@@ -102,8 +102,8 @@ impl Dialect for PostgresDialect {
             format!("select {key} from {name} where {key} >= $1 order by {key} limit {rows}");
         match shared {
             false => format!("delete from {name} where {key} in ({oldest})"),
-            // An array is made once. Before version 14, `in` chooses rows once for each partition, and each choice skips
-            // the rows that those before it deleted.
+            // An array is computed once. Before version 14, `in` would choose rows for each partition, and skip the rows
+            // already deleted.
             true => format!(
                 "delete from {name} where {key} = any(array({oldest} for update skip locked))"
             ),
@@ -133,8 +133,7 @@ impl Dialect for PostgresDialect {
     }
 
     fn begin(&self) -> &'static str {
-        // A snapshot that lasts: the isolation by default takes a new one for each statement, which holds back
-        // nothing.
+        // Keeps its snapshot. The default isolation level takes a new snapshot for each statement.
         "begin isolation level repeatable read"
     }
 }
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_indexes_are_the_tables_own() {
+    fn index_names_begin_with_the_tables_name() {
         assert_eq!(
             PostgresDialect.create_indexes(&table(None), IndexStatements::Usual),
             [

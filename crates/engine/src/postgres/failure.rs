@@ -1,9 +1,9 @@
-//! What the server says when it refuses, as an [`Error`].
+//! Converts the server's error messages to [`Error`]s.
 
 pub(super) use crate::net::failure::{closed, from_io, protocol};
 use crate::{Error, ErrorClass};
 
-/// The class of an SQLSTATE. `ends_connection`: the server closes the connection after it.
+/// Returns the class of an SQLSTATE. `ends_connection` means that the server then closes the connection.
 fn class(code: &str, ends_connection: bool) -> ErrorClass {
     match code {
         "40001" => ErrorClass::Serialization,
@@ -22,7 +22,7 @@ fn class(code: &str, ends_connection: bool) -> ErrorClass {
     }
 }
 
-/// The body of an ErrorResponse: fields of one letter and a text that ends in a zero byte.
+/// Parses an ErrorResponse: fields that have a letter and a text with a terminating zero.
 pub(super) fn from_response(body: &[u8]) -> Error {
     let (mut severity, mut code, mut message, mut detail) = ("", "", "", "");
     for field in body.split(|&byte| byte == 0) {
@@ -39,7 +39,7 @@ pub(super) fn from_response(body: &[u8]) -> Error {
         }
     }
     let message = match (message, detail) {
-        ("", _) => "the server refused without a reason".to_string(),
+        ("", _) => "the server sent an error without a message".to_string(),
         (message, "") => message.to_string(),
         (message, detail) => format!("{message}: {detail}"),
     };
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_an_error_too() {
+    fn a_malformed_response_is_an_error() {
         for body in [&b""[..], b"M", b"Mno end", b"\0\0\0", b"V\xff\0"] {
             assert_eq!(from_response(body).class, ErrorClass::Other);
         }

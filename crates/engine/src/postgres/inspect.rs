@@ -1,4 +1,4 @@
-//! What a table holds, counted by way of one of its indexes.
+//! Counts the rows of a table with one of its indexes.
 
 use std::collections::BTreeSet;
 
@@ -17,25 +17,28 @@ pub(super) fn count_by_index(
     };
     let statements = dialect.count_rows(table, Some(index));
     let Some((count, settings)) = statements.split_last() else {
-        return Ok(IndexRows::NotCounted("there is no way to".into()));
+        return Ok(IndexRows::NotCounted("no statement counts them".into()));
     };
     for sql in settings {
         session.query(sql)?;
     }
-    let parts = parts(session, &name)?;
+    let indexes = index_and_partitions(session, &name)?;
     let plan = session.query_column(&format!("explain {count}"))?;
-    // A count by another way would say nothing about this index.
-    if !reads_only(&plan, &parts) {
+    // A count without this index would not check it.
+    if !reads_only(&plan, &indexes) {
         return Ok(IndexRows::NotCounted(format!(
-            "the server does not count by way of `{name}` alone"
+            "the server does not use only the index `{name}` to count rows"
         )));
     }
     let rows = session.query_i64(count)?.unwrap_or(0);
     Ok(IndexRows::Counted(rows as u64))
 }
 
-/// The index, and on a partitioned table those of its partitions, as a plan names them.
-fn parts(session: &mut PostgresSession, index: &str) -> Result<BTreeSet<String>, Error> {
+/// Returns the names of an index and its partitions, as query plans have them.
+fn index_and_partitions(
+    session: &mut PostgresSession,
+    index: &str,
+) -> Result<BTreeSet<String>, Error> {
     let index = index.replace('\'', "''");
     let sql = format!(
         "select c.oid::regclass from pg_class c where c.oid = to_regclass('{index}') \
@@ -44,20 +47,20 @@ fn parts(session: &mut PostgresSession, index: &str) -> Result<BTreeSet<String>,
     Ok(session.query_column(&sql)?.into_iter().collect())
 }
 
-/// Whether every scan in the plan is of one of `indexes`, and there is one.
+/// Returns true when the query plan has scans, and all read one of `indexes`.
 fn reads_only(plan: &[String], indexes: &BTreeSet<String>) -> bool {
     let mut scans = 0;
     for line in plan {
-        // `Index Only Scan using NAME on TABLE`, but `Subquery Scan on ordered` reads nothing itself.
-        let Some((kind, rest)) = line.split_once("Scan ") else {
+        // Such as `Index Only Scan using NAME on TABLE`. `Subquery Scan on ordered` reads nothing itself.
+        let Some((kind, target)) = line.split_once("Scan ") else {
             continue;
         };
         if kind.trim_end().ends_with("Subquery") {
             continue;
         }
-        let name = rest
+        let name = target
             .strip_prefix("using ")
-            .and_then(|rest| rest.split_whitespace().next());
+            .and_then(|target| target.split_whitespace().next());
         if !kind.contains("Index") || !name.is_some_and(|name| indexes.contains(name)) {
             return false;
         }
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_counts_when_it_reads_that_index_and_no_other() {
+    fn a_plan_must_read_only_that_index() {
         assert!(uses(&[
             "Aggregate  (cost=1)",
             "  ->  Index Only Scan using pi1_pdc on pi1  (cost=1)"

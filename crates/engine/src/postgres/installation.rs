@@ -1,4 +1,4 @@
-//! Finding an installed build and its version, without starting a server.
+//! Finds an installed build and its version, without starting a server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,33 +10,33 @@ use crate::local::program;
 use crate::local::search::Search;
 use crate::net::server::Build;
 
-/// The oldest major version that is measured.
+/// The oldest supported major version.
 const OLDEST_MAJOR: u32 = 12;
 
-/// The newest major version that assay was tried with.
+/// The newest major version that assay was tested with.
 const NEWEST_MAJOR: u32 = 18;
 
 const SUPPORTED: &str = "12 to 18";
 
-/// The programs that a build must have, and that make it for the record.
+/// The programs that a build must have, which identify it in the record.
 const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
 
-/// Directories of the system's packages: each holds one directory per major version.
+/// Parent directories of the system's packages, and the prefix of the directory of each major version.
 const PACKAGE_DIRECTORIES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
 
 /// A version of PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// 15 of 15.14.
+    /// The major version, such as 15 in 15.14.
     pub major: u32,
-    /// 14 of 15.14; `None` for a version in development.
+    /// The minor version, such as 14 in 15.14; `None` for a version in development.
     pub minor: Option<u32>,
-    /// As the server writes it: `15.14 (Debian 15.14-0+deb12u1)`.
+    /// The server's own text, such as `15.14 (Debian 15.14-0+deb12u1)`.
     pub text: String,
 }
 
 impl Version {
-    /// Understands what `postgres --version` prints: `postgres (PostgreSQL) 15.14 (Debian ...)`, `17beta1`, `18devel`.
+    /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.14 (Debian ...)`, `17beta1`, `18devel`.
     fn parse(printed: &str) -> Option<Self> {
         let text = printed
             .trim()
@@ -51,7 +51,7 @@ impl Version {
         let major = number[..end].parse().ok()?;
         let minor = number[end..]
             .strip_prefix('.')
-            .and_then(|rest| rest[..digits(rest)].parse().ok());
+            .and_then(|minor| minor[..digits(minor)].parse().ok());
         Some(Self {
             major,
             minor,
@@ -66,14 +66,14 @@ impl fmt::Display for Version {
     }
 }
 
-/// A build that is there and works.
+/// An installed build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
-    /// The directory of its programs.
+    /// The directory of the build's programs.
     pub bin_dir: PathBuf,
-    /// Its version.
+    /// The build's version.
     pub version: Version,
-    /// The files that make it, for the record.
+    /// The files that identify the build in the record.
     pub files: Vec<PathBuf>,
 }
 
@@ -89,29 +89,31 @@ impl Build for Installation {
     fn note(&self) -> Option<String> {
         (self.version.major > NEWEST_MAJOR).then(|| {
             format!(
-                "{} is newer than the versions that assay was tried with, {SUPPORTED}",
+                "{} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing",
                 Build::version(self)
             )
         })
     }
 }
 
-/// Returns the error for a version that is too old; `None` for one that will do.
+/// Returns the error for a version that is too old; `None` for any other.
 pub(super) fn refusal(build: &str, major: u32, version: &str) -> Option<SetupError> {
     (major < OLDEST_MAJOR).then(|| SetupError::Version {
         build: build.to_string(),
         found: version.to_string(),
-        supported: format!("{SUPPORTED}, and newer ones with a note"),
+        supported: format!("{SUPPORTED}, or newer"),
     })
 }
 
-/// Finds a build: a directory with the server's programs, or with `bin` in it; `distribution` (also `debian` or
-/// `system`) for the newest that the system's packages installed, or where they installed none, the newest on PATH; or a
-/// version, such as `15` or `15.14`, of those.
+/// Finds a build. A build is one of these:
+///
+/// * a directory with the server's programs, or with `bin`;
+/// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else on PATH;
+/// * a version of those, such as `15` or `15.14`.
 ///
 /// # Errors
-/// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old or of no known
-/// version, [`SetupError::Command`] when its programs don't run.
+/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old, [`SetupError::Command`]
+/// when its programs don't run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
     let search = Search {
         kind: "PostgreSQL",
@@ -128,29 +130,29 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
                 .collect()
         },
     };
-    examined(build, &search.program(build)?)
+    inspect(build, &search.program(build)?)
 }
 
-/// Returns the directories in which the system's packages have programs.
+/// Returns the directories with programs of the system's packages.
 fn package_directories() -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut directories = Vec::new();
     for (parent, prefix) in PACKAGE_DIRECTORIES {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
             if version.is_some_and(|version| version.parse::<f64>().is_ok()) {
-                found.push(entry.path().join("bin"));
+                directories.push(entry.path().join("bin"));
             }
         }
     }
-    found
+    directories
 }
 
 fn version(program: &Path) -> Result<Version, SetupError> {
     program::version(program, &["--version"], "PostgreSQL", Version::parse)
 }
 
-fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
+fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let version = version(program)?;
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
     if let Some(refusal) = refusal(build, version.major, &version.text) {
@@ -161,7 +163,7 @@ fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
         return Err(SetupError::Build {
             build: build.to_string(),
             what: format!("`{}` is missing", missing.display()),
-            help: "use a whole build of the server: `postgres`, `initdb` and its `share` directory"
+            help: "use a complete build of the server, with `postgres`, `initdb` and its `share` directory"
                 .into(),
         });
     }
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_as_the_server_prints_them() {
+    fn the_servers_version_texts_are_parsed() {
         let version = |text: &str| {
             Version::parse(&format!("postgres (PostgreSQL) {text}\n")).map(|v| (v.major, v.minor))
         };
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_and_a_newer_version_than_known_noted() {
+    fn a_missing_program_is_an_error_and_an_untested_version_has_a_note() {
         let note = |version| located(fake(version, &PROGRAMS).path()).unwrap().note();
         assert!(note("99.1").unwrap().contains("99.1"));
         assert_eq!(note("18.0"), None);

@@ -1,8 +1,7 @@
-//! PostgreSQL 12 and later.
+//! PostgreSQL since version 12.
 //!
-//! [`Postgres::start`] makes a cluster from a build and runs a server on it, under guard and on a private socket;
-//! [`Postgres::attach`] uses one that runs already. [`PostgresSession`] is the client: blocking, over the protocol
-//! itself.
+//! [`Postgres::start`] creates a cluster and starts the build's server, under guard and on a private socket.
+//! [`Postgres::attach`] connects to a running server. [`PostgresSession`] is a blocking client that implements the protocol.
 
 mod address;
 mod config;
@@ -34,7 +33,7 @@ use crate::{
 };
 use server::PostgresKind;
 
-/// A PostgreSQL server that is up: started by assay, or attached to.
+/// A running PostgreSQL server, which assay started or connected to.
 pub type Postgres = SqlServer<PostgresKind>;
 
 impl SqlEngine for Postgres {

@@ -1,4 +1,4 @@
-//! How PostgreSQL writes options: `name = value`, quantities with units, lists.
+//! The notation of PostgreSQL's options: `name = value`, quantities with units, and lists.
 
 use words::SettingRole;
 
@@ -10,7 +10,7 @@ use crate::notation::{Notation, as_boolean, bare, lower_words, split_number, syn
 pub struct PostgresNotation;
 
 const KIB: f64 = 1024.0;
-/// Units of bytes and of microseconds.
+/// The units, their factors, and the base units bytes and microseconds.
 const UNITS: [(&str, f64, &str); 11] = [
     ("B", 1.0, "B"),
     ("kB", KIB, "B"),
@@ -24,8 +24,8 @@ const UNITS: [(&str, f64, &str); 11] = [
     ("h", 3600e6, "us"),
     ("d", 86_400e6, "us"),
 ];
-/// What a number without a unit may count: bytes, kB, blocks, MB; microseconds, ms, s, min.
-const BARE: [(f64, &str); 8] = [
+/// The possible units of a number without a unit: bytes, kB, blocks, MB; microseconds, ms, s, min.
+const IMPLICIT_UNITS: [(f64, &str); 8] = [
     (1.0, "B"),
     (KIB, "B"),
     (8.0 * KIB, "B"),
@@ -36,7 +36,7 @@ const BARE: [(f64, &str); 8] = [
     (60e6, "us"),
 ];
 
-/// Words that a setting takes, and what it reports for them.
+/// Words that a setting accepts, and the words that it reports for them.
 const SYNONYMS: [(&str, &str, &str); 6] = [
     ("wal_compression", "on", "pglz"),
     ("wal_compression", "true", "pglz"),
@@ -46,14 +46,14 @@ const SYNONYMS: [(&str, &str, &str); 6] = [
     ("wal_level", "hot_standby", "replica"),
 ];
 
-/// Settings of which 0 leaves the choice to the server.
-const LEFT_BY_ZERO: [&str; 3] = [
+/// Settings whose value 0 leaves the choice to the server.
+const AUTOMATIC_IF_ZERO: [&str; 3] = [
     "commit_timestamp_buffers",
     "subtransaction_buffers",
     "transaction_buffers",
 ];
 
-/// What differs between any two servers of one machine, beside what assay decides; and versions, which are told apart.
+/// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
 const VOLATILE: [&str; 10] = [
     "application_name",
     "config_file",
@@ -68,18 +68,18 @@ const VOLATILE: [&str; 10] = [
 ];
 
 impl Notation for PostgresNotation {
-    /// `name = value`, `name value`, `name = 'it''s'`; `#` begins a comment.
+    /// Parses lines such as `name = value`, `name value` and `name = 'it''s'`. A comment begins with `#`.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let option = |line: &str| {
             let line = line.trim_start();
             let end = line.find(|c| !is_name_char(c)).unwrap_or(line.len());
-            let (name, rest) = line.split_at(end);
-            let rest = rest.trim_start();
-            let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-            let value = match rest.strip_prefix('\'') {
+            let (name, value) = line.split_at(end);
+            let value = value.trim_start();
+            let value = value.strip_prefix('=').unwrap_or(value).trim_start();
+            let value = match value.strip_prefix('\'') {
                 Some(quoted) => unquoted(quoted, '\'', |letter| letter),
                 None => {
-                    let mut words = rest.split(|c: char| c.is_whitespace() || c == '#');
+                    let mut words = value.split(|c: char| c.is_whitespace() || c == '#');
                     words.next().unwrap_or_default().to_owned()
                 }
             };
@@ -94,7 +94,7 @@ impl Notation for PostgresNotation {
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
         }
-        // The beginning of a word that is no other's is good, too.
+        // The server accepts unique beginnings of words.
         let word = match value.to_ascii_lowercase().as_str() {
             "t" | "tr" | "tru" | "y" | "ye" => Some("1"),
             "f" | "fa" | "fal" | "fals" | "n" | "of" => Some("0"),
@@ -108,10 +108,10 @@ impl Notation for PostgresNotation {
             match known {
                 _ if unit.is_empty() => return number.to_string(),
                 Some(_) if number == 0.0 => return "0".to_owned(),
-                Some((_, factor, of)) => {
-                    // `1.005s` and `1005ms` are one value, whatever their products are rounded to.
+                Some((_, factor, base)) => {
+                    // Rounding makes `1.005s` and `1005ms` equal.
                     let product = (number * factor * 1e6).round() / 1e6;
-                    return format!("{product}{of}");
+                    return format!("{product}{base}");
                 }
                 None => {}
             }
@@ -126,17 +126,17 @@ impl Notation for PostgresNotation {
             self.canonical(key, declared),
             self.canonical(key, effective),
         );
-        let is_left = declared == "-1" || declared == "0" && LEFT_BY_ZERO.contains(&key);
-        let counted = || {
+        let is_automatic = declared == "-1" || declared == "0" && AUTOMATIC_IF_ZERO.contains(&key);
+        let with_implicit_unit = || {
             let count = declared.parse::<f64>().ok()?;
-            let mut units = BARE.iter();
-            units.find(|(factor, of)| format!("{}{of}", count * factor) == effective)
+            let mut units = IMPLICIT_UNITS.iter();
+            units.find(|(factor, base)| format!("{}{base}", count * factor) == effective)
         };
-        declared == effective || is_left || counted().is_some()
+        declared == effective || is_automatic || with_implicit_unit().is_some()
     }
 
     fn is_volatile(&self, key: &str) -> bool {
-        FORMAT.ours.contains(&key) || VOLATILE.contains(&key)
+        FORMAT.reserved.contains(&key) || VOLATILE.contains(&key)
     }
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
@@ -160,12 +160,12 @@ mod tests {
 
     #[track_caller]
     fn check(key: &str, a: &str, b: &str, expected: bool) {
-        let of = |value| PostgresNotation.canonical(key, value);
-        assert_eq!(of(a) == of(b), expected, "{} and {}", of(a), of(b));
+        let [a, b] = [a, b].map(|value| PostgresNotation.canonical(key, value));
+        assert_eq!(a == b, expected, "{a} and {b}");
     }
 
     #[test]
-    fn values_are_compared_by_what_they_mean() {
+    fn values_are_compared_by_their_meaning() {
         for (a, b, expected) in [
             ("1GB", "1024MB", true),
             ("'64MB'", "65536kB", true),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_unit_counts_what_the_setting_counts() {
+    fn a_number_without_a_unit_has_the_settings_unit() {
         let holds = |key, declared, effective| PostgresNotation.satisfies(key, declared, effective);
         for (declared, effective) in [
             ("131072", "1GB"),
@@ -211,13 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_the_server_reads_it() {
+    fn a_file_is_parsed_like_in_the_server() {
         let file = "# shared_buffers = 1GB\n\
             Shared_Buffers = 2GB   # mine\n\
             \n  wal_compression='it''s \\'#\\''#c\nwork_mem 8MB\nport=5433#x\nautovacuum\t=\ton\n\
             include 'other.conf'\ninclude_if_exists = 'x'\nmy.option = ''\n";
         let declared = crate::notation::declared(&PostgresNotation, [file], &[]);
-        let found: Vec<_> = declared.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let options = declared.iter().map(|option| (&*option.key, &*option.value));
+        let options: Vec<_> = options.collect();
         let expected = [
             ("shared_buffers", "2GB"),
             ("wal_compression", "it's '#'"),
@@ -225,6 +226,6 @@ mod tests {
             ("autovacuum", "on"),
             ("my.option", ""),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(options, expected);
     }
 }

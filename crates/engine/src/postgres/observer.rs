@@ -1,14 +1,13 @@
-//! Counters, by the views of each version.
+//! Reads counters from each version's views.
 //!
-//! A backend hands its statistics on when a transaction ends, but not more often than once a second, and for good when
-//! it ends itself. Counters read right after a step are therefore complete only when the sessions of the load have
-//! been closed; those that are still open may hold back what they did in their last second. Backends end a moment after
-//! their sessions are closed, and are waited for. Before PostgreSQL 15 statistics also pass through a collector, whose
-//! figures may be half a second old: [`Observer::counters`] waits for younger ones, [`Observer::sample`] takes what is
-//! there. WAL by position (`wal_position_bytes`) and sizes are exact at all times.
+//! A backend reports its statistics at the end of a transaction, at most once a second, and when it exits. So right after a
+//! step, counters are complete only if the load's sessions are closed; an open one may hold back its last second. Backends
+//! exit a moment after their sessions are closed, which the observer waits for. Before PostgreSQL 15, statistics also pass
+//! through a collector, and may be half a second old: [`Observer::counters`] waits for new ones, [`Observer::sample`] does
+//! not. The WAL position (`wal_position_bytes`) and sizes are always exact.
 //!
-//! What a version does not have is left out. A name means the same on every version: where a view moved or was split,
-//! the figure is put together from what took its place.
+//! Counters that a version lacks are omitted. A name means the same in every version: if a view was moved or split, the
+//! figure is computed from its replacements.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,22 +18,22 @@ use crate::figures::{Figure, figures, quoted, table_counters};
 use crate::guard::Deadline;
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
-/// Tables and partitions beyond which those of each table are not read every second.
+/// The number of tables and partitions above which their counters are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
 
-/// How long [`Observer::counters`] waits for sessions of the load that have been closed: their backends need
-/// milliseconds, and those of sessions that are still open are not waited for any longer.
+/// How long [`Observer::counters`] waits for the backends of closed sessions to exit. They take milliseconds; the limit is
+/// for sessions that are still open.
 const CLOSING_MAX: Duration = Duration::from_millis(200);
 
-/// How long the collector of versions before 15 may take to write down what it knows: it does so on demand, when what
-/// it last wrote is half a second old.
+/// How long the collector before version 15 may take to write its statistics. It does so on demand, if the last ones are
+/// half a second old.
 const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
-/// Figures that one row of one view gives. What an engine calls them is the SQL for each.
+/// Figures from one row of a view. The source of each is its SQL.
 struct Source {
-    /// The major versions that have them.
+    /// The major versions that have these figures.
     versions: Range<u32>,
-    /// Read each second too.
+    /// Whether the figures are also read every second.
     is_sampled: bool,
     from: &'static str,
     figures: &'static [Figure],
@@ -44,7 +43,7 @@ const EVER: Range<u32> = 0..u32::MAX;
 const EACH_SECOND: bool = true;
 const AT_ENDS: bool = false;
 
-/// A table of sources: the versions, whether they are read each second too, what they are read from, and the figures.
+/// Builds a table of sources: the versions, whether they are also read every second, the view, and the figures.
 macro_rules! sources {
     ($($versions:expr, $is_sampled:expr, $from:literal { $($figures:tt)* })*) => {
         &[$(Source {
@@ -56,8 +55,7 @@ macro_rules! sources {
     };
 }
 
-/// Where versions have their counters. What a version lacks is left out. Times are 0 where the config does not have them
-/// taken: then there is none.
+/// The sources of counters in each version. Times exist only if the config turns them on; the server would report 0.
 const SOURCES: &[Source] = sources! {
     EVER, EACH_SECOND, "pg_stat_database d where d.datname = current_database()" {
         Cumulative "d.xact_commit" => "commit_count";
@@ -78,7 +76,7 @@ const SOURCES: &[Source] = sources! {
     EVER, EACH_SECOND, "(values (1)) one" {
         Cumulative "pg_current_wal_insert_lsn() - '0/0'::pg_lsn" => "wal_position_bytes";
     }
-    // The view came with 14: before it the position tells the bytes, page headers included.
+    // Before version 14, which added the view, the position shows the bytes, including page headers.
     0..14, EACH_SECOND, "(values (1)) one" {
         Cumulative "pg_current_wal_insert_lsn() - '0/0'::pg_lsn" => "wal_bytes" LogBytes;
     }
@@ -94,7 +92,7 @@ const SOURCES: &[Source] = sources! {
         Cumulative "case when current_setting('track_wal_io_timing')::bool then w.wal_write_time end" => "wal_write_ms";
         Cumulative "case when current_setting('track_wal_io_timing')::bool then w.wal_sync_time end" => "wal_sync_ms";
     }
-    // The making of new files, context `init`, is not in what earlier versions count.
+    // Excludes the context `init`, new files, which earlier versions don't count.
     18..u32::MAX, EACH_SECOND, "pg_stat_io i where i.object = 'wal' and i.context = 'normal'" {
         Cumulative "sum(i.writes)" => "wal_write_count";
         Cumulative "sum(i.fsyncs)" => "wal_sync_count" LogFsyncCount;
@@ -114,8 +112,8 @@ const SOURCES: &[Source] = sources! {
         Cumulative "b.checkpoint_write_time" => "checkpoint_write_ms";
         Cumulative "b.checkpoint_sync_time" => "checkpoint_sync_ms";
     }
-    // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
-    // backends wrote is not in them until then, and a name of their own says so.
+        // The checkpointer updates these when it wakes, maybe only once per `checkpoint_timeout`. Until then, they exclude the
+    // writes of a step's backends, so they have their own names.
     0..16, AT_ENDS, "pg_stat_bgwriter b" {
         Cumulative "b.buffers_backend" => "buffer_backend_write_at_checkpoint_count";
         Cumulative "b.buffers_backend_fsync" => "buffer_backend_sync_at_checkpoint_count";
@@ -128,14 +126,14 @@ const SOURCES: &[Source] = sources! {
         Cumulative "c.write_time" => "checkpoint_write_ms";
         Cumulative "c.sync_time" => "checkpoint_sync_ms";
     }
-    // The others count checkpoints that were skipped too, since nothing had been written.
+    // The other counters include checkpoints that were skipped because nothing was written.
     18..u32::MAX, EACH_SECOND, "pg_stat_checkpointer c" {
         Cumulative "c.num_done" => "checkpoint_done_count";
         Cumulative "c.slru_written" => "slru_checkpoint_write_count";
     }
 };
 
-/// Where versions have the counters of `pg_stat_io`, which are of the same names.
+/// The SQL of the same counters of `pg_stat_io` in each version.
 const RELATIONS: [Source; 2] = [
     Source {
         versions: 16..18,
@@ -144,7 +142,7 @@ const RELATIONS: [Source; 2] = [
                from pg_stat_io where object = 'relation') i",
         figures: RELATION_IO,
     },
-    // From 18 on one read or write may be of several blocks.
+    // Since 18, a read or write may have several blocks.
     Source {
         versions: 18..u32::MAX,
         is_sampled: EACH_SECOND,
@@ -156,14 +154,14 @@ const RELATIONS: [Source; 2] = [
     },
 ];
 
-/// What `pg_stat_io` tells of relations, in blocks.
+/// The figures of relations in `pg_stat_io`, in blocks.
 const RELATION_IO: &[Figure] = figures! {
     Cumulative "sum(i.extends)" => "block_extend_count" Work;
     Cumulative "sum(i.evictions)" => "buffer_evict_count" Work;
     Cumulative "sum(i.fsyncs)" => "relation_sync_count" DataFsyncCount;
     Cumulative "sum(i.reads) filter (where i.context = 'vacuum')" => "block_vacuum_read_count";
     Cumulative "sum(i.writes) filter (where i.context = 'vacuum')" => "block_vacuum_write_count";
-    // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
+    // The intended meaning of `buffers_backend`: writes of buffers, and blocks that extend files.
     Cumulative "sum(i.writes) filter (where i.backend_type not in ('checkpointer', 'background writer')) \
                 + sum(i.extends) filter (where i.backend_type not in ('checkpointer', 'background writer'))"
         => "buffer_backend_write_count" Work;
@@ -171,7 +169,7 @@ const RELATION_IO: &[Figure] = figures! {
         => "buffer_backend_sync_count";
 };
 
-/// Figures of one table, summed over its partitions: what the engine calls them is a function of the table's oid.
+/// Figures of a table, summed over its partitions. The source of each is a function of the table's OID.
 const TABLE_FIGURES: &[Source] = sources! {
     EVER, EACH_SECOND, "" {
         Gauge "pg_stat_get_dead_tuples" => "dead_rows" DeadRows;
@@ -199,8 +197,8 @@ const TABLE_FIGURES: &[Source] = sources! {
     }
 };
 
-/// What figures of tables are of: each table in `names`, by its ordinal number `n` from 1, with its partitions. Tables that
-/// don't exist have no row.
+/// Returns SQL for the tables in `names` that exist, and their partitions: the OID, the table's name, and its number `n`,
+/// counted from 1.
 pub(super) fn relations(names: &str) -> String {
     format!(
         "unnest({names}) with ordinality t(name, n) \
@@ -209,7 +207,7 @@ pub(super) fn relations(names: &str) -> String {
     )
 }
 
-/// An SQL array of the tables' names.
+/// Returns an SQL array of the tables' names.
 pub(super) fn names(tables: &[Table]) -> String {
     format!(
         "array[{}]::text[]",
@@ -217,8 +215,7 @@ pub(super) fn names(tables: &[Table]) -> String {
     )
 }
 
-/// Waits until the backends of `application` have ended, and with that have handed on their statistics, or `at_most` has
-/// passed.
+/// Waits until the backends of `application` have exited, and so have reported their statistics, or `at_most` has passed.
 pub(super) fn wait_for_closing(
     session: &mut PostgresSession,
     application: &str,
@@ -234,8 +231,7 @@ pub(super) fn wait_for_closing(
     Ok(())
 }
 
-/// Waits, where a collector keeps the statistics, until it has written down what it knew when this was called. From 15
-/// on there is none.
+/// Waits until the collector, which exists before version 15, has written its current statistics.
 pub(super) fn wait_for_collector(session: &mut PostgresSession, major: u32) -> Result<(), Error> {
     if major >= 15 {
         return Ok(());
@@ -263,8 +259,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads figures of the whole server.
-    fn of_server(major: u32, sampled_only: bool) -> Self {
+    /// Returns the statement for figures of the whole server.
+    fn for_server(major: u32, sampled_only: bool) -> Self {
         let sources = SOURCES.iter().chain(&RELATIONS);
         let sources = sources.filter(|source| source.is_read(major, sampled_only));
         let (mut parts, mut figures) = (Vec::new(), Vec::new());
@@ -278,7 +274,7 @@ impl Reading {
         ) in sources.enumerate()
         {
             let selected: Vec<&str> = of_source.iter().map(|figure| figure.source).collect();
-            // Columns are named by position, because two of one expression have the same name.
+            // Names columns by position, because equal expressions would have the same name.
             let names: Vec<String> = (0..selected.len())
                 .map(|column| format!("c{column}"))
                 .collect();
@@ -294,8 +290,8 @@ impl Reading {
         }
     }
 
-    /// Reads figures of `tables`: a row for each, with its name before them.
-    fn of_tables(tables: &[Table], major: u32, sampled_only: bool) -> Self {
+    /// Returns the statement for figures of `tables`, with a row for each that begins with its name.
+    fn for_tables(tables: &[Table], major: u32, sampled_only: bool) -> Self {
         let sources = TABLE_FIGURES.iter();
         let read = sources.filter(|source| source.is_read(major, sampled_only));
         let figures: Vec<&Figure> = read.flat_map(|source| source.figures).collect();
@@ -333,9 +329,9 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         .sum();
     let major = postgres.kind.major;
     let mut session = PostgresSession::connect(&address)?;
-    // What is observed must not be changed by observing it more than need be.
+    // Observing must disturb the server as little as possible.
     session.query("set jit = off")?;
-    // It is idle for as long as a step lasts, which may be more than a role's idle sessions are left.
+    // The session is idle during a step, maybe longer than the role's timeout.
     if major >= 14 {
         session.query("set idle_session_timeout = 0")?;
     }
@@ -349,8 +345,8 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
 }
 
 impl PostgresObserver {
-    fn of_server(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
-        let reading = Reading::of_server(self.major, sampled_only);
+    fn server_counters(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
+        let reading = Reading::for_server(self.major, sampled_only);
         let rows = self.session.query(&reading.sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
         let figures = values.into_iter().zip(reading.figures);
@@ -369,11 +365,11 @@ impl PostgresObserver {
         Ok(counters)
     }
 
-    fn of_tables(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
+    fn table_counters(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let reading = Reading::of_tables(&self.tables, self.major, sampled_only);
+        let reading = Reading::for_tables(&self.tables, self.major, sampled_only);
         let rows = self.session.query(&reading.sql)?;
         Ok(table_counters(rows, &reading.figures))
     }
@@ -384,18 +380,18 @@ impl Observer for PostgresObserver {
         wait_for_closing(&mut self.session, &self.application, CLOSING_MAX)?;
         wait_for_collector(&mut self.session, self.major)?;
         if self.major >= 15 {
-            // What this very session holds back; that of others can't be had so.
+            // Reports this session's own statistics; other sessions' can't be requested.
             self.session.query("select pg_stat_force_next_flush()")?;
         }
-        let mut counters = self.of_server(false)?;
-        counters.extend(self.of_tables(false)?);
+        let mut counters = self.server_counters(false)?;
+        counters.extend(self.table_counters(false)?);
         Ok(counters)
     }
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
-        let mut counters = self.of_server(true)?;
+        let mut counters = self.server_counters(true)?;
         if self.are_tables_sampled {
-            counters.extend(self.of_tables(true)?);
+            counters.extend(self.table_counters(true)?);
         }
         Ok(counters)
     }
@@ -406,9 +402,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_version_has_a_counter_twice() {
+    fn no_version_has_a_duplicate_counter() {
         for major in 12..=18 {
-            let figures = Reading::of_server(major, false).figures;
+            let figures = Reading::for_server(major, false).figures;
             let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
             names.sort_unstable();
             let count = names.len();
@@ -418,10 +414,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_without_what_is_dear() {
-        let sql = Reading::of_server(15, true).sql;
+    fn a_sample_excludes_expensive_figures() {
+        let sql = Reading::for_server(15, true).sql;
         assert!(!sql.contains("pg_database_size"), "{sql}");
-        let sql = Reading::of_tables(&[], 18, true).sql;
+        let sql = Reading::for_tables(&[], 18, true).sql;
         assert!(
             sql.contains("dead_tuples") && !sql.contains("_size"),
             "{sql}"

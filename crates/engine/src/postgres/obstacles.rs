@@ -1,10 +1,10 @@
-//! What keeps a run from a server that assay did not start: its limits, its rights, its modes.
+//! Finds problems with a server that assay did not start: its limits, privileges and modes.
 
 use super::PostgresSession;
 use crate::net::server::too_few_connections;
 use crate::{Error, Needs, Obstacle, Session};
 
-/// Looks for everything that would end a run in the midst of it.
+/// Finds all problems that would make a run fail.
 pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();
     let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
@@ -17,48 +17,51 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
     if needs.makes_tables {
         if is_true(value("select pg_is_in_recovery()")?) {
             add(
-                "it is a standby, which takes no writes".into(),
-                "name the primary in the URL".into(),
+                "the server is a read-only standby".into(),
+                "write the primary's host in the URL".into(),
             );
         } else if value("show default_transaction_read_only")?.as_deref() == Some("on") {
             add(
-                "its transactions are read-only: `default_transaction_read_only` is on".into(),
-                format!("`alter role {role} set default_transaction_read_only = off`"),
+                "transactions are read-only by default: `default_transaction_read_only` is on"
+                    .into(),
+                format!("run `alter role {role} set default_transaction_read_only = off`"),
             );
         }
         match value("select quote_ident(current_schema())")? {
             None => add(
                 format!(
-                    "no schema for tables: `search_path` is `{}`, and none of its schemas can be used",
+                    "no schema for tables: `search_path` is `{}`, and the role can use none of its schemas",
                     value("show search_path")?.unwrap_or_default()
                 ),
-                format!("`alter role {role} set search_path = SCHEMA`, or make the schema"),
+                format!("run `alter role {role} set search_path = SCHEMA`, or create the schema"),
             ),
             Some(schema) => {
                 if !is_true(value(
                     "select has_schema_privilege(current_schema(), 'create')",
                 )?) {
                     add(
-                        format!("role `{role}` may not make tables in schema `{schema}`"),
-                        format!("`grant create on schema {schema} to {role}`"),
+                        format!(
+                            "role `{role}` lacks the privilege to create tables in schema `{schema}`"
+                        ),
+                        format!("run `grant create on schema {schema} to {role}`"),
                     );
                 }
             }
         }
     }
-    // A statement that makes an index lasts as long as it lasts, and each other one would set a timer.
+    // Creating an index may take longer, and the server would set a timer for every statement.
     let timeout = value("show statement_timeout")?.unwrap_or_default();
     if timeout != "0" {
         add(
-            format!("it ends statements after {timeout}: `statement_timeout` is set"),
-            format!("`alter role {role} set statement_timeout = 0`"),
+            format!("the server cancels statements after {timeout}: `statement_timeout` is set"),
+            format!("run `alter role {role} set statement_timeout = 0`"),
         );
     }
 
-    // This session goes before the run begins.
+    // This session ends before the run begins, so it does not count.
     const LIMITS: [(&str, &str, &str); 3] = [
         (
-            "the server has room for",
+            "the server accepts only",
             "select current_setting('max_connections')::int - case when rolsuper then 0 else \
              current_setting('superuser_reserved_connections')::int + \
              coalesce(current_setting('reserved_connections', true), '0')::int end - \
@@ -66,17 +69,17 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
             "raise `max_connections`",
         ),
         (
-            "its role has room for",
+            "the role may open only",
             "select rolconnlimit - (select count(*) from pg_stat_activity where usename = current_user) + 1 \
              from pg_roles where rolname = current_user and rolconnlimit >= 0 and not rolsuper",
-            "`alter role ROLE connection limit -1`",
+            "run `alter role ROLE connection limit -1`",
         ),
         (
-            "its database has room for",
+            "the database accepts only",
             "select datconnlimit - (select numbackends from pg_stat_database s where s.datid = d.oid) + 1 \
              from pg_database d, pg_roles where datname = current_database() and datconnlimit >= 0 \
              and rolname = current_user and not rolsuper",
-            "`alter database DATABASE connection limit -1`",
+            "run `alter database DATABASE connection limit -1`",
         ),
     ];
     for (whose, sql, help) in LIMITS {

@@ -1,4 +1,4 @@
-//! The life of a server that assay started: cluster, configuration, start, stop.
+//! Starts and stops servers: clusters, configuration files, arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
 
-/// The role that assay makes.
+/// The role that assay creates.
 const ROLE: &str = "assay";
 
-/// The socket's directory is private to the server, so any number will do.
+/// The port in the socket's name. The socket's directory is private, so any number works.
 pub(super) const PORT: u16 = 5432;
 
 const KIND: Kind = Kind {
     name: "PostgreSQL",
     user: "postgres",
     data: "cluster",
-    // By the port's number.
+    // Contains the port.
     socket: ".s.PGSQL.5432",
     environment: &[
         "PGDATA",
@@ -44,17 +44,17 @@ const KIND: Kind = Kind {
     ],
     // A fast shutdown, which writes a checkpoint.
     ending: Ending::Interrupt,
-    // It ends its own processes at once. Without it, they would finish what they are at.
+    // Makes the server end its processes at once. Otherwise, they would finish their work.
     orphaned: Ending::Quit,
     live: live_server,
-    complaint: config::complaint,
+    config_error: config::config_error,
     parse_url: address::parse_url,
 };
 
-/// What a server of PostgreSQL says of itself.
+/// The facts that a PostgreSQL server reports about itself.
 pub struct PostgresKind {
     version: String,
-    /// 15 of 15.14.
+    /// The major version, such as 15 in 15.14.
     pub(super) major: u32,
 }
 
@@ -67,7 +67,7 @@ impl SqlKind for PostgresKind {
     const KIND: &'static Kind = &KIND;
     const CONFIG_FILE: &'static str = "server.conf";
     const DATABASE_EXISTS: &'static str = "42P04";
-    // `current_setting` gives a value with its unit, `pg_settings` without.
+    // `current_setting` returns a value with its unit, unlike `pg_settings`.
     const SETTINGS: &'static str =
         "select name, current_setting(name, true), source from pg_settings";
 
@@ -83,7 +83,7 @@ impl SqlKind for PostgresKind {
         config::compose(options, build.version.major, &place.data(), &place.socket())
     }
 
-    fn make_data(
+    fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
         place: &Place,
@@ -111,7 +111,7 @@ impl SqlKind for PostgresKind {
         vec!["-D".into(), place.data().into(), "-c".into(), config_option]
     }
 
-    /// It reads its configuration before it looks at a cluster, of which there is none.
+    /// Makes the server read its configuration, which it does before it opens the cluster. There is none.
     fn try_config(
         options: &StartOptions<'_>,
         build: &Installation,
@@ -119,7 +119,7 @@ impl SqlKind for PostgresKind {
         config: &ConfigText,
     ) -> Result<Option<String>, SetupError> {
         let place = &trial.place;
-        place.make_directory(&place.data())?;
+        place.create_directory(&place.data())?;
         place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
         let config_file = place.write(Self::CONFIG_FILE, &config.text)?;
         let mut args = vec!["-C".into(), "data_directory".into()];
@@ -127,8 +127,8 @@ impl SqlKind for PostgresKind {
         let Err(error) = place.run(&build.program(), args, None, options.stop) else {
             return Ok(None);
         };
-        let complaint = config::complaint(&trial.output()).ok_or(error)?;
-        Ok(Some(config::without_places(
+        let complaint = config::config_error(&trial.output()).ok_or(error)?;
+        Ok(Some(config::with_plan_lines(
             &complaint,
             &config_file,
             &config.text,
@@ -144,13 +144,15 @@ impl SqlKind for PostgresKind {
         }
     }
 
-    fn ask(session: &mut PostgresSession) -> Result<Self, Error> {
+    fn query_facts(session: &mut PostgresSession) -> Result<Self, Error> {
         let version = session.setting("server_version")?;
-        // 150014 for 15.14.
+        // Such as 150014 for 15.14.
         let number = session.setting("server_version_num")?;
-        let number: u32 = number
-            .parse()
-            .map_err(|_| failure::protocol(format!("server version `{number}` is not a number")))?;
+        let number: u32 = number.parse().map_err(|_| {
+            failure::protocol(format!(
+                "cannot parse the server's version number `{number}`"
+            ))
+        })?;
         Ok(Self {
             version,
             major: number / 10_000,
@@ -170,7 +172,7 @@ impl SqlKind for PostgresKind {
     }
 
     fn places(session: &mut PostgresSession) -> Option<PathBuf> {
-        // A user without the right to see it gets NULL, or an error.
+        // A user without the privilege gets NULL or an error.
         let sql = "select setting from pg_settings where name = 'data_directory'";
         let directory = session.query_column(sql).ok()?.into_iter().next()?;
         Some(directory.into())
@@ -184,11 +186,11 @@ impl SqlKind for PostgresKind {
     }
 }
 
-/// The process that `postmaster.pid` in `cluster` names, if it lives and is a server of that cluster.
+/// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.
 fn live_server(cluster: &Path) -> Option<u32> {
     let text = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
     let pid = text.lines().next()?.trim().parse().ok()?;
-    local::lives_in(pid, cluster, &["postgres", "postmaster"]).then_some(pid)
+    local::uses_directory(pid, cluster, &["postgres", "postmaster"]).then_some(pid)
 }
 
 #[cfg(test)]
@@ -196,10 +198,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stale_pid_file_is_no_live_server() {
+    fn a_stale_pid_file_does_not_mean_a_live_server() {
         let cluster = tempfile::tempdir().unwrap();
         assert_eq!(live_server(cluster.path()), None);
-        // This process lives but is no server.
+        // This process is alive but not a server.
         fs::write(
             cluster.path().join("postmaster.pid"),
             format!("{}\n/x\n", std::process::id()),

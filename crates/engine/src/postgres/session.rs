@@ -1,8 +1,8 @@
-//! The hot path: one message out, one reply in, through buffers that are reused.
+//! The hot path, which sends a message and reads its reply with reused buffers.
 //!
-//! `start` copies the statement's Bind header into the output buffer, each parameter is appended in binary where its
-//! type has a shorter one, and `execute` adds the rest, writes once, and walks the reply where it was read to.
-//! Nothing is allocated once the buffers have grown to the size of the largest message.
+//! `start` copies the statement's Bind header into the output buffer. Each parameter is appended, in binary if that is
+//! shorter. `execute` completes the message, writes once, and parses the reply in the read buffer. Nothing is allocated once
+//! the buffers have grown to the size of the largest message.
 
 use postgres_protocol::message::frontend;
 
@@ -13,29 +13,29 @@ use crate::net::server::Client;
 use crate::net::stream::Stream;
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
-/// Microseconds from 1970-01-01, from which assay counts, to 2000-01-01, from which PostgreSQL does.
+/// Microseconds from assay's epoch, 1970-01-01, to PostgreSQL's, 2000-01-01.
 const EPOCH_OFFSET_US: i64 = 946_684_800_000_000;
 
-/// What follows the parameters: one format code for all results, which is binary; then Execute of the unnamed portal
-/// without a limit of rows; then Sync.
+/// The messages after the parameters: the binary format for all results, Execute of the unnamed portal without a row limit,
+/// and Sync.
 const TRAILER: [u8; 4 + 10 + 5] = [
     0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4,
 ];
 
-/// The part of the trailer that belongs to the Bind message.
+/// The length of the trailer's part in the Bind message.
 const BIND_TAIL_BYTES: usize = 4;
 
-/// The types of integers, by the server's numbers.
+/// The server's OIDs of integer types.
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const INT8: u32 = 20;
 
 /// A statement that the server has prepared.
 struct Prepared {
-    /// The Bind message up to its parameters; its length is still 0.
+    /// The Bind message before its parameters, with the length 0.
     header: Box<[u8]>,
     param_count: u16,
-    /// The type of the first column that it returns; 0 without any.
+    /// The type of the first returned column; 0 without columns.
     first_column: u32,
 }
 
@@ -43,16 +43,16 @@ struct Prepared {
 pub struct PostgresSession {
     connection: Connection,
     statements: Vec<Prepared>,
-    /// Names given to statements so far, those included that were refused after the server had prepared them.
+    /// The number of statement names used so far, including statements that were refused after they were prepared.
     name_count: u32,
-    /// The message being made, or made.
+    /// The message of the current operation.
     message: Vec<u8>,
-    /// The statement that it is for, unless it is text.
+    /// The statement of the message, unless it is text.
     current: usize,
     is_text: bool,
     given: u16,
     is_complete: bool,
-    /// Statements that ask for the last value of a table's sequence, by table name.
+    /// Statements that query the last value of a table's sequence, by table name.
     last_key: Vec<(String, Statement)>,
 }
 
@@ -70,8 +70,8 @@ impl PostgresSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Of class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it does
-    /// not let us in.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
+    /// refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
             connection: Connection::open(address)?,
@@ -91,7 +91,7 @@ impl PostgresSession {
         values
             .into_iter()
             .next()
-            .ok_or_else(|| failure::protocol(format!("the server does not say its `{name}`")))
+            .ok_or_else(|| failure::protocol(format!("the server does not report its `{name}`")))
     }
 
     fn described(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
@@ -107,12 +107,12 @@ impl PostgresSession {
                         Some(count) => {
                             while self.connection.message()?.0 != b'Z' {}
                             return Err(Error::other(format!(
-                                "statement {name} has {count} parameters, {} are declared",
+                                "statement {name} has {count} parameters, but {} are declared",
                                 params.len()
                             )));
                         }
                         None => {
-                            let what = "a description of parameters without their number";
+                            let what = "a description of parameters without their count";
                             return Err(self.connection.broken(what));
                         }
                     }
@@ -120,7 +120,7 @@ impl PostgresSession {
                 b'T' => match first_type(self.connection.bytes(body)) {
                     Some(oid) => first_column = oid,
                     None => {
-                        let what = "a description of columns that has no end";
+                        let what = "a truncated description of columns";
                         return Err(self.connection.broken(what));
                     }
                 },
@@ -128,7 +128,7 @@ impl PostgresSession {
                 b'Z' => return Ok(first_column),
                 _ => {
                     let what = format!(
-                        "message {} in reply to a prepared statement",
+                        "unexpected message {} in a reply to a statement to prepare",
                         tag.escape_ascii()
                     );
                     return Err(self.connection.broken(what));
@@ -137,7 +137,7 @@ impl PostgresSession {
         }
     }
 
-    /// Completes the message: its length, and what follows the parameters.
+    /// Completes the message with its length and the trailer.
     #[inline]
     fn complete(&mut self) {
         debug_assert_eq!(
@@ -148,8 +148,8 @@ impl PostgresSession {
             "a parameter was left out or given twice"
         );
         self.message.extend_from_slice(&TRAILER);
-        // All but the tag, without what follows the Bind message. Longer messages than 2 GiB can't be made: their
-        // parameters are at most 65,535 and far shorter.
+        // The length of the Bind message without its tag. It stays below 2 GiB, because there are at most 65,535
+        // parameters, which are much shorter.
         let length = (self.message.len() - (TRAILER.len() - BIND_TAIL_BYTES) - 1) as u32;
         if let Some(place) = self.message.get_mut(1..5) {
             place.copy_from_slice(&length.to_be_bytes());
@@ -160,7 +160,8 @@ impl PostgresSession {
 
 impl Session for PostgresSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
-        let too_many = || Error::other("more statements or parameters than 65535");
+        let too_many =
+            || Error::other("a session supports at most 65535 statements and 65535 parameters");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
         let name = format!("s{}", self.name_count);
@@ -204,7 +205,7 @@ impl Session for PostgresSession {
     }
 
     fn start_text(&mut self, sql: &str) {
-        // The tag, the length of all but the tag, the text and its end.
+        // The tag, the length without the tag, the text, and a terminating zero.
         let length = (4 + sql.len() + 1) as u32;
         self.message.clear();
         self.message.push(b'Q');
@@ -238,7 +239,7 @@ impl Session for PostgresSession {
 
     #[inline]
     fn text(&mut self, value: &str) {
-        // A text of 4 GiB is more than the server takes in a message, and refused by it.
+        // The server refuses longer texts, which exceed its message limit.
         self.message
             .extend_from_slice(&(value.len() as u32).to_be_bytes());
         self.message.extend_from_slice(value.as_bytes());
@@ -271,13 +272,16 @@ impl Session for PostgresSession {
                         value,
                     });
                 }
-                // BindComplete, EmptyQueryResponse, and what the server may say at any time.
+                // BindComplete, EmptyQueryResponse, and messages that may come at any time.
                 b'2' | b'I' | b'N' | b'S' | b'A' => {}
-                // What the rows are, which a prepared statement has said before.
+                // The description of rows, which is known for a prepared statement.
                 b'T' if self.is_text => {}
                 b'E' => return Err(self.connection.refusal(body)),
                 _ => {
-                    let what = format!("message {} in reply to a statement", tag.escape_ascii());
+                    let what = format!(
+                        "unexpected message {} in a reply to a statement",
+                        tag.escape_ascii()
+                    );
                     return Err(self.connection.broken(what));
                 }
             }
@@ -297,7 +301,7 @@ impl Session for PostgresSession {
         let statement = match known {
             Some(statement) => statement,
             None => {
-                // Resolved here, so that asking costs no look-up.
+                // Resolves the name here, so that each query needs no lookup.
                 let sql = format!(
                     "select pg_get_serial_sequence('{}', '{}')",
                     table.name,
@@ -316,7 +320,7 @@ impl Session for PostgresSession {
         self.start(statement);
         match self.execute() {
             Ok(outcome) => Ok(outcome.value),
-            // This session has not drawn from the sequence yet.
+            // This session has not used the sequence yet.
             Err(error) if error.code.as_deref() == Some("55000") => Ok(None),
             Err(error) => Err(error),
         }
@@ -331,19 +335,19 @@ impl Session for PostgresSession {
     }
 }
 
-/// The type of the first column in a RowDescription; `None` when it is malformed. 0 without columns.
+/// Parses the type of the first column in a RowDescription; 0 without columns. Returns `None` if it is malformed.
 fn first_type(body: &[u8]) -> Option<u32> {
     let (count, columns) = body.split_at_checked(2)?;
     if count == [0, 0] {
         return Some(0);
     }
     let name_end = columns.iter().position(|&byte| byte == 0)?;
-    // After the name: the table's id (4 bytes), the column's number (2), the type's id (4).
+    // After the name: the table's OID (4 bytes), the column's number (2), the type's OID (4).
     let oid = columns.get(name_end + 7..name_end + 11)?;
     Some(u32::from_be_bytes(oid.try_into().ok()?))
 }
 
-/// The first value of a DataRow in binary, if it is an integer and not NULL.
+/// Parses the first value of a binary DataRow. Returns `None` unless it is an integer.
 #[inline]
 fn first_value(column: u32, body: &[u8]) -> Option<i64> {
     match (column, body) {
@@ -358,7 +362,7 @@ fn first_value(column: u32, body: &[u8]) -> Option<i64> {
     }
 }
 
-/// The number at the end of a command's tag: 100 in `INSERT 0 100`; 0 without one.
+/// Parses the number at the end of a command tag, such as 100 in `INSERT 0 100`; 0 without one.
 #[inline]
 fn tag_rows(tag: &[u8]) -> u64 {
     let (mut rows, mut unit) = (0u64, 1u64);
@@ -377,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rows_of_a_tag_are_its_last_number() {
+    fn the_row_count_is_the_last_number_of_a_tag() {
         assert_eq!(tag_rows(b"INSERT 0 100\0"), 100);
         assert_eq!(tag_rows(b"DELETE 7\0"), 7);
         assert_eq!(tag_rows(b"BEGIN\0"), 0);
@@ -407,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_cut_short_is_noticed() {
+    fn a_truncated_description_is_detected() {
         assert_eq!(first_type(&[0, 0]), Some(0));
         assert_eq!(
             first_type(b"\0\x01k\0\0\0\0\x01\0\x01\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0"),

@@ -1,4 +1,4 @@
-//! Bringing the server to rest: vacuum of all tables, a checkpoint, and the end of autovacuum's work on them.
+//! Settles a server: vacuums all tables, writes a checkpoint, and waits for autovacuum to finish.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -12,13 +12,13 @@ use crate::guard::Deadline;
 use crate::waiting::{Pending, Work, rest};
 use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
-/// Tables that are vacuumed at the same time.
+/// The number of tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
 
-/// How long sessions of the load may take to end: what they hand on then would look like new work afterwards.
+/// How long the load's sessions may take to exit. Statistics that they report later would look like new work.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 
-/// What this user may not do.
+/// The error codes for missing privileges.
 const DENIED: [&str; 1] = ["42501"];
 
 pub(super) fn settle(
@@ -45,7 +45,7 @@ pub(super) fn settle(
     };
     let relations = existing(&mut session, tables)?;
     vacuum(postgres, relations, &work, &mut settled)?;
-    // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
+    // CHECKPOINT needs a superuser, or since 15, a member of pg_checkpoint. Otherwise, it is skipped.
     settled.append(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
     settled.append(work.wait("wait for autovacuum", || {
         Ok(match autovacuum_workers(&mut session, tables)? {
@@ -63,13 +63,13 @@ fn connect(postgres: &Postgres) -> Result<PostgresSession, Error> {
         application_name: "assay settle".into(),
         ..postgres.address().clone()
     })?;
-    // A vacuum of what was loaded is maintenance, not one of the things that a config may time out.
+    // The timeouts of a config must not cancel the maintenance of assay.
     session.query("set statement_timeout = 0")?;
     session.query("set lock_timeout = 0")?;
     Ok(session)
 }
 
-/// The tables that exist, and their partitions, by name.
+/// Returns the names of the tables that exist, and of their partitions.
 fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<String>, Error> {
     if tables.is_empty() {
         return Ok(VecDeque::new());
@@ -81,8 +81,7 @@ fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<
     Ok(session.query_column(&sql)?.into())
 }
 
-/// Vacuums all `relations`, several at a time; those not begun when the work is over are left out, those begun are
-/// cancelled.
+/// Vacuums `relations`, several at a time. When the work is over, cancels running vacuums and skips the others.
 fn vacuum(
     postgres: &Postgres,
     relations: VecDeque<String>,
@@ -101,7 +100,7 @@ fn vacuum(
                     while !work.is_over()
                         && let Some(relation) = next()
                     {
-                        // Indexes are cleaned also where few rows are dead: what is put off is debt.
+                        // Cleans indexes even if few rows are dead, so that no work is left for the next step.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
                         let ran = work.run(&mut session, &sql)?;
                         if let Ok(mut done) = done.lock() {
@@ -115,7 +114,11 @@ fn vacuum(
         workers
             .into_iter()
             .map(|worker| {
-                let panicked = |_| Err(Error::other("a thread that vacuums has panicked"));
+                let panicked = |_| {
+                    Err(Error::other(
+                        "a vacuum thread panicked; this is a bug in assay",
+                    ))
+                };
                 worker.join().unwrap_or_else(panicked)
             })
             .collect()
@@ -131,8 +134,8 @@ fn vacuum(
     Ok(())
 }
 
-/// Autovacuum's workers that hold a lock on one of the tables. They are known by having no user: their kind is shown to
-/// privileged roles alone, and to others no worker at all would seem to run.
+/// Returns the number of autovacuum workers that lock one of the tables. Recognizes them by having no user, because only
+/// privileged roles see their type.
 fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result<f64, Error> {
     if tables.is_empty() {
         return Ok(0.0);
@@ -146,7 +149,7 @@ fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result
     Ok(session.query_i64(&sql)?.unwrap_or(0) as f64)
 }
 
-/// What is still to be done, as far as the server tells.
+/// Returns the pending work that the server reports.
 fn pending(
     postgres: &Postgres,
     session: &mut PostgresSession,
@@ -171,7 +174,7 @@ fn pending(
         "autovacuum_worker_count",
         autovacuum_workers(session, tables)?,
     ));
-    // What a checkpoint would have to make durable is bounded by the WAL since the last one began.
+    // The WAL since the start of the last checkpoint limits the work of the next one.
     let sql =
         "select (pg_current_wal_insert_lsn() - redo_lsn)::bigint from pg_control_checkpoint()";
     match session.query_i64(sql) {

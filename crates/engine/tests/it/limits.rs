@@ -226,7 +226,7 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
         cpus: Some(vec![1023]),
     };
     let error = place.start_limited(&limits, &[]).err().unwrap();
-    assert!(error.to_string().contains("`cpus` names 1023"), "{error}");
+    assert!(error.to_string().contains("`cpus` lists 1023"), "{error}");
     assert!(error.help().is_some());
 }
 

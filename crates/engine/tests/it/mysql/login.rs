@@ -156,7 +156,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     ]);
     one(
         found("weak", 5, true),
-        &["lacks rights in database `ib`: CREATE, INDEX (`grant create, index on ib.*"],
+        &["lacks privileges in database `ib`: CREATE, INDEX (run `grant create, index on ib.*"],
     );
     assert_eq!(found("weak", 5, false), Vec::<String>::new());
     run_all(&[
@@ -165,15 +165,15 @@ fn what_keeps_a_run_from_a_server_is_found() {
     ]);
     one(
         found("weak", 5, true),
-        &["takes no writes: `read_only` is on"],
+        &["the server is read-only: `read_only` is on"],
     );
-    // Who may all may write all the same.
+    // A user with all privileges may write anyway.
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&["set global read_only = off"]);
     one(
         found("weak", 5_000, true),
         &[
-            "the run needs 5000 connections, and the server has room for 1",
+            "the run needs 5000 connections, but the server accepts only 1",
             "max_connections",
         ],
     );
@@ -185,7 +185,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     run_all(&[limited]);
     one(
         found("weak", 5, true),
-        &["its user has room for 3 more", "max_user_connections"],
+        &["the user may open only 3 more", "max_user_connections"],
     );
     assert_eq!(found("weak", 3, true), Vec::<String>::new());
     let timeout = if is_mariadb() {
@@ -198,7 +198,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     run_all(&[timeout]);
     one(
         found("weak", 3, false),
-        &["it ends long statements: `max_", " = 7"],
+        &["the server cancels long statements: `max_", " = 7"],
     );
 }
 
@@ -378,7 +378,7 @@ impl Tcp {
         };
         // Some before 8.0.16 agree on keys by DHE alone, or on TLS 1.1.
         let is_old = !is_mariadb() && installed().is_some_and(|it| it.version.number < (8, 0, 16));
-        let disagrees = |error: engine::Error| error.message.contains("cannot agree on TLS");
+        let disagrees = |error: engine::Error| error.message.contains("the TLS handshake");
         if is_old && MysqlSession::connect(&required).is_err_and(disagrees) {
             return false;
         }
