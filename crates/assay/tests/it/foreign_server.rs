@@ -363,8 +363,8 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
         one,
         &[
             "plan.toml:8:7",
-            "role `weak` may not make tables in schema `public`",
-            "help: `grant create on schema public to weak`",
+            "role `weak` lacks the privilege to create tables in schema `public`",
+            "help: run `grant create on schema public to weak`",
         ],
     );
     run_all(&[

@@ -540,10 +540,10 @@ fn other_libraries_than_rocksdb_are_refused_before_the_run() {
     );
     for (file, words) in [
         ("none.so", "No such file"),
-        ("text.so", "is no shared library"),
-        ("arm.so", "is built for"),
-        ("empty.so", "it is no RocksDB"),
-        ("old.so", "it lacks rocksdb_"),
+        ("text.so", "not a shared library"),
+        ("arm.so", "was built for"),
+        ("empty.so", "is not RocksDB"),
+        ("old.so", "lacks functions of RocksDB's C API: rocksdb_"),
         ("crash.so", "SIGABRT"),
     ] {
         let library = [place.join(file)];

@@ -1,8 +1,8 @@
-//! What the library says when something fails, by class.
+//! Converts the library's error messages to [`Error`]s.
 
 use crate::{Error, ErrorClass};
 
-/// The library's words as an error: they begin with the kind of failure, up to the first colon.
+/// Converts the library's message to an error. The message begins with the kind of failure, up to the first colon.
 pub(super) fn error(text: &str) -> Error {
     let kind = text.split(':').next().unwrap_or_default().trim();
     let class = if text.contains("No space left on device")
@@ -14,7 +14,7 @@ pub(super) fn error(text: &str) -> Error {
     } else {
         match kind {
             "Resource busy" | "Operation timed out" | "Result incomplete" => ErrorClass::Busy,
-            // A database that has seen one of these takes no more writes.
+            // After one of these, a database refuses writes.
             "IO error" | "Corruption" | "Shutdown in progress" => ErrorClass::ConnectionLost,
             _ => ErrorClass::Other,
         }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_apart_by_the_librarys_words() {
+    fn the_class_depends_on_the_librarys_message() {
         let class = |text| error(text).class;
         assert_eq!(
             class(

@@ -1,4 +1,4 @@
-//! A shared library with RocksDB's C API: finding out what it is.
+//! Loads a shared library with RocksDB's C API, and identifies its version.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,28 +11,29 @@ use super::ffi::{self, Api, Database, Options};
 use super::options::{self, OptionsFile};
 use crate::{SetupError, trial};
 
-/// A library that is loaded, for as long as the process lives.
+/// A library that stays loaded until the process ends.
 #[derive(Debug)]
 pub struct Library {
     path: PathBuf,
     pub(super) api: &'static Api,
     version: Version,
     version_text: String,
-    /// The options file of a database without any option set: what the version knows, and its defaults.
+    /// The options file of a database with default options. It has all options that the version knows.
     pub(super) defaults: OptionsFile,
 }
 
-/// The library of this process.
+/// The library that this process has loaded.
 static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
 
 impl Library {
-    /// Loads the library at `path`, or gives the one that is loaded. A process has one: two versions in one address
-    /// space would take each other's functions and threads.
+    /// Loads the library at `path`, or returns it if it is already loaded. A process can load only one: two versions in one
+    /// address space would mix their functions and threads.
     ///
-    /// To learn its version an empty database is made in the directory for temporary files, and removed.
+    /// To identify the version, creates and removes an empty database in the directory for temporary files.
     ///
     /// # Errors
-    /// [`SetupError::Build`]: no library, one of another architecture, no RocksDB, or another is loaded already.
+    /// [`SetupError::Build`] when the file is not a library, is for another architecture, or is not RocksDB, or another library
+    /// is already loaded.
     pub fn open(path: &Path) -> Result<Arc<Self>, SetupError> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |what: String, help: &str| SetupError::Build {
@@ -43,7 +44,7 @@ impl Library {
         let path = fs::canonicalize(path).map_err(|error| {
             refused(
                 error.to_string(),
-                "name a shared library with RocksDB's C API, or fetch one: `assay fetch rocksdb@9.9.3`",
+                "write the path of a shared library with RocksDB's C API, or fetch one with `assay fetch rocksdb@9.9.3`",
             )
         })?;
         if let Some(library) = &*loaded {
@@ -52,23 +53,23 @@ impl Library {
             } else {
                 Err(refused(
                     format!(
-                        "this process has `{}` loaded already",
+                        "this process has already loaded `{}`",
                         library.path.display()
                     ),
-                    "use a process of its own for each library",
+                    "use a separate process for each library",
                 ))
             };
         }
         fits_this_machine(&path).map_err(|what| {
             refused(
                 what,
-                "name a shared library with RocksDB's C API that is built for this machine",
+                "write the path of a shared library with RocksDB's C API that was built for this machine",
             )
         })?;
         let api = ffi::load(&path).map_err(|what| {
             refused(
                 what,
-                "versions 6.0 to 10.x of RocksDB and 2.x of Speedb work; the library has to export the C API",
+                "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API",
             )
         })?;
         let library = Arc::new(Self::identify(path.clone(), api)?);
@@ -76,7 +77,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Makes an empty database and reads what the library wrote about itself.
+    /// Creates an empty database, and reads the version that the library wrote.
     fn identify(path: PathBuf, api: &'static Api) -> Result<Self, SetupError> {
         let build = path.display().to_string();
         let place = trial::Directory::create()?;
@@ -84,14 +85,14 @@ impl Library {
         let mut settings = Options::new(api);
         settings.set_create(true);
         let open = Database::open(settings, &database).map_err(|source| SetupError::Server {
-            server: format!("`{build}`, trying it in `{}`", database.display()),
+            server: format!("`{build}`, tested in `{}`", database.display()),
             source,
             help: None,
         })?;
         let silent = || SetupError::Build {
             build: build.clone(),
-            what: "it did not write its version into the options file of a new database".into(),
-            help: "versions 6.0 to 10.x of RocksDB and 2.x of Speedb work".into(),
+            what: "the library wrote no version to the options file of a new database".into(),
+            help: "use RocksDB 6.0 to 10.x or Speedb 2.x".into(),
         };
         let defaults = options::read_newest(&database)?.ok_or_else(silent)?;
         let version = defaults.version().ok_or_else(silent)?;
@@ -110,48 +111,50 @@ impl Library {
         })
     }
 
-    /// Where it is; free of symbolic links.
+    /// Returns the library's path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The version of RocksDB that it is, or is made from.
+    /// Returns the version of RocksDB, or for a fork, the version that it is based on.
     pub fn version(&self) -> &Version {
         &self.version
     }
 
-    /// Product and version: `RocksDB 9.9.3`, `Speedb 2.8.0 (RocksDB 8.6.7)`.
+    /// Returns product and version: `RocksDB 9.9.3`, `Speedb 2.8.0 (RocksDB 8.6.7)`.
     pub fn version_text(&self) -> &str {
         &self.version_text
     }
 
-    /// Returns whether it has a cache without locks, whose entries are taken to be of one size; or, with `adapts`, one that
-    /// adapts to their sizes.
+    /// Returns true when the library has a lock-free cache for entries of similar size, or with `adapts`, one that adapts to
+    /// their sizes.
     pub fn has_clock_cache(&self, adapts: bool) -> bool {
         self.api.has_clock_cache() && (!adapts || self.version >= FIRST_AUTO_CLOCK)
     }
 }
 
-/// The first version in which an entry charge of zero means a cache that adapts.
+/// The first version in which an entry charge of 0 means a cache that adapts.
 const FIRST_AUTO_CLOCK: Version = Version::new(8, 6, 0);
 
-/// The version of Speedb in the first lines of a log, if it is that: `Speedb version: 2.8.0-? (8.6.7)`.
+/// Returns the version of Speedb in the first lines of its log: `Speedb version: 2.8.0-? (8.6.7)`.
 fn speedb(log: &str) -> Option<&str> {
     let mut lines = log.lines().take(20);
-    let rest = lines.find_map(|line| Some(line.split_once("Speedb version:")?.1))?;
-    let own = rest.split_whitespace().next()?;
-    // What stands behind the version says of which branch it was built; `?` when it doesn't know.
+    let version = lines.find_map(|line| Some(line.split_once("Speedb version:")?.1))?;
+    let own = version.split_whitespace().next()?;
+    // The text after `-` is the branch of the build, or `?`.
     Some(own.strip_suffix("-?").unwrap_or(own))
 }
 
-/// Whether a file is a library that this process could load, by its header: the dynamic loader says of another
-/// architecture's that there is no such file.
+/// Checks by its header that this process can load a library. For another architecture, the dynamic loader would only report
+/// a missing file.
 fn fits_this_machine(path: &Path) -> Result<(), String> {
     let mut header = [0; 20];
     fs::File::open(path)
         .and_then(|mut file| file.read_exact(&mut header))
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "it is no shared library: too short".into(),
+            std::io::ErrorKind::UnexpectedEof => {
+                "the file is not a shared library: it is too short".into()
+            }
             _ => error.to_string(),
         })?;
     check_header(&header)
@@ -159,7 +162,7 @@ fn fits_this_machine(path: &Path) -> Result<(), String> {
 
 fn check_header(header: &[u8; 20]) -> Result<(), String> {
     if !header.starts_with(b"\x7fELF") {
-        return Err("it is no shared library".into());
+        return Err("the file is not a shared library".into());
     }
     let own: Option<(u8, u16, &str)> = match std::env::consts::ARCH {
         "x86_64" => Some((2, 62, "x86-64")),
@@ -181,7 +184,9 @@ fn check_header(header: &[u8; 20]) -> Result<(), String> {
         243 => "RISC-V".into(),
         other => format!("machine {other}"),
     };
-    Err(format!("it is built for {found}, this process is {name}"))
+    Err(format!(
+        "the library was built for {found}, but this process runs on {name}"
+    ))
 }
 
 #[cfg(test)]
@@ -189,12 +194,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_tell_other_machines_libraries() {
+    fn the_header_shows_libraries_of_other_machines() {
         let mut header = [0; 20];
         assert!(
             check_header(&header)
                 .unwrap_err()
-                .contains("no shared library")
+                .contains("not a shared library")
         );
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");
         let (own, other, name) = if cfg!(target_arch = "x86_64") {
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_tells_the_product() {
+    fn the_log_shows_the_product() {
         let speedb = "2026/11/22-00:13:09.951897 139937266244480 Speedb version: 2.8.0-? (8.6.7)\n";
         assert_eq!(super::speedb(speedb), Some("2.8.0"));
         let rocksdb = "2026/11/22-00:12:13.371835 140517348608896 RocksDB version: 6.29.5\n";
@@ -217,15 +222,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_is_refused_with_the_reason() {
+    fn the_error_says_why_a_file_is_not_a_library() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "short").unwrap();
         let what = Library::open(file.path()).unwrap_err().to_string();
         assert!(what.contains("too short"), "{what}");
         fs::write(file.path(), "#!/bin/sh\necho not a library\n").unwrap();
         let what = Library::open(file.path()).unwrap_err().to_string();
-        assert!(what.contains("no shared library"), "{what}");
-        // A library, but another one: the one of C, which this process has.
+        assert!(what.contains("not a shared library"), "{what}");
+        // Another library: the C library of this process.
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let libc = maps
             .lines()
@@ -233,7 +238,7 @@ mod tests {
             .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
             .unwrap();
         let what = Library::open(Path::new(libc)).unwrap_err().to_string();
-        assert!(what.contains("no RocksDB"), "{what}");
+        assert!(what.contains("is not RocksDB"), "{what}");
         let what = Library::open(Path::new("/nowhere/librocksdb.so")).unwrap_err();
         assert!(what.help().unwrap().contains("assay fetch"));
     }

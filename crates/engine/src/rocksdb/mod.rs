@@ -1,8 +1,8 @@
-//! RocksDB and what is made from it, embedded: a target is a shared library with RocksDB's C API, opened at run time, and
-//! its config is options in RocksDB's own notation.
+//! RocksDB and its forks, embedded. The build is a shared library with RocksDB's C API, loaded at run time, and the config is
+//! options in RocksDB's notation.
 //!
-//! One binary measures every version this way. A process has one library: two versions never share an address space.
-//! There is no SQL here; the load uses [`crate::KeyValueSession`].
+//! So one binary measures every version. A process loads only one library: two versions never share an address space. There
+//! is no SQL; the load uses [`crate::KeyValueSession`].
 
 mod failure;
 mod ffi;
@@ -38,34 +38,34 @@ use observer::RocksObserver;
 use options::{Entry, OptionsFile};
 use settle::Settling;
 
-/// What becomes of an option that the library's version doesn't know.
+/// How to treat an option that the library's version does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownOption {
-    /// The database is not opened.
+    /// It is an error.
     #[default]
     Refuse,
-    /// It is left out, and said to be *not applicable*.
+    /// It is ignored and reported as *not applicable*.
     Skip,
 }
 
-/// A config of a database.
+/// The config of a database.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Config {
-    /// An options file, verbatim, as RocksDB writes it: of any version.
+    /// The text of an options file that any version of RocksDB wrote.
     pub file: Option<String>,
-    /// Options in RocksDB's notation; they count more than the file. Those of tables may stand alone (`block_size`), with
-    /// their table (`block_based_table_factory.block_size`), or together (`block_based_table_factory`, `{...}`). A cache
+    /// Options in RocksDB's notation, which override the file. Options of tables may be alone (`block_size`), with their
+    /// table (`block_based_table_factory.block_size`), or combined (`block_based_table_factory`, `{...}`). A cache
     /// is `block_cache`: a size, `{capacity=...;num_shard_bits=...}`, `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}`
-    /// or `{id=AutoHyperClockCache;capacity=...}`. Where files are (`wal_dir`, `db_paths`, ...) can't be set: assay wipes
-    /// what it made, and that is all in one directory.
+    /// or `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be set, because assay keeps all
+    /// files in one directory, which it can wipe.
     pub set: Vec<(String, String)>,
-    /// What becomes of options that the version doesn't know.
+    /// How to treat options that the version does not know.
     pub unknown: UnknownOption,
-    /// Have the library count and time what it does: exact counters, at the cost of some of its speed.
+    /// Whether the library keeps its statistics, which are exact counters but cost some speed.
     pub statistics: bool,
 }
 
-/// The first version that leaves reading ahead for compaction to the kernel.
+/// The first version that leaves readahead for compaction to the kernel.
 const FIRST_KERNEL_READAHEAD: Version = Version::new(8, 6, 0);
 
 /// An open database.
@@ -80,10 +80,10 @@ pub struct RocksDb {
 }
 
 impl RocksDb {
-    /// Makes an empty database in `directory`, which is assay's and holds none yet.
+    /// Creates an empty database in `directory`, which is assay's and has no database yet.
     ///
     /// # Errors
-    /// An option that the library doesn't know or whose value it doesn't take; a directory that it can't write.
+    /// An option that the library does not know, a value that it refuses, or a directory that it can't write.
     pub fn create(
         library: &Arc<Library>,
         directory: &Path,
@@ -92,10 +92,10 @@ impl RocksDb {
         Self::start(library, directory, config, true)
     }
 
-    /// Opens the database that [`create`](Self::create) made in `directory`.
+    /// Opens the database that [`create`](Self::create) created in `directory`.
     ///
     /// # Errors
-    /// As above; a database that a newer version wrote last.
+    /// The errors of [`create`](Self::create), and a database that a newer version wrote.
     pub fn open(
         library: &Arc<Library>,
         directory: &Path,
@@ -105,8 +105,8 @@ impl RocksDb {
         if !database.join("CURRENT").exists() {
             return Err(SetupError::Directory {
                 path: database,
-                what: "holds no database".into(),
-                help: "make one first".into(),
+                what: "has no database".into(),
+                help: "create a database first".into(),
             });
         }
         refuse_newer(library, &database)?;
@@ -126,11 +126,11 @@ impl RocksDb {
         if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
             return Err(SetupError::Directory {
                 path: wal,
-                what: "can't be written in RocksDB's notation of options".into(),
+                what: "can't be a value in RocksDB's notation of options".into(),
                 help: "choose a data directory without `;`, `=` and braces in its name".into(),
             });
         }
-        // Apart from the tables, so that the sizes of both can be told.
+        // Separate from the tables, so that the sizes of both are known.
         entries.push(Entry::new(false, "wal_dir", &place));
         let (options, not_applicable) = prepare(library, &mut entries, config)?;
         let open = || -> Result<Database, Error> {
@@ -141,7 +141,9 @@ impl RocksDb {
         let opened = open().map_err(|source| SetupError::Server {
             server: format!("{} at `{}`", library.version_text(), database.display()),
             help: match source.class {
-                ErrorClass::DiskFull => Some("make room, or choose another data directory".into()),
+                ErrorClass::DiskFull => {
+                    Some("free disk space, or choose another data directory".into())
+                }
                 _ => None,
             },
             source,
@@ -157,31 +159,30 @@ impl RocksDb {
         })
     }
 
-    /// The library that runs it.
+    /// Returns the library of the database.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
     }
 
-    /// Options of the config that this version doesn't know, and that were left out because the config allows it.
+    /// Returns the config's options that this version does not know, and that were ignored as the config allows.
     pub fn not_applicable(&self) -> &[String] {
         &self.not_applicable
     }
 
-    /// Opens a session for one thread of the load. A database is closed when the last of them is gone.
+    /// Opens a session for one thread of the load. The database is closed with the last session.
     pub fn connect(&self) -> RocksSession {
         RocksSession::new(Arc::clone(&self.database))
     }
 
-    /// Opens what reads counters beside the load.
+    /// Opens an observer, which reads counters during the load.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(RocksObserver::new(Arc::clone(&self.database)))
     }
 
-    /// Writes what is in memtables to files. Of what is read then nothing is sorted first, as memtables that are vectors
-    /// are for each read.
+    /// Writes memtables to files. Afterward, no read needs to sort a memtable that is a vector.
     ///
     /// # Errors
-    /// The library's own.
+    /// An error of the library.
     pub fn flush(&self) -> Result<(), Error> {
         self.database.flush()
     }
@@ -189,16 +190,16 @@ impl RocksDb {
     /// Flushes the memtables and waits for compaction, both within `limits`.
     ///
     /// # Errors
-    /// The library's own.
+    /// An error of the library.
     pub fn settle(&self, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
         self.settling(limits, stop).run(false)
     }
 
-    /// As [`settle`](Self::settle), then compacts the first level into the next and waits again, so that reads find the
-    /// same tree in every version. Where compaction is not leveled the second part is *not applicable*, and said so.
+    /// Settles like [`settle`](Self::settle), then compacts the first level into the next and waits again, so that reads use
+    /// the same tree in every version. Without leveled compaction, the second part is reported as *not applicable*.
     ///
     /// # Errors
-    /// The library's own.
+    /// An error of the library.
     pub fn settle_and_empty_l0(
         &self,
         limits: SettleLimits,
@@ -216,10 +217,10 @@ impl RocksDb {
         }
     }
 
-    /// Counts what it holds, by a scan of all of it, in order.
+    /// Counts all keys with a full scan in order.
     ///
     /// # Errors
-    /// The library's own; keys that come out of order.
+    /// An error of the library, or keys that are out of order.
     pub fn inspect(&self) -> Result<KeyFacts, Error> {
         let mut facts = KeyFacts::default();
         let mut last = Vec::new();
@@ -255,13 +256,13 @@ impl Engine for RocksDb {
         }
     }
 
-    /// Product and version.
+    /// Returns product and version.
     fn version(&self) -> &str {
         self.library.version_text()
     }
 
-    /// This process: one runs no other database, so that its memory and background work are the database's and the
-    /// load's.
+    /// Returns this process. It runs no other database, so its memory and background work belong to the database and the
+    /// load.
     fn process_id(&self) -> Option<u32> {
         Some(std::process::id())
     }
@@ -273,15 +274,15 @@ impl Engine for RocksDb {
         }
     }
 
-    /// From the file that the library wrote: `[DBOptions] max_background_jobs`. Reading ahead for compaction has a role where
-    /// it is left to the kernel.
+    /// Reads the settings, such as `[DBOptions] max_background_jobs`, from the file that the library wrote. Readahead for
+    /// compaction has a role if it is left to the kernel.
     fn settings(&self) -> Result<Vec<Setting>, Error> {
         let file = options::read_newest(&self.directory)
             .map_err(|error| Error::other(error.to_string()))?
             .ok_or_else(|| {
                 let directory = self.directory.display();
                 Error::other(format!(
-                    "no options file in `{directory}`: the library has to write one"
+                    "the library has written no options file in `{directory}`"
                 ))
             })?;
         let mut settings = Vec::new();
@@ -307,7 +308,7 @@ impl Engine for RocksDb {
             }
         }
         let capacity = self.database.number(CACHE_CAPACITY);
-        // What the file leaves out, or has under another name, is known only as it was set.
+        // Adds options that the file omits, or has under another name.
         for entry in &self.set {
             let section = match entry.name.as_str() {
                 "block_cache" if capacity.is_some() => "TableOptions/BlockBasedTable",
@@ -323,7 +324,7 @@ impl Engine for RocksDb {
             let capacity = capacity.to_string();
             settings.push(Setting::new("block_cache_capacity_bytes", capacity));
         }
-        // No option of the library's: how assay's own connections use it.
+        // Not an option of the library, but how assay's connections use it.
         settings.push(Setting {
             source: Some("assay".into()),
             ..Setting::new(PERF_LEVEL, "disable")
@@ -336,8 +337,8 @@ impl Engine for RocksDb {
         Some(self.directory.join(LOG))
     }
 
-    /// What is in memtables and in no log is flushed first, as the library does. Sessions and observers that are open
-    /// keep it open: an error.
+    /// Closes the database. The library first flushes memtables that are not in a log. Fails if sessions or observers still
+    /// use the database.
     fn stop(self) -> Result<(), SetupError> {
         match Arc::try_unwrap(self.database) {
             Ok(database) => {
@@ -347,32 +348,32 @@ impl Engine for RocksDb {
             Err(shared) => Err(SetupError::Directory {
                 path: self.directory,
                 what: format!(
-                    "stays open: {} sessions or observers use the database",
+                    "cannot be closed: {} sessions or observers use the database",
                     Arc::strong_count(&shared) - 1
                 ),
-                help: "end them first".into(),
+                help: "close them first; this is a bug in assay".into(),
             }),
         }
     }
 }
 
-/// The property that holds the size of the block cache; none where there is no such cache.
+/// The property with the size of the block cache; absent without a cache.
 const CACHE_CAPACITY: &CStr = c"rocksdb.block-cache-capacity";
-/// What the library counts of each connection's own work, which its thread turns off.
+/// The library's per-thread counters, which each connection turns off.
 const PERF_LEVEL: &str = "perf_level";
-/// The database's folder in a data directory: apart from the marker, which is not the library's.
+/// The folder of the database in a data directory, separate from assay's marker.
 const DATABASE: &str = "db";
-/// The folder of its write-ahead log.
+/// The folder of the write-ahead log.
 const WAL: &str = "wal";
-/// The file of its log, in its folder.
+/// The name of the library's log file.
 const LOG: &str = "LOG";
 
-/// Where the library writes the log of the database that [`RocksDb::create`] makes in `directory`.
+/// Returns the path of the library's log for the database that [`RocksDb::create`] creates in `directory`.
 pub fn log_path(directory: &Path) -> PathBuf {
     directory.join(DATABASE).join(LOG)
 }
 
-/// Refuses a database whose options a newer version wrote: older ones may read it wrong, or in part.
+/// Refuses a database with options of a newer version, which an older one may read incorrectly.
 fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     let written = options::read_newest(database)?.and_then(|file| file.version());
     match written {
@@ -382,14 +383,15 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
                 "was written by version {written}, which is newer than {}",
                 library.version_text()
             ),
-            help: "load it anew with this version, or use one that is at least as new".into(),
+            help: "load the data again with this version, or use a version that is at least as new"
+                .into(),
         }),
         _ => Ok(()),
     }
 }
 
-/// Refuses a database whose block cache is not what the config asks for: where the library can't make a cache, it opens
-/// the database without one and reports no error.
+/// Refuses a database without the block cache of the config. If the library can't create the cache, it opens the database
+/// without one and reports no error.
 fn refuse_missing_cache(
     library: &Library,
     entries: &[Entry],
@@ -414,36 +416,35 @@ fn refuse_missing_cache(
     });
     Err(SetupError::Config {
         what: format!("{}: {} made {made}", entry.shown(), library.version_text()),
-        help: "give `num_shard_bits` a value below 20, and ratios values between 0 and 1".into(),
+        help: "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1"
+            .into(),
     })
 }
 
-/// The options of the config, of which the library has seen none yet.
+/// Returns the options of the config, which the library has not checked yet.
 fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupError> {
     let file = config.file.as_deref().map(OptionsFile::parse);
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
         SetupError::Config {
             what,
-            help: "give options as RocksDB writes them into its own OPTIONS file".into(),
+            help: "write options as in the OPTIONS file of a RocksDB database".into(),
         }
     })
 }
 
-/// The options of the config as the library's, and those that it doesn't know; they are taken out of `entries`.
+/// Returns the library's options for the config, and the options that it does not know, which are removed from `entries`.
 fn prepare(
     library: &Library,
     entries: &mut Vec<Entry>,
     config: &Config,
 ) -> Result<(Options, Vec<String>), SetupError> {
     let mut not_applicable = Vec::new();
-    // All that is wrong is said at once.
+    // Reports all errors at once.
     let mut wrong = Vec::new();
     let version = library.version_text();
     let refused = |what: String| SetupError::Config {
         what,
-        help: format!(
-            "what {version} knows stands in the OPTIONS file of any database that it made"
-        ),
+        help: format!("the OPTIONS file of any database that {version} created lists its options"),
     };
     let mut base = Options::new(library.api);
     if config.statistics {
@@ -458,7 +459,10 @@ fn prepare(
             } else if config.unknown == UnknownOption::Skip {
                 not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
             } else {
-                wrong.push(format!("{version} has no such cache as {}", entry.shown()));
+                wrong.push(format!(
+                    "{version} does not support the cache {}",
+                    entry.shown()
+                ));
             }
             continue;
         }
@@ -489,8 +493,8 @@ fn prepare(
     Ok((options, not_applicable))
 }
 
-/// Returns the entries that the library doesn't know, and adds to `wrong` what it refuses. It names one culprit of many, and
-/// not always the right one: each is tried alone.
+/// Returns the entries that the library does not know, and adds those that it refuses to `wrong`. Tests each entry alone,
+/// because the library reports only one of several invalid entries, and not always the right one.
 fn try_each(
     library: &Library,
     base: &Options,
@@ -510,7 +514,7 @@ fn try_each(
         }
     }
     if !not_taken.is_empty() {
-        wrong.push(format!("{version} does not take {}", not_taken.join("; ")));
+        wrong.push(format!("{version} refuses {}", not_taken.join("; ")));
     }
     if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
         let names = unknown.iter().map(|it| format!("`{}`", it.full_name()));
@@ -520,7 +524,7 @@ fn try_each(
     unknown
 }
 
-/// The cache without locks that an entry asks for; `None` where it asks for something else.
+/// Returns the lock-free cache that an entry describes; `None` for any other entry.
 fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
         return Ok(None);
@@ -535,14 +539,16 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
         "AutoHyperClockCache" => &["id", "capacity"],
         other => {
             return Err(wrong(format!(
-                "`{other}` is none of HyperClockCache, AutoHyperClockCache; without `id` it is an LRU cache"
+                "unknown cache `{other}`; write HyperClockCache or AutoHyperClockCache, or omit `id` for an LRU cache"
             )));
         }
     };
     let mut names = parts.iter().map(|(name, _)| name.as_str());
     if let Some(name) = names.find(|name| !known.contains(name)) {
         let known = known.join(", ");
-        return Err(wrong(format!("`{name}` can't be set; what can is {known}")));
+        return Err(wrong(format!(
+            "`{name}` can't be set; supported are {known}"
+        )));
     }
     let size = |name: &str| {
         let text = options::part(&parts, name);
@@ -569,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_without_locks_are_told_from_those_that_the_library_reads_itself() {
+    fn lock_free_caches_are_recognized() {
         assert_eq!(cache("8M"), Ok(None));
         assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
         let sizes = |value| cache(value).map(|it| it.map(|it| (it.capacity, it.entry_charge)));

@@ -1,4 +1,4 @@
-//! How RocksDB writes options: by section, sizes with a letter, and options that are made of options.
+//! The notation of RocksDB's options: sections, sizes with a unit letter, and nested options.
 
 use words::SettingRole;
 
@@ -9,7 +9,7 @@ use crate::notation::{Notation, as_boolean, bare, lower_words, without_unit};
 pub struct RocksdbNotation;
 
 impl Notation for RocksdbNotation {
-    /// The options of all sections but the first, which says who wrote the file.
+    /// Returns the options of all sections except the first, which has the version that wrote the file.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let sections = OptionsFile::parse(file).sections.into_iter();
         let sections = sections.filter(|section| section.name != "Version");
@@ -17,8 +17,7 @@ impl Notation for RocksdbNotation {
         entries.map(|(name, value)| (name, Some(value))).collect()
     }
 
-    /// Options are reported with their section, `[CFOptions] compression`, and those of tables may be declared with the
-    /// table.
+    /// Removes the section that reported options have (`[CFOptions] compression`), and the table of a declared option.
     fn key(&self, name: &str) -> String {
         let plain = name.trim().to_ascii_lowercase();
         let bare = match plain.split_once("] ") {
@@ -43,13 +42,13 @@ impl Notation for RocksdbNotation {
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
-        // Some versions report a filter by the name of its class.
+        // Some versions report the class name of a filter.
         let is_class = key == "filter_policy" && bare(effective).starts_with("rocksdb.");
         is_class || self.canonical(key, declared) == self.canonical(key, effective)
     }
 
     fn is_volatile(&self, key: &str) -> bool {
-        // Where assay put the log.
+        // The path of the log, which assay sets.
         key == "wal_dir"
     }
 
@@ -72,7 +71,7 @@ mod tests {
     use crate::notation::{declared, describe};
 
     #[test]
-    fn options_are_the_same_with_and_without_their_section() {
+    fn an_option_has_the_same_key_with_and_without_its_section() {
         let key = |name| RocksdbNotation.key(name);
         assert_eq!(key("[CFOptions] compression"), "compression");
         assert_eq!(
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_an_option_is_made_of_are_options() {
+    fn nested_options_are_options() {
         let file = "[Version]\n  rocksdb_version=9.9.3\n\n[DBOptions]\n  max_background_jobs=4\n  # none\n\
             [CFOptions \"default\"]\n  compaction={size_ratio=10;in={y=2};ages=;}\n";
         let set = [("block_size".to_owned(), "8K".to_owned())];

@@ -1,9 +1,8 @@
-//! Reads the library's counters beside the load.
+//! Reads the library's counters during the load.
 //!
-//! Each second that is two short texts and a dozen numbers: 0.1 to 0.15 ms of CPU, of which some holds the
-//! database's lock. It begins anew what the library's own log calls an interval.
-//! With histograms in it the first of the texts would cost twice that, and the statistics ten times: they are read
-//! before and after a step.
+//! Every second, it reads two short texts and a dozen numbers. That takes 0.1 to 0.15 ms of CPU time, partly with the
+//! database's lock, and restarts the intervals in the library's log. Histograms would double that cost, and the statistics
+//! would take ten times as much, so they are read only before and after a step.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -14,7 +13,7 @@ use super::statistics;
 use crate::figures::{Figure, figures};
 use crate::{Counter, Error, Observer, Role};
 
-/// Properties that are numbers.
+/// Numeric properties.
 const GAUGES: &[Figure] = figures! {
     Gauge "rocksdb.num-running-compactions" => "running_compaction_count";
     Gauge "rocksdb.num-running-flushes" => "running_flush_count";
@@ -33,14 +32,14 @@ const GAUGES: &[Figure] = figures! {
     Gauge "rocksdb.background-errors" => "background_error_count";
 };
 
-/// Those that look at every file of every version of the tree that is still in use: not for each second.
+/// Expensive properties, which visit every file of every live version of the tree. They are not read every second.
 const COSTLY_GAUGES: &[Figure] = figures! {
     Gauge "rocksdb.total-sst-files-size" => "sst_bytes";
     Gauge "rocksdb.total-blob-file-size" => "blob_bytes";
     Gauge "rocksdb.estimate-table-readers-mem" => "table_reader_bytes";
 };
 
-/// What is pending, as evidence of having settled.
+/// The properties that show pending work.
 const PENDING: [&str; 6] = [
     "running_compaction_count",
     "running_flush_count",
@@ -52,7 +51,7 @@ const PENDING: [&str; 6] = [
 
 pub(super) struct RocksObserver {
     database: Arc<Database>,
-    /// The most that each sum has been: rounding must not make it shrink.
+    /// The maximum of each sum, because rounding must not decrease it.
     most: HashMap<String, f64>,
 }
 
@@ -97,7 +96,7 @@ impl Observer for RocksObserver {
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = gauges(&self.database, GAUGES, |_| true);
         counters.extend(self.texts());
-        // Versions that don't tell the size of live files round it in a text.
+        // Versions without the size of live files have it rounded in a text.
         if counters.iter().all(|it| it.role != Some(Role::TreeBytes))
             && let Some(size) = counters.iter_mut().find(|it| it.name == "lsm_bytes")
         {
@@ -122,7 +121,7 @@ fn gauges(
         .collect()
 }
 
-/// Files of each level, from the first on.
+/// Returns the number of files in each level, from the first on.
 pub(super) fn files_by_level(database: &Database) -> Vec<u64> {
     let files = |level| {
         let count = database.property(&format!("rocksdb.num-files-at-level{level}"));
@@ -131,7 +130,7 @@ pub(super) fn files_by_level(database: &Database) -> Vec<u64> {
     (0..).map_while(files).collect()
 }
 
-/// What is pending, and the files by level.
+/// Returns the pending work, and the number of files in each level.
 pub(super) fn pending(database: &Database) -> Vec<Counter> {
     let mut counters = gauges(database, GAUGES, |name| PENDING.contains(&name));
     let files = files_by_level(database);
@@ -146,7 +145,7 @@ pub(super) fn pending(database: &Database) -> Vec<Counter> {
     counters
 }
 
-/// What is left of flushes and compactions, as the library tells.
+/// The pending flushes and compactions that the library reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backlog {
     pub(super) running_compactions: u64,
@@ -166,19 +165,19 @@ impl Backlog {
         }
     }
 
-    /// Nothing is being flushed or compacted, nor is to be.
+    /// Returns true when no flush or compaction runs or is pending.
     pub(super) fn is_empty(self) -> bool {
         self.is_only_pending_compaction() && !self.is_compaction_pending
     }
 
-    /// At most a compaction is asked for that is not begun.
+    /// Returns true when nothing is left except maybe a pending compaction.
     pub(super) fn is_only_pending_compaction(self) -> bool {
         self.running_compactions == 0 && self.running_flushes == 0 && !self.is_flush_pending
     }
 }
 
-/// What each flush and each compaction moves: the number of the tree's present version, which only grows, and the files
-/// by level.
+/// Returns what each flush and compaction changes: the number of the tree's current version, which only grows, and the number
+/// of files in each level.
 pub(super) fn shape(database: &Database) -> (Option<u64>, Vec<u64>) {
     (
         database.number(c"rocksdb.current-super-version-number"),
@@ -186,12 +185,12 @@ pub(super) fn shape(database: &Database) -> (Option<u64>, Vec<u64>) {
     )
 }
 
-/// Errors that the library met in flushes and compactions since it was opened.
+/// Returns the number of errors in flushes and compactions since the database was opened.
 pub(super) fn background_errors(database: &Database) -> u64 {
     database.number(c"rocksdb.background-errors").unwrap_or(0)
 }
 
-/// What the library takes to be left to compact, in bytes.
+/// Returns the library's estimate of the bytes to compact.
 pub(super) fn pending_compaction_bytes(database: &Database) -> u64 {
     database
         .number(c"rocksdb.estimate-pending-compaction-bytes")

@@ -1,4 +1,4 @@
-//! Options in RocksDB's own notation: as entries of a config, as text for the library, as the files that it writes.
+//! Options in RocksDB's notation: the entries of a config, the library's text format, and its options files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use fs_err as fs;
 
 use semver::Version;
 
-/// What tables' options stand under where they are given as text.
+/// The option that contains the options of tables in the text format.
 pub(super) const TABLE: &str = "block_based_table_factory";
-/// What their section is called in a file.
+/// The section of these options in a file.
 const TABLE_SECTION: &str = "TableOptions/BlockBasedTable";
-/// Options of tables that no version writes into its file.
+/// Options of tables that no version writes to its file.
 const UNLISTED_TABLE_OPTIONS: [&str; 3] =
     ["block_cache", "block_cache_compressed", "persistent_cache"];
-/// What is assay's to decide: whether a database is made, and where its files are. Of a file it is left out.
+/// Options that assay sets: whether to create a database, and its paths. They are ignored in a file.
 const DECIDED: [&str; 6] = [
     "create_if_missing",
     "error_if_exists",
@@ -29,21 +29,21 @@ const DECIDED: [&str; 6] = [
 pub(super) struct Section {
     /// `DBOptions`, `CFOptions`, `TableOptions/BlockBasedTable`, `Version`.
     pub(super) name: String,
-    /// The column family, without quotes; empty where the section is of the whole database.
+    /// The column family, without quotes; empty for a section of the whole database.
     pub(super) family: String,
-    /// Its lines, in order.
+    /// The section's entries, in order.
     pub(super) entries: Vec<(String, String)>,
 }
 
-/// An options file, as RocksDB writes it into a database's directory.
+/// An options file, which RocksDB writes to a database's directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OptionsFile {
-    /// Its sections, in order.
+    /// The file's sections, in order.
     pub(super) sections: Vec<Section>,
 }
 
 impl OptionsFile {
-    /// Reads the text of a file; lines that it doesn't understand are the library's to complain about.
+    /// Parses the text of a file. Ignores invalid lines, which the library reports.
     pub(super) fn parse(text: &str) -> Self {
         let mut sections: Vec<Section> = Vec::new();
         for line in text.lines() {
@@ -66,12 +66,12 @@ impl OptionsFile {
         Self { sections }
     }
 
-    /// The version that wrote it.
+    /// Returns the version that wrote the file.
     pub(super) fn version(&self) -> Option<Version> {
         self.get("Version", "rocksdb_version")?.parse().ok()
     }
 
-    /// A value of the whole database, or of the column family `default`.
+    /// Returns a value of the whole database, or of the column family `default`.
     pub(super) fn get(&self, section: &str, name: &str) -> Option<&str> {
         self.sections
             .iter()
@@ -88,7 +88,7 @@ impl OptionsFile {
             .any(|it| it.entries.iter().any(|(key, _)| key == name))
     }
 
-    /// Whether the version that wrote it knows the option: it writes all that it knows.
+    /// Returns true when the version that wrote the file knows the option. A version writes all options that it knows.
     pub(super) fn knows(&self, entry: &Entry) -> bool {
         self.has(entry.is_table, &entry.name)
             || (entry.is_table && UNLISTED_TABLE_OPTIONS.contains(&entry.name.as_str()))
@@ -124,14 +124,14 @@ fn unescape(value: &str) -> String {
     text
 }
 
-/// One option of a config.
+/// An option of a config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Whether it is one of the options of tables.
+    /// Whether it is an option of tables.
     pub(super) is_table: bool,
-    /// Its name.
+    /// The option's name.
     pub(super) name: String,
-    /// Its value, in RocksDB's notation.
+    /// The option's value in RocksDB's notation.
     pub(super) value: String,
 }
 
@@ -144,17 +144,17 @@ impl Entry {
         }
     }
 
-    /// Says it in a message.
+    /// Returns the option's text in messages.
     pub(super) fn shown(&self) -> String {
         format!("`{} = {}`", self.full_name(), self.value)
     }
 
-    /// It alone, as the library takes it.
+    /// Returns the option in the library's text format.
     pub(super) fn text(&self) -> String {
         join(std::slice::from_ref(self))
     }
 
-    /// Its name as the config gives it.
+    /// Returns the option's name in a config.
     pub(super) fn full_name(&self) -> String {
         if self.is_table {
             format!("{TABLE}.{}", self.name)
@@ -164,11 +164,11 @@ impl Entry {
     }
 }
 
-/// The entries of a config: those of its file that differ from the `defaults`, then those that it sets; of one name the
-/// last counts.
+/// Returns the entries of a config: those of its file that differ from the `defaults`, then those that it sets. Of entries
+/// with the same name, the last one counts.
 ///
 /// # Errors
-/// What can't be used, in words.
+/// A message about the invalid entry.
 pub(super) fn entries(
     file: Option<&OptionsFile>,
     set: &[(String, String)],
@@ -186,19 +186,19 @@ pub(super) fn entries(
             TABLE_SECTION => true,
             other => {
                 return Err(format!(
-                    "the options file has a section `[{other}]`, which can't be used"
+                    "the options file has the section `[{other}]`, which assay does not support"
                 ));
             }
         };
         if !matches!(section.family.as_str(), "" | "default") {
             return Err(format!(
-                "the options file has a column family `{}`; there is only `default`",
+                "the options file has the column family `{}`; assay supports only `default`",
                 section.family
             ));
         }
         for (name, value) in &section.entries {
             let is_default = defaults.get(&section.name, name) == Some(value);
-            // What stands for an object that can't be written down is left as the library makes it.
+            // A placeholder for an object that has no text form keeps the library's default.
             let says_nothing = matches!(value.as_str(), "" | "nullptr");
             if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
                 add(Entry::new(is_table, name, value));
@@ -208,15 +208,17 @@ pub(super) fn entries(
     for (name, value) in set {
         let (name, value) = (name.trim(), value.trim());
         if name.is_empty() || name.contains(['=', ';', '{', '}']) {
-            return Err(format!("`{name}` can't be the name of an option"));
+            return Err(format!("`{name}` is not a valid name of an option"));
         }
         if split(value).is_none_or(|parts| parts.len() > 1) {
             return Err(format!(
-                "`{name} = {value}`: the braces don't match, or a `;` stands outside of them"
+                "`{name} = {value}`: unbalanced braces, or a `;` outside of braces"
             ));
         }
         if DECIDED.contains(&name) {
-            return Err(format!("`{name}` is set by assay"));
+            return Err(format!(
+                "`{name}` is set by assay; remove it from the config"
+            ));
         }
         if name == TABLE {
             for (name, value) in nested(value)? {
@@ -235,7 +237,7 @@ pub(super) fn entries(
     Ok(entries)
 }
 
-/// Splits a text at each `;` outside of braces; `None` where the braces don't match.
+/// Splits a text at each `;` outside of braces. Returns `None` if the braces are unbalanced.
 fn split(text: &str) -> Option<Vec<&str>> {
     let mut depth = 0_i32;
     let mut parts = Vec::new();
@@ -258,12 +260,12 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (depth == 0).then_some(parts)
 }
 
-/// The names and values of `{name=value;name={...};}`.
+/// Parses the names and values of `{name=value;name={...};}`.
 ///
 /// # Errors
-/// What is not of that form, in words.
+/// A message about a text that does not have this form.
 pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
-    let not_one = || format!("`{text}` is not of the form {{name=value;...}}");
+    let not_one = || format!("`{text}` does not have the form {{name=value;...}}");
     let inner = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     let parts = inner.and_then(split).ok_or_else(not_one)?;
     let pair = |part: &str| {
@@ -274,14 +276,14 @@ pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
     parts.map(pair).collect()
 }
 
-/// The value of one of the options that an option is made of.
+/// Returns the value of a nested option.
 pub(super) fn part<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let mut parts = parts.iter();
     let found = parts.find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str())
 }
 
-/// A size in RocksDB's notation: `8192`, `8K`, `1G`.
+/// Parses a size in RocksDB's notation: `8192`, `8K`, `1G`.
 pub(super) fn bytes(text: &str) -> Option<usize> {
     let unit = text.chars().last()?.to_ascii_lowercase();
     let (digits, shift) = match "kmgt".find(unit) {
@@ -291,9 +293,9 @@ pub(super) fn bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-/// Finds a number that the library would take for another one, and says what is wrong with it. The library stops
-/// reading at the first character that is not a digit or a unit (`4abc` is 4), and wraps a negative number around where
-/// the option is unsigned. `takes` tells whether the library takes an entry.
+/// Returns a message about a number that the library would misinterpret. The library ignores text after a number or its
+/// unit (`4abc` is 4), and wraps negative numbers for unsigned options. `takes` returns true when the library accepts an
+/// entry.
 pub(super) fn wrong_number(
     entry: &Entry,
     defaults: &OptionsFile,
@@ -309,14 +311,14 @@ pub(super) fn wrong_number(
     wrong_value(&entry.full_name(), &entry.value, default, &takes_value)
 }
 
-/// As [`wrong_number`], of one value or of the values in its braces. The default tells what kind of value it is.
+/// Returns the message of [`wrong_number`] for a value or the values in its braces. The default shows the kind of the value.
 fn wrong_value(
     name: &str,
     value: &str,
     default: Option<&str>,
     takes: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    /// What only an unsigned option of 64 bits takes: parsers of signed ones find that it is out of range.
+    /// A value that only an unsigned option of 64 bits accepts: for a signed one, it is out of range.
     const BELOW_SIGNED: &str = "-9223372036854775809";
     if let Ok(parts) = nested(value) {
         let defaults = default.and_then(|it| nested(it).ok()).unwrap_or_default();
@@ -352,10 +354,10 @@ fn wrong_value(
     }
     let may_be_unsigned = default.is_none_or(is_integer) && value.starts_with('-');
     (may_be_unsigned && is_integer(value) && takes(BELOW_SIGNED))
-        .then(|| format!("`{name} = {value}`: expected an integer that is not negative"))
+        .then(|| format!("`{name} = {value}`: expected a non-negative integer"))
 }
 
-/// Entries as the library takes them.
+/// Joins entries to the library's text format.
 pub(super) fn join(entries: &[Entry]) -> String {
     let list = |is_table: bool| -> Vec<String> {
         entries
@@ -372,7 +374,7 @@ pub(super) fn join(entries: &[Entry]) -> String {
     all.join(";")
 }
 
-/// The newest options file of a database; `None` where there is none.
+/// Returns the newest options file of a database; `None` if there is none.
 ///
 /// # Errors
 /// A directory or file that can't be read.
@@ -386,12 +388,12 @@ pub(super) fn newest_file(database: &Path) -> io::Result<Option<PathBuf>> {
     Ok(numbered.max().map(|(_, path)| path))
 }
 
-/// Reads the newest options file of a database; `None` where there is none.
+/// Reads the newest options file of a database; `None` if there is none.
 ///
 /// # Errors
 /// A directory or file that can't be read.
 pub(super) fn read_newest(database: &Path) -> io::Result<Option<OptionsFile>> {
-    // An open database replaces its file and removes older ones: that may be between the two steps here.
+    // An open database may replace the file between the two steps here.
     for attempt in 0.. {
         let Some(path) = newest_file(database)? else {
             return Ok(None);
@@ -421,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_with_its_version_and_sections() {
+    fn a_file_is_parsed_with_its_version_and_sections() {
         let file = OptionsFile::parse(FILE);
         assert_eq!(file.version().unwrap().to_string(), "9.9.3");
         assert_eq!(file.get("DBOptions", "db_host_id"), Some("a#b"));
@@ -434,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_sorted_into_the_librarys_text() {
+    fn entries_are_joined_to_the_librarys_text() {
         let defaults = OptionsFile::parse(FILE);
         let set = set(&[
             ("max_background_jobs", "4"),
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_only_what_differs_is_given_and_what_is_set_counts_more() {
+    fn a_file_adds_only_non_defaults_and_options_override_it() {
         let defaults = OptionsFile::parse(FILE);
         let text = FILE
             .replace("max_background_jobs=2", "max_background_jobs=8")
@@ -490,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_would_become_other_options_are_refused() {
+    fn a_value_with_further_options_is_refused() {
         let defaults = OptionsFile::default();
         for bad in [
             ("a", "1;b=2"),
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_file_is_the_one_of_the_largest_number() {
+    fn the_newest_file_has_the_largest_number() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(newest_file(directory.path()).unwrap(), None);
         for name in [

@@ -1,4 +1,4 @@
-//! Bringing a tree into the same state before each step, with evidence.
+//! Brings a tree into the same state before each step, and records what was pending.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +11,19 @@ use crate::guard::Deadline;
 use crate::waiting::rest;
 use crate::{Error, SettleLimits, Settled};
 
-/// So many looks in a row must find nothing to do: between a flush and the compaction that it calls for lies a moment.
+/// The number of consecutive checks that must find nothing to do, because a compaction starts a moment after its flush.
 const QUIET_LOOKS: u32 = 3;
-/// How often it is looked.
+/// The interval of the checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// A compaction that is pending, and not begun for so long, is not going to be: the tree is at rest as it is.
+/// How long a compaction may be pending before settling assumes that it will not start.
 const UNMOVED: Duration = Duration::from_secs(2);
-/// So many looks must have found it like that: time also passes while the machine stands still.
+/// The number of checks that must find it pending, because time also passes while the machine stalls.
 const UNMOVED_LOOKS: u32 = 10;
 
-/// The option that says how many files of the first level are compacted.
+/// The option for the number of files in the first level that starts a compaction.
 const L0_TRIGGER: &str = "level0_file_num_compaction_trigger";
 
-/// Settling in progress.
+/// The state of settling a database.
 pub(super) struct Settling<'a> {
     pub(super) database: &'a Database,
     pub(super) directory: &'a Path,
@@ -31,16 +31,16 @@ pub(super) struct Settling<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// How waiting for compaction ended.
+/// How a wait for compaction ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// There is nothing left to do.
+    /// Nothing is left to do.
     Quiet,
-    /// A compaction is pending, but none is begun.
+    /// A compaction is pending but does not start.
     NothingPicked,
-    /// Settling was to end.
+    /// A stop was requested.
     Stopped,
-    /// Time was over.
+    /// The time was over.
     OutOfTime,
 }
 
@@ -52,15 +52,15 @@ impl End {
     fn what(self) -> &'static str {
         match self {
             Self::Quiet => "wait for compaction",
-            Self::NothingPicked => "wait for compaction: pending, but nothing is picked",
+            Self::NothingPicked => "wait for compaction: pending, but none starts",
             Self::Stopped => "wait for compaction: stopped",
-            Self::OutOfTime => "wait for compaction: not over in time",
+            Self::OutOfTime => "wait for compaction: not finished in time",
         }
     }
 }
 
 impl Settling<'_> {
-    /// Flushes, waits for compaction; with `first_level` moves what is in the first level down, and waits again.
+    /// Flushes and waits for compaction. With `first_level`, also compacts the first level into the next, and waits again.
     pub(super) fn run(&self, first_level: bool) -> Result<Settled, Error> {
         let limit = Deadline::after(self.limits.at_most);
         let mut settled = Settled {
@@ -82,11 +82,11 @@ impl Settling<'_> {
         Ok(settled)
     }
 
-    /// Waits until nothing is left to compact; the properties that this goes by are in all versions.
+    /// Waits until nothing is left to compact, by properties that all versions have.
     ///
-    /// What they call pending need not be: universal compaction is asked for with as many sorted runs as its trigger
-    /// says, and acts only with more; and with automatic compaction off, none that is asked for is begun. So it is
-    /// also over when nothing runs and the tree has stayed as it is for a while.
+    /// A compaction that is pending may never start: universal compaction is pending when the number of sorted runs reaches
+    /// its trigger, but starts only above it; and without automatic compaction, none starts. So the wait also ends when
+    /// nothing runs and the tree has not changed for a while.
     fn wait(&self, limit: &Deadline) -> End {
         let mut quiet = 0;
         let mut unmoved = None;
@@ -130,21 +130,21 @@ impl Settling<'_> {
         end
     }
 
-    /// What is left of compaction, if the last wait for it did not end at rest.
+    /// Returns a description of the remaining work, if the last wait did not end with an idle tree.
     fn left(&self, end: End) -> Option<String> {
         let backlog = Backlog::of(self.database);
         let errors = observer::background_errors(self.database);
         let why = match end {
             End::Quiet => return None,
-            // After an error the library begins no compaction either, and that is not rest.
+            // After an error, the library starts no compaction either.
             End::NothingPicked if errors == 0 || !backlog.is_compaction_pending => return None,
             End::NothingPicked => {
-                format!("nothing is picked after {errors} errors in the background")
+                format!("none starts after {errors} background errors")
             }
-            End::Stopped => "waiting for it was stopped".into(),
-            End::OutOfTime => "time was over".into(),
+            End::Stopped => "the wait was stopped".into(),
+            End::OutOfTime => "the time was over".into(),
         };
-        // It may have come to its end while this rested.
+        // The work may have finished meanwhile.
         if backlog.is_empty() {
             return None;
         }
@@ -168,16 +168,16 @@ impl Settling<'_> {
             left.push(format!("about {bytes} bytes to compact"));
         }
         Some(format!(
-            "compaction is not over, {why}: {}",
+            "compaction is not finished, {why}: {}",
             left.join(", ")
         ))
     }
 
-    /// Has the first level compacted into the next that is used, as compaction would do by itself with more files;
-    /// returns how the last wait for it ended, `end` where this had nothing to do.
+    /// Makes the library compact the first level into the next used one, as it would with more files. Returns how the last
+    /// wait ended, or `end` if there was nothing to do.
     ///
-    /// No version's C API compacts one level. But each compacts a first level of so many files as an option says, and
-    /// that option can be changed while the database is open: to one, and back when that is done.
+    /// The C API can't compact a single level. But an option sets the number of files that starts a compaction of the first
+    /// level. This sets it to one in the open database, and later restores it.
     fn empty_first_level(
         &self,
         end: End,
@@ -195,7 +195,7 @@ impl Settling<'_> {
         } else if self.first_level_files() == 0 {
             Some("it is empty")
         } else if end.is_cut_short() {
-            self.tell_of_first_level(settled);
+            self.report_first_level(settled);
             Some("not begun")
         } else {
             None
@@ -212,12 +212,12 @@ impl Settling<'_> {
         let outcome = if self.first_level_files() == 0 {
             ""
         } else {
-            self.tell_of_first_level(settled);
+            self.report_first_level(settled);
             ": not empty yet"
         };
         let what = format!("compact L0, {}{outcome}", emptied.what());
         settled.add_action(what, took.elapsed());
-        // With the trigger back, levels may have to be made even.
+        // With the restored option, other levels may need a compaction.
         Ok(self.wait_in(settled, limit))
     }
 
@@ -226,12 +226,12 @@ impl Settling<'_> {
         files.first().copied().unwrap_or(0)
     }
 
-    fn tell_of_first_level(&self, settled: &mut Settled) {
+    fn report_first_level(&self, settled: &mut Settled) {
         let files = self.first_level_files();
         if files > 0 {
-            settled.unfinished.push(format!(
-                "the first level was to be empty, and holds files: {files}"
-            ));
+            settled
+                .unfinished
+                .push(format!("the first level is not empty; files left: {files}"));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What the library tells about itself in text, across the formats of its versions.
+//! Parses the library's texts about itself, in the formats of all its versions.
 //!
-//! The texts round: bytes to hundredths or thousandths of a GB. Where a rate is given beside a sum, the one of the two
-//! that says more is used. With statistics on, the exact counters are had from [`tickers`].
+//! The texts round bytes to hundredths or thousandths of a GB. If there is a rate next to a sum, the more precise of the two
+//! is used. If statistics are on, [`tickers`] has the exact counters.
 
 use crate::figures::{Figure, figures};
 use crate::{Counter, Role};
@@ -10,7 +10,7 @@ const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 const GIB: f64 = 1024.0 * MIB;
 
-/// The reasons of write stalls in the older format, and what they are called in the newer.
+/// The names of write stall reasons in the older format and in the newer.
 const OLD_REASONS: [(&str, &str); 8] = [
     ("level0_slowdown", "l0-file-count-limit-delays"),
     (
@@ -34,7 +34,7 @@ const OLD_REASONS: [(&str, &str); 8] = [
     ("memtable_compaction", "memtable-limit-stops"),
 ];
 
-/// Counters of the property `rocksdb.cfstats`, with or without its histograms.
+/// Parses the counters of the property `rocksdb.cfstats`, with or without its histograms.
 pub(super) fn family(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let mut counters = Vec::new();
@@ -44,17 +44,21 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
             Some(("Flush(GB)", rest)) => {
                 let gib = rest.strip_prefix("cumulative ").and_then(number);
                 let bytes = gib.map(|gib| (gib * GIB, 0.0));
-                counters.extend(told("flush_written_bytes", Role::FlushWrittenBytes, bytes));
+                counters.extend(rounded_counter(
+                    "flush_written_bytes",
+                    Role::FlushWrittenBytes,
+                    bytes,
+                ));
             }
             Some(("Cumulative compaction", written)) => {
                 let read = written.splitn(3, ", ").nth(2);
                 let written = finer(written, uptime);
                 let read = read.and_then(|read| finer(read, uptime));
-                // The library counts flushes as compactions, and so does this.
+                // Like the library, counts flushes as compactions.
                 let name = "compaction_and_flush_written_bytes";
                 let role = Role::CompactionAndFlushWrittenBytes;
-                counters.extend(told(name, role, written));
-                counters.extend(told(
+                counters.extend(rounded_counter(name, role, written));
+                counters.extend(rounded_counter(
                     "compaction_read_bytes",
                     Role::CompactionReadBytes,
                     read,
@@ -70,13 +74,13 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Counters of the property `rocksdb.dbstats`.
+/// Parses the counters of the property `rocksdb.dbstats`.
 pub(super) fn database(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let exact = |value: f64| (value, 0.0);
     let after = |text: &str, label| finer(text.split_once(label)?.1, uptime);
     let mut counters = Vec::new();
-    counters.extend(told(
+    counters.extend(rounded_counter(
         "uptime_seconds",
         Role::UptimeSeconds,
         uptime.map(exact),
@@ -85,23 +89,35 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
         match line.split_once(": ") {
             Some(("Cumulative writes", rest)) => {
                 let ingested = after(rest, "ingest: ");
-                counters.extend(told("ingested_bytes", Role::IngestedBytes, ingested));
+                counters.extend(rounded_counter(
+                    "ingested_bytes",
+                    Role::IngestedBytes,
+                    ingested,
+                ));
             }
             Some(("Cumulative WAL", rest)) => {
                 let mut parts = rest.split(", ");
                 let syncs = parts.find_map(|part| human(part.strip_suffix(" syncs")?));
-                counters.extend(told(
+                counters.extend(rounded_counter(
                     "wal_sync_count",
                     Role::LogFsyncCount,
                     syncs.map(exact),
                 ));
                 let written = after(rest, "written: ");
-                counters.extend(told("wal_written_bytes", Role::LogBytes, written));
+                counters.extend(rounded_counter(
+                    "wal_written_bytes",
+                    Role::LogBytes,
+                    written,
+                ));
             }
             Some(("Cumulative stall", rest)) => {
                 let (time, share) = rest.split_once(", ").unwrap_or((rest, ""));
                 let seconds = clock_seconds(time).map(exact);
-                counters.extend(told("stall_seconds", Role::StallSeconds, seconds));
+                counters.extend(rounded_counter(
+                    "stall_seconds",
+                    Role::StallSeconds,
+                    seconds,
+                ));
                 counters.extend(number(share).map(|percent| {
                     Counter::gauge("stall_percent", percent).with_role(Role::StallPercent)
                 }));
@@ -112,8 +128,8 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Counters of the library's statistics, where they are on: all tickers under their own names, and those that the texts
-/// tell less exactly under the names that they have there.
+/// Parses the library's statistics: all tickers under their own names, and the exact values of the texts' rounded counters
+/// under the counters' names.
 pub(super) fn tickers(text: &str) -> Vec<Counter> {
     const ALSO: &[Figure] = figures! {
         Cumulative "rocksdb.block.cache.hit" => "block_cache_hit_count" Work;
@@ -130,7 +146,7 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         let Some((name, value)) = line.split_once(" COUNT : ") else {
             continue;
         };
-        // Histograms have percentiles before their count.
+        // Skips histograms, which have percentiles before their count.
         let (name, Ok(value)) = (name.trim(), value.trim().parse::<f64>()) else {
             continue;
         };
@@ -149,7 +165,7 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// The rows of the first table of compactions, by the names of its columns: which there are depends on the version.
+/// Parses the rows of the first compaction table by the names of its columns, which depend on the version.
 pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     let mut lines = text
         .lines()
@@ -171,7 +187,7 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
             let Some(word) = words.next() else { break };
             let cell = match column {
                 "Size" => words.next().and_then(|unit| size(word, unit)),
-                // `6/1`: files, and how many of them are being compacted.
+                // `6/1` is the number of files, and how many of them are being compacted.
                 "Files" => word.split('/').next().and_then(human),
                 _ => human(word),
             };
@@ -198,7 +214,7 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
                 ("Files", None) => gauge("file_count").with_role(Role::FileCount),
                 ("Size", Some(_)) => gauge("bytes").with_role(Role::LevelBytes),
                 ("Size", None) => Counter::gauge("lsm_bytes", cell),
-                // Whole tenths of a GB; nowhere else are they told.
+                // Tenths of a GB, the only source of this value.
                 ("Rblob(GB)", None) => {
                     let read = Counter::cumulative("blob_read_bytes", cell * GIB);
                     read.with_role(Role::BlobReadBytes)
@@ -208,7 +224,7 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
                     written.with_role(Role::BlobWrittenBytes)
                 }
                 ("Score", Some(_)) => gauge("score").with_role(Role::LevelScore),
-                // Of all levels other lines tell them less coarsely.
+                // For all levels together, other lines are more precise.
                 ("Read(GB)", Some(_)) => {
                     moved("compaction_read_bytes").with_role(Role::LevelReadBytes)
                 }
@@ -236,8 +252,8 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-/// The line that counts write stalls by their reasons, in either format. The sums that newer versions add are left out:
-/// [`add_stall_totals`] makes them, for all versions alike.
+/// Parses the line with write stalls by reason, in either format. Ignores the totals of newer versions, because
+/// [`add_stall_totals`] computes them for all versions.
 fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     let mut add = |reason: &str, count: f64| {
         let stalls = Counter::cumulative(format!("{STALLS}{reason}"), count);
@@ -264,8 +280,8 @@ fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-/// The reasons that add up to all delays, or all stops. Those `with-ongoing-compaction` are counted within the first, and
-/// what the write buffer manager stops is not counted by the tree.
+/// The reasons that add up to all delays or all stops. The first one includes those `with-ongoing-compaction`. The tree does
+/// not count stops of the write buffer manager.
 const STALL_PARTS: [&str; 3] = [
     "l0-file-count-limit",
     "memtable-limit",
@@ -273,7 +289,7 @@ const STALL_PARTS: [&str; 3] = [
 ];
 const STALLS: &str = "write_stall_count.";
 
-/// Adds how often writes were delayed or stopped for any reason, where all reasons are counted.
+/// Adds the total numbers of delays and stops, if all reasons are counted.
 pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     let Some(prefix) = counters.iter().find_map(|counter| {
         let end = counter.name.find(STALLS)? + STALLS.len();
@@ -296,8 +312,8 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     }
 }
 
-/// Returns a counter by its value and by how much that may be off.
-fn told(name: &str, role: Role, value: Option<(f64, f64)>) -> Option<Counter> {
+/// Returns a counter for a value and its possible error.
+fn rounded_counter(name: &str, role: Role, value: Option<(f64, f64)>) -> Option<Counter> {
     value.map(|(value, rounding)| Counter {
         rounding,
         ..Counter::cumulative(name, value).with_role(role)
@@ -310,7 +326,7 @@ fn uptime_seconds(text: &str) -> Option<f64> {
         .and_then(number)
 }
 
-/// The number at the beginning of `text`.
+/// Parses the number at the beginning of `text`.
 fn number(text: &str) -> Option<f64> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
@@ -318,7 +334,7 @@ fn number(text: &str) -> Option<f64> {
     text[..end].parse().ok()
 }
 
-/// A number that may be shortened: `76K`, `1.2M`.
+/// Parses a number that may be abbreviated: `76K`, `1.2M`.
 fn human(text: &str) -> Option<f64> {
     let text = text.trim();
     let thousands = "KMGT".find(text.chars().last()?).map_or(0, |at| at + 1);
@@ -334,7 +350,7 @@ fn size(number: &str, unit: &str) -> Option<f64> {
     Some(number * KIB.powi(power as i32))
 }
 
-/// `00:00:16.463 H:M:S` as seconds.
+/// Parses `00:00:16.463 H:M:S` as seconds.
 fn clock_seconds(text: &str) -> Option<f64> {
     let mut parts = text.split_whitespace().next()?.split(':');
     let mut next = || parts.next()?.parse::<f64>().ok();
@@ -342,9 +358,8 @@ fn clock_seconds(text: &str) -> Option<f64> {
     Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
-/// Bytes from `0.09 GB ..., 4.47 MB/s ...`, and by how much they may be off: the sum, or the rate times the time,
-/// whichever is rounded less. Sums have hundredths of a GB, rates hundredths of a MB/s over an uptime of tenths of a
-/// second.
+/// Parses `0.09 GB ..., 4.47 MB/s ...` as bytes and their possible error. Uses the sum, or the rate times the uptime,
+/// whichever is more precise. Sums have hundredths of a GB, rates hundredths of a MB/s, and the uptime tenths of a second.
 fn finer(text: &str, uptime: Option<f64>) -> Option<(f64, f64)> {
     let mut parts = text.split(", ");
     let sum = (number(parts.next()?)? * GIB, 0.005 * GIB);

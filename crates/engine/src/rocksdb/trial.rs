@@ -1,4 +1,4 @@
-//! Whether a library can open a database with a config, found out before anything is measured.
+//! Tests before a run whether a library can open a database with a config.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ const OF_THE_DIRECTORY: [(&str, &str); 3] = [
     ("allow_fallocate", "false"),
 ];
 
-/// Opens an empty database with a config, in the directory for temporary files, and removes it again. Returns the options
-/// that the version doesn't know, where the config allows that.
+/// Opens an empty database with a config in the directory for temporary files, and removes it. Returns the options that the
+/// version does not know, if the config allows that.
 ///
 /// # Errors
-/// As [`RocksDb::create`].
+/// The errors of [`RocksDb::create`].
 pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
     let place = trial::Directory::create()?;
     // As it is, to see that the library takes it; then without what is of another directory.

@@ -1,9 +1,9 @@
-//! SQL as SQLite writes it.
+//! The SQL dialect of SQLite.
 
 use crate::dialect::global_index_name;
 use crate::{ColumnType, Dialect, Index, Table};
 
-/// SQLite's SQL.
+/// The dialect of SQLite.
 #[derive(Debug)]
 pub struct SqliteDialect;
 
@@ -22,7 +22,7 @@ impl Dialect for SqliteDialect {
         format!(" indexed by {}", global_index_name(table, index))
     }
 
-    /// With the primary key, which is the table itself.
+    /// Creates the table with its primary key, which is the table itself.
     fn list_indexes(&self, table: &Table) -> String {
         format!(
             "select l.name, i.seqno + 1, i.name from pragma_index_list('{0}') l, pragma_index_info(l.name) i \
@@ -37,7 +37,7 @@ impl Dialect for SqliteDialect {
         vec![format!("create table {} ({columns})", table.name)]
     }
 
-    /// Writers take turns, so `shared` makes no difference.
+    /// Ignores `shared`, because writers take turns.
     fn delete_oldest(&self, table: &Table, rows: u32, _shared: bool) -> String {
         let (name, key) = (&table.name, table.key());
         format!(
@@ -48,7 +48,7 @@ impl Dialect for SqliteDialect {
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
         vec![match index {
             None => format!("select count(*) from {} not indexed", table.name),
-            // `indexed by` fails rather than use another; the condition holds for every row and needs the index.
+            // `indexed by` fails if the index can't be used. The condition is true for every row and needs the index.
             Some(index) => format!(
                 "select count(*) from {}{} where {} >= {}",
                 table.name,
@@ -63,8 +63,8 @@ impl Dialect for SqliteDialect {
         "begin"
     }
 
-    /// One that reads first and then wants to write is refused when another has written meanwhile; so it is the writer
-    /// from its beginning on.
+    /// Begins a transaction. One that will write takes the lock at once: if it read first, SQLite would refuse its write after
+    /// another connection's.
     fn begin_transaction(&self, writes: bool) -> &'static str {
         if writes { "begin immediate" } else { "begin" }
     }

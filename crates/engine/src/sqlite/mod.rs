@@ -1,8 +1,8 @@
-//! SQLite, bundled and embedded: a target is one database file, and its config is pragmas.
+//! SQLite, bundled and embedded. The database is a file, and the config is pragmas.
 //!
-//! The inserter, the deleter and the reader of a client are connections to one file, so waiting for the write lock is
-//! part of what is measured. SQLite's own busy handler sleeps up to 100 ms at a time, which would measure the handler;
-//! the one here polls at most every half millisecond and counts its waits.
+//! A client's inserter, deleter and reader are connections to one file, so measurements include waits for the write lock.
+//! SQLite's busy handler sleeps up to 100 ms at a time, which would dominate the result. The handler here polls every half
+//! millisecond at most, and counts its waits.
 
 mod dialect;
 mod notation;
@@ -27,15 +27,15 @@ use crate::{
 };
 use observer::SqliteObserver;
 
-/// The version of the bundled library.
+/// Returns the version of the bundled library.
 pub fn version() -> &'static str {
     rusqlite::version()
 }
 
-/// Pragmas that only take effect while the database is empty, and so come first.
+/// Pragmas that take effect only in an empty database, so they come first.
 const BEFORE_CONTENT: [&str; 3] = ["page_size", "auto_vacuum", "encoding"];
 
-/// Pragmas whose values make the effective settings.
+/// Pragmas whose values are reported as effective settings.
 const REPORTED: [&str; 22] = [
     "analysis_limit",
     "auto_vacuum",
@@ -69,11 +69,10 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Makes an empty database in `directory`, which is assay's and empty, with the pragmas `set`, which every
-    /// connection is given.
+    /// Creates an empty database in `directory`, which is assay's and empty. Every connection gets the pragmas `set`.
     ///
     /// # Errors
-    /// A pragma that SQLite doesn't know, or whose value it doesn't take; a directory that it can't write.
+    /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't write.
     pub fn start(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
@@ -91,19 +90,22 @@ impl Sqlite {
             if !known.contains(name) {
                 return Err(SetupError::Config {
                     what: format!("`{name}` is not a pragma of SQLite {}", version()),
-                    help: "SQLite's own list: `sqlite3 :memory: 'pragma pragma_list'`".into(),
+                    help: "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas".into(),
                 });
             }
             if let Some(effective) = pragma(&connection, name)
                 && !takes_effect(name, value, &effective)
             {
                 return Err(SetupError::Config {
-                    what: format!("`{name} = {value}` did not take effect: SQLite reports `{effective}`"),
-                    help: "give the pragma a value that it takes, in the notation of SQLite's documentation".into(),
+                    what: format!(
+                        "`{name} = {value}` did not take effect: SQLite reports `{effective}`"
+                    ),
+                    help: "write a value that the pragma accepts, as in SQLite's documentation"
+                        .into(),
                 });
             }
         }
-        // The page size is settled only by the first write.
+        // The first write fixes the page size.
         connection
             .execute_batch("create table assay(v); drop table assay")
             .map_err(|error| SetupError::Server {
@@ -114,10 +116,10 @@ impl Sqlite {
         Ok(sqlite)
     }
 
-    /// Sets the pragmas on an empty database in the directory for temporary files, and removes it again.
+    /// Tests the pragmas on an empty database in the directory for temporary files, and removes it.
     ///
     /// # Errors
-    /// As [`Sqlite::start`].
+    /// The errors of [`Sqlite::start`].
     pub fn try_config(set: &[(String, String)]) -> Result<(), SetupError> {
         let place = trial::Directory::create()?;
         Self::start(place.path(), set).map(drop)
@@ -157,7 +159,7 @@ fn pragma_names(connection: &Connection) -> Vec<String> {
     names().unwrap_or_default()
 }
 
-/// The value of a pragma as text; `None` where it returns none.
+/// Returns the value of a pragma as text; `None` if it has none.
 fn pragma(connection: &Connection, name: &str) -> Option<String> {
     connection
         .pragma_query_value(None, name, |row| {
@@ -170,10 +172,10 @@ fn pragma(connection: &Connection, name: &str) -> Option<String> {
         .ok()
 }
 
-/// Whether `effective` is what SQLite reports when `value` was set: many pragmas take words and report numbers.
+/// Returns true when SQLite reports `effective` for the value `value`. Many pragmas accept words and report numbers.
 fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    // SQLite reports what a cache of so many KiB comes to, and may round sizes.
+    // For a cache size in KiB, SQLite reports pages, and it may round sizes.
     let is_rounded = !matches!(name, "page_size" | "synchronous");
     SqliteNotation.satisfies(name, value, effective)
         || (is_rounded && is_number(value) && is_number(effective))
@@ -244,15 +246,14 @@ impl SqlEngine for Sqlite {
         Ok(Box::new(SqliteObserver::new(self.open()?, self.wal())))
     }
 
-    /// Writes the whole write-ahead log back into the database and truncates it, and renews the statistics of the
-    /// query planner.
+    /// Writes the whole write-ahead log to the database and truncates the log. Updates the planner's statistics.
     fn settle(
         &self,
         tables: &[Table],
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        // The clock of the wall may be set meanwhile.
+        // Wall-clock time may change meanwhile.
         let began = Deadline::after(limits.at_most);
         let spent = || began.elapsed();
         let connection = self.open()?;
@@ -262,7 +263,7 @@ impl SqlEngine for Sqlite {
             ..Settled::default()
         };
         let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
-        // Both return rows that nobody needs but the first: whether a checkpoint was kept from its end.
+        // The first row says whether something blocked the checkpoint; other rows are not needed.
         let run = |sql: &str| -> Result<i64, Error> {
             connection
                 .query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -276,7 +277,7 @@ impl SqlEngine for Sqlite {
             run(&what)?;
             settled.add_action(what, spent().saturating_sub(from));
         }
-        // What holds the log is waited for here: the handler would do so for longer than settling may take.
+        // Waits here for connections that use the log, because the handler would wait longer than settling may take.
         connection
             .busy_timeout(Duration::ZERO)
             .map_err(|error| session::error(&error))?;
@@ -284,8 +285,7 @@ impl SqlEngine for Sqlite {
         while run(what)? != 0 {
             if is_over() {
                 settled.unfinished.push(
-                    "the write-ahead log is not written back: another connection reads or writes"
-                        .into(),
+                    "the write-ahead log is not written back: another connection uses it".into(),
                 );
                 break;
             }
@@ -298,7 +298,7 @@ impl SqlEngine for Sqlite {
     }
 }
 
-/// What SQLite says when a file is not there for the kind of failure that a full or broken disk makes.
+/// Returns the class of an SQLite error.
 fn class_of(error: &ffi::Error) -> ErrorClass {
     use rusqlite::ErrorCode;
     const DUPLICATES: [i32; 3] = [
@@ -307,7 +307,7 @@ fn class_of(error: &ffi::Error) -> ErrorClass {
         ffi::SQLITE_CONSTRAINT_UNIQUE,
     ];
     match error.code {
-        // The last is of a write-ahead log whose readers were many, for ten seconds.
+        // The last one means that many readers blocked the write-ahead log for ten seconds.
         ErrorCode::DatabaseBusy
         | ErrorCode::DatabaseLocked
         | ErrorCode::SchemaChanged

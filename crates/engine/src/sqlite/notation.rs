@@ -1,4 +1,4 @@
-//! How SQLite writes pragmas.
+//! The notation of SQLite's pragmas.
 
 use words::SettingRole;
 
@@ -7,7 +7,7 @@ use crate::notation::{Notation, as_boolean, bare, lower_words, split_number, syn
 /// The notation of SQLite.
 pub struct SqliteNotation;
 
-/// Words that a pragma takes, and what it reports for them.
+/// Words that a pragma accepts, and the words that it reports for them.
 const SYNONYMS: [(&str, &str, &str); 15] = [
     ("synchronous", "off", "0"),
     ("synchronous", "normal", "1"),
@@ -38,7 +38,7 @@ impl Notation for SqliteNotation {
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
-        // It reports after how many pages it spills.
+        // SQLite reports the number of pages before it spills.
         let spills = || {
             let is_on = as_boolean(bare(declared)) == Some("1");
             is_on && effective.parse::<u64>().is_ok_and(|pages| pages > 0)

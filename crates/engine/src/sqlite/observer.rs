@@ -1,7 +1,7 @@
-//! What SQLite tells of itself: sizes, free pages, the write-ahead log, and the waits for its lock.
+//! Reads SQLite's sizes, free pages, write-ahead log, and waits for the lock.
 //!
-//! Its counters of cache hits and page writes belong to one connection each and are not to be had through the library
-//! without reaching into the load's own connections, so they are left out: *not applicable*, not zero.
+//! SQLite counts cache hits and page writes for each connection. To read them would disturb the load's connections, so they
+//! are *not applicable* instead of zero.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,7 +43,7 @@ impl Observer for SqliteObserver {
         Ok(counters)
     }
 
-    /// Touches no page of the database: it would take a read lock each second.
+    /// Reads no page of the database, which would take a read lock every second.
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         let wal_bytes = fs_err::metadata(&self.wal).map_or(0, |metadata| metadata.len());
         Ok(vec![

@@ -9,15 +9,15 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
-/// Waits for a lock, of all connections of this process: the handler is a plain function.
+/// The number of waits for a lock of all connections, in a static because the handler is a plain function.
 pub(super) static LOCK_WAIT_COUNT: AtomicU64 = AtomicU64::new(0);
-/// Their sum.
+/// The total time of these waits.
 pub(super) static LOCK_WAIT_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Naps after which a connection gives up waiting for a lock and the operation is tried again: about a minute.
+/// The number of naps, about a minute, after which a connection stops waiting for a lock and the operation is retried.
 const LOCK_NAPS_MOST: i32 = 120_000;
 
-/// SQLite's busy handler: naps of 10 us, doubling up to 500 us.
+/// The busy handler, which naps 10 us at first, then doubles up to 500 us.
 pub(super) fn wait_for_lock(naps: i32) -> bool {
     let nap_ns = 10_000_u64 << naps.clamp(0, 5);
     LOCK_WAIT_COUNT.fetch_add(u64::from(naps == 0), Relaxed);
@@ -26,12 +26,12 @@ pub(super) fn wait_for_lock(naps: i32) -> bool {
     naps < LOCK_NAPS_MOST
 }
 
-/// Turns that a statement is given after it found the schema changed each time.
+/// The number of attempts of a statement that finds a changed schema each time.
 const SCHEMA_TURNS_MOST: u32 = 1_000;
 
-/// Runs `work`, a statement, again when it found the schema changed by others. SQLite does so itself, but 50 times at
-/// most, and among many connections that make tables and indexes a statement that waits for the lock may well meet more.
-/// It has done nothing by then, since the schema is looked at before all else.
+/// Retries `work`, a statement, if other connections have changed the schema. SQLite itself retries at most 50 times, which
+/// may be too few while many connections create tables and indexes. A retry is safe, because a statement checks the schema
+/// before it does anything.
 fn with_the_schema_as_it_is<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, Error> {
     let mut turns = 1;
     loop {
@@ -47,10 +47,10 @@ fn with_the_schema_as_it_is<T>(mut work: impl FnMut() -> rusqlite::Result<T>) ->
     }
 }
 
-/// Statements that are kept prepared, at least.
+/// The minimum number of cached statements.
 const CACHED_LEAST: usize = 64;
 
-/// A parameter as it was pushed; text lies in the session's buffer.
+/// A bound parameter; its text is in the session's buffer.
 #[derive(Clone, Copy, Debug)]
 enum Param {
     Integer(i64),
@@ -59,13 +59,13 @@ enum Param {
 
 /// A connection to the database.
 ///
-/// Statements live in the connection's own cache and are found by their text when they are executed, since a prepared
-/// statement of the library can't be kept beside its connection in a type that moves between threads.
+/// Statements are in the connection's cache, and each execution finds its statement by its text. The library's prepared
+/// statements borrow their connection, so a type that moves between threads can't contain both.
 pub struct SqliteSession {
     connection: Connection,
     statements: Vec<String>,
     started: usize,
-    /// What is started is text, and not one of them.
+    /// Whether the selected statement is text instead of a prepared statement.
     is_text: bool,
     params: Vec<Param>,
     texts: String,
@@ -116,16 +116,16 @@ impl Session for SqliteSession {
         let statement = with_the_schema_as_it_is(|| self.connection.prepare_cached(sql))?;
         if statement.parameter_count() != params.len() {
             return Err(Error::other(format!(
-                "the statement has {} parameters, {} were declared",
+                "the statement has {} parameters, but {} are declared",
                 statement.parameter_count(),
                 params.len()
             )));
         }
         drop(statement);
         let number = u16::try_from(self.statements.len())
-            .map_err(|_| Error::other("more statements than 65535"))?;
+            .map_err(|_| Error::other("a session supports at most 65535 statements"))?;
         self.statements.push(sql.to_string());
-        // One that falls out of the cache would be prepared again each time.
+        // A statement outside of the cache would be prepared again each time.
         let capacity = CACHED_LEAST.max(2 * self.statements.len());
         if self.statements.len().is_power_of_two() {
             self.connection
@@ -157,7 +157,7 @@ impl Session for SqliteSession {
         self.params.push(Param::Integer(value));
     }
 
-    /// SQLite has no type for it: it is stored as the integer that it is given as.
+    /// Binds a timestamp as an integer, because SQLite has no type for it.
     fn timestamp(&mut self, unix_us: i64) {
         self.params.push(Param::Integer(unix_us));
     }
@@ -212,7 +212,7 @@ impl Session for SqliteSession {
     }
 }
 
-/// Runs a statement whose parameters are bound.
+/// Runs a statement with its bound parameters.
 fn outcome(statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<Outcome> {
     if statement.column_count() == 0 {
         let rows = statement.raw_execute()? as u64;
@@ -231,7 +231,7 @@ fn outcome(statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<Outcome>
     Ok(outcome)
 }
 
-/// The library's error as ours.
+/// Converts an error of the library.
 pub(super) fn error(failure: &rusqlite::Error) -> Error {
     match failure.sqlite_error() {
         Some(sqlite) => Error {

@@ -1,8 +1,8 @@
-//! The table of the library's functions.
+//! The function table of the library.
 
 #![expect(
     unsafe_code,
-    reason = "a library's functions are found by name, and their signatures are ours to know"
+    reason = "functions are loaded by name, so the compiler can't check their signatures"
 )]
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
@@ -10,9 +10,9 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-/// Pointers to what the library alone knows the inside of.
+/// Pointers to opaque objects of the library.
 pub(super) type Opaque = *mut c_void;
-/// Where a function leaves what it has to complain about: null, or text to be given back with `free`.
+/// The place for a function's error: null, or a text that `free` must release.
 pub(super) type Failure = *mut *mut c_char;
 
 macro_rules! functions {
@@ -20,9 +20,9 @@ macro_rules! functions {
         required { $( $name:ident: fn($($arg:ty),*) $(-> $ret:ty)?; )* }
         optional { $( $maybe:ident: fn($($marg:ty),*) $(-> $mret:ty)?; )* }
     ) => {
-        /// The functions of one library, which is never unloaded.
+        /// The functions of a library, which is never unloaded.
         #[derive(Debug)]
-        #[expect(non_snake_case, reason = "the names are the library's")]
+        #[expect(non_snake_case, reason = "these are the library's names")]
         pub(in crate::rocksdb) struct Api {
             $( pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?, )*
             $( pub(super) $maybe: Option<unsafe extern "C" fn($($marg),*) $(-> $mret)?>, )*
@@ -124,10 +124,10 @@ functions! {
 }
 
 impl Api {
-    /// Adds an entry to a batch, which copies it.
+    /// Copies an entry into a batch.
     ///
     /// # Safety
-    /// The batch is one of this library.
+    /// The batch must be an object of this library.
     #[inline]
     pub(super) unsafe fn put(&self, batch: &Owned, key: &[u8], value: &[u8]) {
         let (key_start, value_start) = (key.as_ptr().cast(), value.as_ptr().cast());
@@ -135,39 +135,42 @@ impl Api {
         unsafe { (self.writebatch_put)(batch.raw, key_start, key.len(), value_start, value.len()) }
     }
 
-    /// Whether there are caches without locks.
+    /// Returns true when the library has lock-free caches.
     pub(in crate::rocksdb) fn has_clock_cache(&self) -> bool {
         self.cache_create_hyper_clock.is_some()
     }
 }
 
-/// Loads the library and finds its functions; it stays loaded until the process ends, since it leaves threads behind.
+/// Loads a library and its functions. It stays loaded until the process ends, because its threads may remain.
 ///
 /// # Errors
-/// What the dynamic loader says; or which functions are missing.
+/// The message of the dynamic loader, or the missing functions.
 pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
     // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a process of its own is
     // what it is loaded into.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| error.to_string())?;
     let has = |name: &str| {
-        // SAFETY: only whether the name is there is asked; nothing is called or read.
+        // SAFETY: this only checks that the name exists; nothing is called or read.
         unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()
     };
     let missing: Vec<&str> = REQUIRED.iter().copied().filter(|name| !has(name)).collect();
     if missing.len() == REQUIRED.len() {
-        return Err("it has no function of RocksDB's C API: it is no RocksDB".into());
+        return Err("the library has no function of RocksDB's C API, so it is not RocksDB".into());
     }
     match Api::resolve(&library) {
         Some(api) if missing.is_empty() => {
             std::mem::forget(library);
             Ok(Box::leak(Box::new(api)))
         }
-        _ => Err(format!("it lacks {}", missing.join(", "))),
+        _ => Err(format!(
+            "the library lacks functions of RocksDB's C API: {}",
+            missing.join(", ")
+        )),
     }
 }
 
-/// An object of the library's that is destroyed when it is dropped.
+/// An object of the library that is destroyed on drop.
 #[derive(Debug)]
 pub(super) struct Owned {
     pub(super) raw: Opaque,
@@ -175,10 +178,10 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    /// Takes an object over, to be destroyed by `destroy`.
+    /// Takes ownership of an object.
     ///
     /// # Safety
-    /// `raw` was given by the library to be destroyed once, by `destroy`, and nobody else does so.
+    /// `raw` must be an object of the library that must be destroyed once, by `destroy`, and that no one else destroys.
     #[inline]
     pub(super) unsafe fn new(raw: Opaque, destroy: unsafe extern "C" fn(Opaque)) -> Self {
         Self { raw, destroy }

@@ -1,8 +1,8 @@
-//! What one load thread does with an open database.
+//! A load thread's session with an open database.
 
 #![expect(
     unsafe_code,
-    reason = "the library's functions are called, and what they pin is lent for as long as it is held"
+    reason = "this calls the library's functions, and lends pinned values while they are held"
 )]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -15,24 +15,24 @@ use crate::{
     Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned, View,
 };
 
-/// The library's name for it is `rocksdb_disable`.
+/// The value of `rocksdb_disable`, which turns per-thread counters off.
 const PERF_LEVEL_DISABLE: c_int = 1;
 
-/// What several reads at once give and take, kept from call to call.
+/// The reused buffers of reads of several keys.
 #[derive(Debug, Default)]
 struct Many {
     keys: Vec<*const c_char>,
     key_sizes: Vec<usize>,
     failures: Vec<*mut c_char>,
-    /// Values that the library pinned; null where there is none.
+    /// Values that the library pinned; null for a missing key.
     pinned: Vec<Opaque>,
-    /// Values that the library copied, where it can't pin several; null where there is none.
+    /// Values that the library copied, if it can't pin several; null for a missing key.
     copied: Vec<*mut c_char>,
     copied_sizes: Vec<usize>,
 }
 
-/// One thread's session with an open database: options, a batch, an iterator, and the values that were read last. What is
-/// the library's goes before the database.
+/// One thread's session with an open database: options, a batch, an iterator, and the last values read. The library's objects
+/// are dropped before the database.
 #[derive(Debug)]
 pub struct RocksSession {
     api: &'static Api,
@@ -40,11 +40,11 @@ pub struct RocksSession {
     read: Owned,
     write: Owned,
     batch: Owned,
-    /// A batch for writes of one entry: the library would make one for each.
+    /// A batch for writes of one entry, for each of which the library would create one.
     single: Owned,
-    /// The value that was read last.
+    /// The last value read.
     pinned: Option<Owned>,
-    /// The iterator that is kept.
+    /// The kept iterator.
     iterator: Option<Owned>,
     many: Many,
     order: KeyOrder,
@@ -143,8 +143,7 @@ impl RocksSession {
 }
 
 impl KeyValueSession for RocksSession {
-    /// Without the library's counts of each thread's own work, which nobody reads here and `db_bench` does without too: they
-    /// took 15 % of a reader's time.
+    /// Turns off the library's per-thread counters, like `db_bench`. They are not read, and took 15 % of a reader's time.
     fn enter_thread(&mut self) {
         // SAFETY: sets a variable of the thread.
         unsafe { (self.api.set_perf_level)(PERF_LEVEL_DISABLE) }
@@ -158,7 +157,7 @@ impl KeyValueSession for RocksSession {
         };
         // SAFETY: the options are this session's and live.
         unsafe {
-            // Both at once are refused when something is written: the order doesn't matter.
+            // The library refuses both only at a write, so the order does not matter.
             (self.api.writeoptions_disable_WAL)(self.write.raw, is_unlogged);
             (self.api.writeoptions_set_sync)(self.write.raw, is_synced);
         }
@@ -176,7 +175,7 @@ impl KeyValueSession for RocksSession {
         check(self.api, failure)
     }
 
-    /// The library doesn't look whether the key is there.
+    /// Deletes a key. The library does not check that it exists.
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         let mut failure = null_mut();
@@ -290,7 +289,7 @@ impl KeyValueSession for RocksSession {
         }
         let mut first = Ok(());
         for failure in many.failures.drain(..) {
-            // Each has to be given back, the first is told.
+            // Frees all errors, and returns the first.
             first = first.and(check(self.api, failure));
         }
         first?;
@@ -334,10 +333,10 @@ impl KeyValueSession for RocksSession {
     }
 }
 
-/// The bytes of a pinned value.
+/// Returns the bytes of a pinned value.
 ///
 /// # Safety
-/// `value` is a pinned value that is not given back during `'a`.
+/// `value` must be a pinned value that is not released during `'a`.
 #[inline]
 unsafe fn pinned_bytes<'a>(api: &Api, value: Opaque) -> &'a [u8] {
     let mut length = 0;
@@ -353,7 +352,7 @@ fn out_of_order(key: &[u8], before: &[u8]) -> Error {
     Error::new(
         ErrorClass::Protocol,
         format!(
-            "a scan gave `{}` after `{}`: out of order",
+            "a scan returned keys out of order: `{}` after `{}`",
             key.escape_ascii(),
             before.escape_ascii()
         ),

@@ -1,8 +1,8 @@
-//! An open database, and the options it was opened with.
+//! An open database and its options.
 
 #![expect(
     unsafe_code,
-    reason = "the library's functions are called, with what they own and what they borrow kept apart here"
+    reason = "this calls the library's functions, and keeps track of what they own and borrow"
 )]
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -13,7 +13,7 @@ use super::api::{Api, Opaque, Owned};
 use crate::Error;
 use crate::rocksdb::failure;
 
-/// What a function left in its place for errors, as ours; the text is given back.
+/// Converts the error that a function returned, and frees its text.
 pub(super) fn check(api: &Api, text: *mut c_char) -> Result<(), Error> {
     match take(api, text) {
         None => Ok(()),
@@ -21,7 +21,7 @@ pub(super) fn check(api: &Api, text: *mut c_char) -> Result<(), Error> {
     }
 }
 
-/// A text that the library allocated, copied and given back; `None` for null.
+/// Copies a text that the library allocated, and frees it; `None` for null.
 fn take(api: &Api, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
@@ -35,19 +35,19 @@ fn take(api: &Api, text: *mut c_char) -> Option<String> {
 }
 
 fn text(text: &str) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::other(format!("`{text:?}` holds a zero")))
+    CString::new(text).map_err(|_| Error::other(format!("`{text:?}` contains a zero byte")))
 }
 
-/// A cache without locks, which no version takes as text.
+/// A lock-free cache, which no version accepts as a text option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rocksdb) struct ClockCache {
-    /// Its size.
+    /// The size of the cache.
     pub(in crate::rocksdb) capacity: usize,
-    /// What an entry is taken to be worth; zero for one that adapts.
+    /// The estimated charge of an entry; 0 for a cache that adapts.
     pub(in crate::rocksdb) entry_charge: usize,
 }
 
-/// Options of a database and of its one column family.
+/// Options of a database and of its only column family.
 #[derive(Debug)]
 pub(in crate::rocksdb) struct Options {
     api: &'static Api,
@@ -60,14 +60,14 @@ unsafe impl Send for Options {}
 unsafe impl Sync for Options {}
 
 impl Options {
-    /// The library's own defaults.
+    /// Returns the library's default options.
     pub(in crate::rocksdb) fn new(api: &'static Api) -> Self {
         // SAFETY: no arguments; what is returned is ours.
         let owned = unsafe { Owned::new((api.options_create)(), api.options_destroy) };
         Self { api, owned }
     }
 
-    /// These options, changed by `changes` in the library's notation.
+    /// Returns these options with `changes`, in the library's notation.
     pub(in crate::rocksdb) fn with(&self, changes: &str) -> Result<Self, Error> {
         let changes = text(changes)?;
         let new = Self::new(self.api);
@@ -85,13 +85,13 @@ impl Options {
         Ok(new)
     }
 
-    /// Counts and times what the library does: costs some of its speed.
+    /// Turns on the library's statistics, which cost some speed.
     pub(in crate::rocksdb) fn enable_statistics(&mut self) {
         // SAFETY: the options live.
         unsafe { (self.api.options_enable_statistics)(self.owned.raw) }
     }
 
-    /// All counters, if they are on.
+    /// Returns the library's statistics as text, if they are on.
     pub(in crate::rocksdb) fn statistics(&self) -> Option<String> {
         // SAFETY: the options live; the text that is returned is ours.
         take(self.api, unsafe {
@@ -99,7 +99,7 @@ impl Options {
         })
     }
 
-    /// Whether the database is made, and then has to be new.
+    /// Sets whether to create the database, which then must not exist.
     pub(in crate::rocksdb) fn set_create(&mut self, create: bool) {
         // SAFETY: the options live.
         unsafe {
@@ -108,8 +108,8 @@ impl Options {
         }
     }
 
-    /// Gives tables a cache without locks; `false` where the version has none. To be done before other options of
-    /// tables are set: it begins them anew.
+    /// Sets a lock-free cache for tables. Returns false if the version has none. Call it before other options of tables are
+    /// set, because it resets them.
     pub(in crate::rocksdb) fn set_clock_cache(&mut self, cache: ClockCache) -> bool {
         let Some(create) = self.api.cache_create_hyper_clock else {
             return false;
@@ -128,13 +128,13 @@ impl Options {
     }
 }
 
-/// An open database with the column family `default`, closed when it is dropped.
+/// An open database with the column family `default`, which is closed on drop.
 #[derive(Debug)]
 pub(in crate::rocksdb) struct Database {
     pub(super) api: &'static Api,
     pub(super) raw: Opaque,
     pub(super) family: Opaque,
-    /// They hold the statistics.
+    /// The options, which contain the statistics.
     options: Options,
 }
 
@@ -149,7 +149,7 @@ impl Drop for Database {
         // SAFETY: both were given by the library and are given back once. Whoever uses the database holds it, so there
         // is nobody left.
         unsafe {
-            // Versions that can't be told to stop first do so when they close.
+            // Other versions stop their background work when they close.
             if let Some(cancel) = self.api.cancel_all_background_work {
                 cancel(self.raw, 1);
             }
@@ -160,7 +160,7 @@ impl Drop for Database {
 }
 
 impl Database {
-    /// Opens the database in `directory`, or makes it, as the options say.
+    /// Opens or creates the database in `directory`, depending on the options.
     pub(in crate::rocksdb) fn open(options: Options, directory: &Path) -> Result<Self, Error> {
         let api = options.api;
         let path = text(&directory.to_string_lossy())?;
@@ -189,7 +189,7 @@ impl Database {
         })
     }
 
-    /// A property as text; `None` where the version doesn't know it.
+    /// Returns a property as text; `None` if the version does not know it.
     pub(in crate::rocksdb) fn property(&self, name: &str) -> Option<String> {
         let name = text(name).ok()?;
         // SAFETY: the database is open; the text that is returned is ours.
@@ -198,7 +198,7 @@ impl Database {
         })
     }
 
-    /// A property that is a number; `None` where the version doesn't know it.
+    /// Returns a numeric property; `None` if the version does not know it.
     pub(in crate::rocksdb) fn number(&self, name: &CStr) -> Option<u64> {
         let mut value = 0;
         // SAFETY: the database is open; the number is written to a place of ours.
@@ -206,12 +206,12 @@ impl Database {
         (failed == 0).then_some(value)
     }
 
-    /// All counters, if they are on.
+    /// Returns the library's statistics as text, if they are on.
     pub(in crate::rocksdb) fn statistics(&self) -> Option<String> {
         self.options.statistics()
     }
 
-    /// Writes the memtables to files, and waits for it.
+    /// Writes the memtables to files, and waits until they are written.
     pub(in crate::rocksdb) fn flush(&self) -> Result<(), Error> {
         let mut failure = null_mut();
         // SAFETY: the options are made and destroyed here; the database is open.
@@ -224,7 +224,7 @@ impl Database {
         check(self.api, failure)
     }
 
-    /// Changes one option of the open database.
+    /// Changes an option of the open database.
     pub(in crate::rocksdb) fn set_option(&self, name: &str, value: &str) -> Result<(), Error> {
         let (name, value) = (text(name)?, text(value)?);
         let mut failure = null_mut();
@@ -242,10 +242,10 @@ impl Database {
     }
 }
 
-/// A pointer and a length from the library, as bytes: null and empty are the same.
+/// Returns a pointer and a length from the library as bytes. Null means empty.
 ///
 /// # Safety
-/// Where `length` is not zero, `start` is the beginning of so many bytes that stay as they are for `'a`.
+/// Unless `length` is zero, `start` must point to `length` bytes that don't change during `'a`.
 pub(super) unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] {
     if length == 0 || start.is_null() {
         return &[];

@@ -1,7 +1,7 @@
-//! All that is unsafe about a library that is opened at run time, behind types that are not.
+//! Safe types for a library that is loaded at run time. All unsafe code of this crate is here.
 //!
-//! The declarations follow the documentation of RocksDB's C API, which has only ever grown: what is required here has
-//! the same signature in every version from 6.0 on.
+//! The declarations follow the documentation of RocksDB's C API. The required functions have the same signature in every
+//! version since 6.0.
 
 mod api;
 mod client;

@@ -114,7 +114,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
             assert_eq!(get(after, "compaction_pending"), 1.0, "{settled:?}");
             assert_eq!(
                 settled.actions[1].what,
-                "wait for compaction: pending, but nothing is picked"
+                "wait for compaction: pending, but none starts"
             );
             assert_eq!(settled.unfinished, [""; 0]);
         }
@@ -122,7 +122,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
 }
 
 #[test]
-fn what_settling_did_not_reach_is_told() {
+fn unfinished_work_of_settling_is_reported() {
     on_each(|library| {
         let no_time = SettleLimits {
             at_most: Duration::ZERO,
@@ -134,8 +134,8 @@ fn what_settling_did_not_reach_is_told() {
         runs_at_the_trigger(&database);
         let stop = AtomicBool::new(true);
         for (limits, stop, action, why) in [
-            (no_time, &GO_ON, "not over in time", "time was over"),
-            (LIMITS, &stop, "stopped", "waiting for it was stopped"),
+            (no_time, &GO_ON, "not finished in time", "the time was over"),
+            (LIMITS, &stop, "stopped", "the wait was stopped"),
         ] {
             let settled = database.settle(limits, stop).unwrap();
             assert!(settled.actions[1].what.ends_with(action), "{settled:?}");
@@ -143,7 +143,7 @@ fn what_settling_did_not_reach_is_told() {
                 panic!("{settled:?}");
             };
             // The library may still be ending its flush.
-            let begins = format!("compaction is not over, {why}: ");
+            let begins = format!("compaction is not finished, {why}: ");
             assert!(said.starts_with(&begins), "{said}");
             assert!(said.contains("a compaction pending"), "{said}");
         }
@@ -155,7 +155,7 @@ fn what_settling_did_not_reach_is_told() {
         let settled = database.settle_and_empty_l0(no_time, &GO_ON).unwrap();
         assert_eq!(settled.actions[2].what, "compact L0: not begun");
         let (first, others) = settled.unfinished.split_first().unwrap();
-        assert_eq!(first, "the first level was to be empty, and holds files: 1");
+        assert_eq!(first, "the first level is not empty; files left: 1");
         // The library may still be ending its flush.
         assert!(
             others

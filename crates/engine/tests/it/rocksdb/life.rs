@@ -23,7 +23,7 @@ fn a_library_tells_what_it_is() {
         let again = Library::open(library.path()).unwrap();
         assert!(std::sync::Arc::ptr_eq(&again, library));
         let other = Library::open(&std::env::current_exe().unwrap()).unwrap_err();
-        assert!(other.to_string().contains("loaded already"), "{other}");
+        assert!(other.to_string().contains("already loaded"), "{other}");
     });
 }
 
@@ -196,7 +196,7 @@ fn a_config_is_tried_without_a_database_and_all_that_is_wrong_is_said() {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let lacks = text.contains("has no such cache");
+        let lacks = text.contains("does not support the cache");
         assert_eq!(lacks, !library.has_clock_cache(false), "{text}");
         // What the library takes and can't open.
         let contradiction = config(&[
@@ -227,7 +227,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
             let opened = RocksDb::create(library, place.path(), &with_cache);
             if !is_there {
                 let text = opened.unwrap_err().to_string();
-                assert!(text.contains("has no such cache"), "{text}");
+                assert!(text.contains("does not support the cache"), "{text}");
                 with_cache.unknown = UnknownOption::Skip;
                 let database = RocksDb::create(library, place.path(), &with_cache).unwrap();
                 assert_eq!(database.not_applicable().len(), 1);
@@ -331,7 +331,7 @@ fn a_library_without_a_function_is_refused_with_its_name() {
         let lacking = place.path().join("lacking.so");
         fs::write(&lacking, bytes).unwrap();
         let text = Library::open(&lacking).unwrap_err().to_string();
-        assert!(text.contains("it lacks rocksdb_get_pinned"), "{text}");
+        assert!(text.contains("API: rocksdb_get_pinned"), "{text}");
         assert!(!text.contains(','), "only that one: {text}");
         return;
     }
@@ -345,7 +345,7 @@ fn a_directory_without_a_database_is_not_opened() {
     on_each(|library| {
         let place = tempfile::tempdir().unwrap();
         let error = RocksDb::open(library, place.path(), &config(&[])).unwrap_err();
-        assert!(error.to_string().contains("holds no database"), "{error}");
+        assert!(error.to_string().contains("has no database"), "{error}");
     });
 }
 
@@ -354,7 +354,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
     on_each(|library| {
         let wrong = [
             ("write_buffer_size", "-5Q", "an integer below 2^64"),
-            ("ttl", "-5", "not negative"),
+            ("ttl", "-5", "non-negative"),
             ("max_write_buffer_number", "4abc", "an integer below 2^64"),
             ("stats_history_buffer_size", "99999999999T", "below 2^64"),
             ("max_bytes_for_level_multiplier", "10K", "a decimal number"),
