@@ -414,9 +414,11 @@ impl Section {
                 [] => "this table has no keys: remove this one".to_owned(),
                 keys => choices(&entry.key, "available keys", keys),
             };
+            // In these tables an unknown key is more likely a name than a key of another table.
+            let has_names = self.path == "config" || self.path.contains(".test.");
             let owner = match nearest(&entry.key, keys) {
-                None => schema::table_with(&entry.key),
-                Some(_) => None,
+                None if !has_names => schema::table_with(&entry.key),
+                _ => None,
             };
             let owner = owner.map_or(String::new(), |table| {
                 format!("{} is a key {table}", code(&entry.key))
