@@ -43,7 +43,7 @@ pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;
 
-mod catalogue;
+mod catalog;
 mod data_dir;
 mod dialect;
 mod error;
@@ -61,7 +61,7 @@ mod session;
 mod trial;
 mod waiting;
 
-pub use catalogue::index_on;
+pub use catalog::index_on;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};

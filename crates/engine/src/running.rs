@@ -74,7 +74,7 @@ pub struct Settled {
     pub actions: Vec<Action>,
     /// Work that was pending before, as gauges such as dirty bytes or dead rows.
     pub pending_before: Vec<Counter>,
-    /// Work that was pending afterwards, as the same gauges.
+    /// Work that was pending afterward, as the same gauges.
     pub pending_after: Vec<Counter>,
     /// Descriptions of work that was pending or not begun when settling timed out or was stopped. Empty means that the
     /// engine is idle.

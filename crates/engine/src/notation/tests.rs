@@ -131,7 +131,7 @@ fn postgresql_has_what_its_files_declare_however_it_is_written() {
     let (base, of_base) = described(&PostgresNotation, POSTGRES_FILE, &[], "postgres-17.base");
     let (a1, of_a1) = described(&PostgresNotation, POSTGRES_FILE, &A1, "postgres-17.a1");
     assert_eq!(of_base, [] as [&str; 0]);
-    // 1001 kB are no whole number of pages; of a name with a dot that nobody knows it tells nothing.
+    // 1001 kB is not a whole number of pages. The server does not report an unknown name with a dot.
     assert_eq!(
         of_a1,
         [

@@ -1,4 +1,4 @@
-//! The guard, with programs that are no servers.
+//! The guard, with programs that are not servers.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::SetupError;
 use engine::guard::{Ending, Guarded, SUBCOMMAND, Spawn};
 
-/// The guard of these tests: an example, built with them.
+/// The guard of these tests, which is an example of this crate.
 pub(crate) fn guard_exe() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let exe = tests

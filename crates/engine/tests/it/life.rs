@@ -1,4 +1,4 @@
-//! The life of every server: start, stop, and what can go wrong.
+//! Starts and stops every kind of server, with their possible failures.
 
 use engine::{ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;
@@ -161,7 +161,7 @@ fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it<S: TestServer>(
     let [name, _, count] = S::SQL.session;
     let name = busy.query_i64(name).unwrap().unwrap().to_string();
     std::thread::scope(|scope| {
-        // It uses the processor alone, so it does not notice that the server has ended.
+        // This backend only uses the processor, so it does not notice that the server has ended.
         let working = scope.spawn(move || class_of(busy.query(S::SQL.work[1])));
         let runs = format!("{} and {}", count.replace('?', &name), S::SQL.is_active);
         eventually("the statement runs", || {

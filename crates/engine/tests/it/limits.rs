@@ -1,5 +1,5 @@
-//! Limits of a server's memory and processors, with real servers. Where this machine does not let assay limit memory
-//! these tests are skipped, aloud.
+//! Limits of a server's memory and processors, with real servers. If this machine does not let assay limit memory, these
+//! tests are reported as skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::{mysql, say_skipped};
 
 const MIB: u64 = 1 << 20;
 
-/// A server, and the processes that it starts, in 96 MiB: room for what its program needs, and no more.
+/// 96 MiB for a server and its processes, just enough for its program.
 const MEMORY: u64 = 96 * MIB;
 
 fn memory(bytes: u64) -> Limits {
@@ -28,7 +28,7 @@ fn memory(bytes: u64) -> Limits {
     }
 }
 
-/// What came of the limit of memory, if it holds; says so aloud when this machine does not allow it.
+/// Returns the memory limit if it is in effect; reports the test as skipped if this machine does not allow it.
 fn holding(limits: &[Limit]) -> Option<&Limit> {
     let memory = limits.iter().find(|limit| limit.what == "memory").unwrap();
     if memory.effective.is_none() {
@@ -38,7 +38,7 @@ fn holding(limits: &[Limit]) -> Option<&Limit> {
     Some(memory)
 }
 
-/// A server whose memory is limited; `None` where it can't be had, or where it may swap instead.
+/// Starts a server with limited memory; `None` if that is not possible, or if the server may swap.
 fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> {
     if !is_installed() {
         return None;
@@ -53,7 +53,7 @@ fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> 
     Some(postgres)
 }
 
-/// The directory of the control group that assay made for a process.
+/// Returns the directory of the control group that assay created for a process.
 fn group_of(pid: u32) -> PathBuf {
     let groups = fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let ours = groups.lines().find(|line| line.contains("/assay-"));
@@ -68,7 +68,7 @@ fn group_of(pid: u32) -> PathBuf {
     Path::new(mount[4]).join(Path::new(path).strip_prefix(mount[3]).unwrap())
 }
 
-/// Bytes that the group is charged with.
+/// Returns the bytes charged to the group.
 fn charged(group: &Path) -> u64 {
     ["memory.usage_in_bytes", "memory.current"]
         .iter()
@@ -77,7 +77,7 @@ fn charged(group: &Path) -> u64 {
         .unwrap()
 }
 
-/// Bytes that the processes of a group have read from storage: newer servers have some that read for the others.
+/// Returns the bytes that the processes of a group have read from storage. In newer servers, some read for others.
 fn read_bytes(group: &Path) -> u64 {
     let read = |pid: &str| -> Option<u64> {
         let io = fs_err::read_to_string(format!("/proc/{pid}/io")).ok()?;
@@ -88,7 +88,7 @@ fn read_bytes(group: &Path) -> u64 {
     inside.lines().filter_map(read).sum()
 }
 
-/// A line of a process's status.
+/// Returns a line of a process's status.
 fn status_of(pid: u32, name: &str) -> String {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -127,7 +127,7 @@ fn memory_is_limited_as_asked_and_the_group_goes_with_the_server() {
     let group = group_of(postgres.process_id().unwrap());
     let mut session = postgres.connect().unwrap();
     assert_eq!(group_of(backend_of(&mut session)), group);
-    // Neither the guard nor this process is in it: nobody but the server is charged.
+    // Neither the guard nor this process is in the group: only the server is charged.
     let inside = fs_err::read_to_string(group.join("cgroup.procs")).unwrap();
     let guard = parent_of(postgres.process_id().unwrap()).to_string();
     assert!(inside.lines().all(|pid| pid != guard), "{inside}");
@@ -173,7 +173,7 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
         read >= table_bytes - MEMORY,
         "{read} of {table_bytes} were read"
     );
-    // The cache of its files is its own.
+    // The group includes the page cache of its files.
     let charged = charged(&group);
     assert!(
         (MEMORY / 2..=MEMORY).contains(&charged),
@@ -281,16 +281,16 @@ fn a_server_that_ended_for_want_of_memory_says_so_when_it_is_stopped() {
     eventually("the server ends", || !is_running(pid));
     let said = postgres.killed_for_memory().unwrap();
     assert!(said.starts_with("the server was killed: "), "{said}");
-    // Its guard may still be about to notice.
+    // The guard may not have noticed yet.
     let error = postgres.stop().unwrap_err().to_string();
     assert!(error.contains("it needed more than the 96 MiB"), "{error}");
     assert!(!group.exists());
 }
 
-/// Another assay with a limited server, to be killed: the process, and its server's. `None` where memory can't be
-/// limited.
+/// Starts another assay with a limited server, to be killed. Returns the process and the server's process ID; `None` if memory
+/// can't be limited.
 fn other_assay(place: &Place) -> Option<(Child, u32)> {
-    // This one's server says so.
+    // This process's server has the message.
     limited(&Place::new(), MEMORY, &[])?.stop().unwrap();
     fs_err::create_dir(place.path().join("data")).unwrap();
     let mut parent = Command::new(guard_exe().with_file_name("limited_server"))

@@ -1,5 +1,5 @@
-//! Tests with real servers and processes. Where an engine is not installed its tests are skipped, aloud; with its name
-//! in `ASSAY_REQUIRE_ENGINES` (separated by commas) they fail instead.
+//! Tests with real servers and processes. The tests of an engine that is not installed are reported as skipped; if
+//! `ASSAY_REQUIRE_ENGINES` has its name (separated by commas), they fail.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! SQL servers that tests start: what differs between them, and where they keep their files.
+//! The SQL servers that tests start: their differences, and the directories of their files.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -20,63 +20,63 @@ use crate::script::write_script;
 
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// A kind of SQL server that tests start, and what differs between them in words alone.
+/// A kind of SQL server that tests start, and its texts and options.
 pub(crate) trait TestServer: ServerEngine + Sized + 'static {
-    /// As `ASSAY_REQUIRE_ENGINES` and data directories call it.
+    /// The engine's name in `ASSAY_REQUIRE_ENGINES` and in data directories.
     const NAME: &'static str;
-    /// The variable that names the build that is tested.
+    /// The environment variable with the build to test.
     const VARIABLE: &'static str;
-    /// What it is configured with. Small, and not durable: what a test waits for is not the disk.
+    /// The options of its config: small caches, and no durability, so that tests don't wait for the disk.
     const CONFIG: &'static str;
-    /// What statements of tests are in its SQL.
+    /// The tests' statements in its SQL.
     const SQL: Sql;
-    /// What its life is told by.
+    /// The texts about its start and stop.
     const LIFE: Life;
 
-    /// Returns whether a build is here.
+    /// Returns true when a build is installed.
     fn find(build: &str) -> Result<(), SetupError>;
 
-    /// Starts it.
+    /// Starts the server.
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError>;
 
-    /// Has the build read its configuration.
+    /// Makes the build read its configuration.
     fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError>;
 
-    /// Uses one that runs.
+    /// Connects to a running server.
     fn attach(url: &str) -> Result<Self, SetupError>;
 
-    /// The variants of it that tests run on: the storage engines of the build.
+    /// Returns the variants to test, which are the build's storage engines.
     fn variants() -> Vec<&'static str>;
 
-    /// The options by which it is of a variant.
+    /// Returns the options that select a variant.
     fn options_of(variant: &'static str) -> Vec<(&'static str, &'static str)>;
 
-    /// The shared servers of all variants that there may be.
+    /// Returns the shared servers of all possible variants.
     fn pool() -> &'static [Mutex<Weak<Shared<Self>>>];
 
-    /// The socket that it listens on, or its directory.
+    /// Returns the server's socket, or the socket's directory.
     fn socket(&self) -> PathBuf;
 
-    /// Looks at what is its own after a start.
+    /// Checks engine-specific facts after a start.
     fn look_at_start(&self);
 
-    /// Looks at what is its own of a table.
+    /// Checks engine-specific facts of a table.
     fn look_at_table(_session: &mut Self::Session, _table: &str, _variant: &str) {}
 
-    /// Has a session wait for locks of others for a moment only, or until a deadlock is found.
+    /// Limits a session's lock waits to a moment, or until a deadlock is detected.
     fn wait_for_locks(session: &mut Self::Session, is_short: bool);
 
-    /// The build that is tested.
+    /// Returns the build to test.
     fn build() -> String {
         std::env::var(Self::VARIABLE).unwrap_or_else(|_| "distribution".into())
     }
 
-    /// Returns whether it is here; says so aloud when it is not.
+    /// Returns true when the build is installed; reports the test as skipped otherwise.
     fn is_installed() -> bool {
         is_there(Self::find(&Self::build()), Self::VARIABLE, Self::NAME).is_some()
     }
 
-    /// The shared servers, one for each variant; none when no server is here.
+    /// Returns the shared servers, one for each variant; none without a build.
     fn shared() -> Vec<Arc<Shared<Self>>> {
         let start = |(variant, known): (&'static str, &Mutex<Weak<Shared<Self>>>)| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,65 +96,65 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
     }
 }
 
-/// A server that tests share while one of them is running.
+/// A server that lives while any of the tests that share it runs.
 pub(crate) struct Shared<S> {
     pub(crate) server: S,
     pub(crate) variant: &'static str,
     _place: Place<S>,
 }
 
-/// Statements, and parts of them, that tests of every server need.
+/// Statements and fragments that the tests of every server need.
 pub(crate) struct Sql {
-    /// Makes a table `t` that goes with the session, of these columns.
+    /// Creates a temporary table `t` with these columns.
     pub(crate) temporary: fn(&str) -> String,
-    /// An integer, a larger one, a point in time and text.
+    /// Columns with an integer, a larger integer, a timestamp and a text.
     pub(crate) types: [&'static str; 4],
-    /// How a point in time ends that is at a whole second.
+    /// The end of a timestamp without fractions of a second.
     pub(crate) whole_second: &'static str,
-    /// Lengths of texts that fit no buffer or packet.
+    /// Lengths of texts that exceed any buffer or packet.
     pub(crate) large: &'static [usize],
-    /// The code of an error of syntax, and that of a table that is not there.
+    /// The codes of a syntax error, and of a missing table.
     pub(crate) codes: [&'static str; 2],
-    /// What a message says of a key that is there.
+    /// The text of a duplicate-key message.
     pub(crate) duplicate: &'static str,
-    /// Sleeps for long, and counts the sessions that do.
+    /// A statement that sleeps, and one that counts the sessions that do.
     pub(crate) sleep: [&'static str; 2],
-    /// Works for tens of milliseconds, and for hours.
+    /// Statements that take tens of milliseconds, and hours.
     pub(crate) work: [&'static str; 2],
-    /// What a session is called, ends one of that name, and counts those.
+    /// Statements that return a session's ID, end the session with an ID, and count such sessions.
     pub(crate) session: [&'static str; 3],
-    /// Of those, the ones that are at a statement.
+    /// A statement that counts those that run a statement.
     pub(crate) is_active: &'static str,
-    /// What a session is told that was ended.
+    /// The error message of a session that was ended.
     pub(crate) ended: &'static str,
-    /// The key that a second session gives, after a first has given 8.
+    /// The key that a second session assigns after a first one assigned 8.
     pub(crate) next_key: i64,
 }
 
-/// What goes in and out when a server starts and stops.
+/// The options, files and texts of a server's start and stop.
 pub(crate) struct Life {
-    /// Options to start with, of which one is found in the text of the configuration so, and these are told in notes.
+    /// Options of a start, the line of one of them in the configuration, and those that notes mention.
     pub(crate) set: &'static [(&'static str, &'static str)],
     pub(crate) config: &'static str,
     pub(crate) notes: &'static [&'static str],
-    /// What its log says at its end, in lower case.
+    /// The text at the end of its log, in lower case.
     pub(crate) last_words: &'static str,
-    /// A file that is in every data directory.
+    /// A file in every data directory.
     pub(crate) file: &'static str,
-    /// Options that it refuses when it starts, with what it says: one of these.
+    /// Options that it refuses at a start, and its possible messages.
     pub(crate) refused: &'static [(&'static str, &'static str, &'static [&'static str])],
-    /// An option that it takes, and those that it refuses without a start, with what it says.
+    /// An option that it accepts, and options that it refuses without a start, with its messages.
     pub(crate) taken: (&'static str, &'static str),
     pub(crate) refused_at_once: &'static [(&'static str, &'static str, &'static str)],
-    /// Programs of a version that is too old, and which that is.
+    /// Programs of a version that is too old, and that version.
     pub(crate) old: (&'static [(&'static str, &'static str)], &'static str),
     /// Programs that can't make a data directory, but `say so`.
     pub(crate) broken: &'static [(&'static str, &'static str)],
-    /// The URL of a server that is not there, in `/nowhere`, with a password.
+    /// The URL, with a password, of a server in `/nowhere` that does not exist.
     pub(crate) nowhere: &'static str,
 }
 
-/// Makes a test for each kind of server of each of these functions.
+/// Generates a test of each function for each kind of server.
 macro_rules! on_each_server {
     ($($test:ident),+ $(,)?) => {
         mod postgres {
@@ -173,7 +173,7 @@ macro_rules! on_each_server {
 }
 pub(crate) use on_each_server;
 
-/// A directory that the server's user may enter.
+/// A directory that the server's user can enter.
 pub(crate) struct Place<S> {
     directory: tempfile::TempDir,
     guard_exe: PathBuf,
@@ -231,7 +231,7 @@ impl<S: TestServer> Place<S> {
         })
     }
 
-    /// Has the build read a configuration, of which nothing is left.
+    /// Makes the build read a configuration, and checks that nothing is left behind.
     pub(crate) fn try_config(&self, set: &[(&str, &str)]) -> Result<(), SetupError> {
         self.try_config_of(&S::build(), &self.path().join("data"), set)
     }
@@ -273,7 +273,7 @@ impl<S: TestServer> Place<S> {
         })
     }
 
-    /// Begins a start that is to stop at once: it says so, and nothing of it is left.
+    /// Begins a start with a stop request. Checks its error, and that nothing is left behind.
     pub(crate) fn start_and_stop(&self) {
         let stop = &AtomicBool::new(true);
         let data_dir = self.path().join("data");
@@ -291,7 +291,7 @@ impl<S: TestServer> Place<S> {
         assert!(!left.any(|left| left));
     }
 
-    /// Makes a build of scripts, by name and text; where it is.
+    /// Creates a build from scripts, and returns its directory.
     pub(crate) fn fake_build(&self, programs: &[(&str, &str)]) -> String {
         let build = self.path().join("fake");
         let bin = build.join("bin");
@@ -303,7 +303,7 @@ impl<S: TestServer> Place<S> {
     }
 }
 
-/// Starts a server as `owner` with `args`, by which it listens on a port of TCP, and waits for its `answer`.
+/// Starts a server as `owner` with `args`, so that it listens on a TCP port, and waits for its `answer`.
 pub(crate) fn on_a_port<T>(
     log: &Path,
     program: &Path,
@@ -312,10 +312,10 @@ pub(crate) fn on_a_port<T>(
     answer: impl Fn(u16) -> Option<T>,
 ) -> (Guarded, u16, T) {
     let is_root = rustix::process::geteuid().is_root();
-    // The kernel gives the port to nobody while this has it, and to a server that asks for it by its number.
+    // The kernel assigns this port to no other process, but a server can still bind to it by its number.
     let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
     let held = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
-    // Both have to allow it: the servers do.
+    // Both sides must allow it, and the servers do.
     net::sockopt::set_socket_reuseaddr(&held, true).unwrap();
     net::bind(&held, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = SocketAddrV4::try_from(net::getsockname(&held).unwrap()).unwrap();
@@ -336,7 +336,7 @@ pub(crate) fn on_a_port<T>(
     })
     .unwrap();
     let mut found = None;
-    // It may make a key first, which some builds take long for.
+    // The server may first create a key, which takes long in some builds.
     within(300, "it answers or ends", || {
         found = answer(port);
         found.is_some() || !guarded.is_alive()
@@ -362,7 +362,7 @@ pub(crate) fn is_there<T>(found: Result<T, SetupError>, variable: &str, engine: 
     None
 }
 
-/// Returns whether the tests of an engine must not be skipped.
+/// Returns true when the tests of an engine must not be skipped.
 pub(crate) fn is_required(engine: &str) -> bool {
     let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
     required.split(',').any(|required| required == engine)

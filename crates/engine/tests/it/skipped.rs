@@ -1,9 +1,9 @@
-//! Tests that don't run. Those of other crates say it the same way.
+//! Reports skipped tests. Other crates use it too.
 
 use std::io::Write;
 
-/// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the
-/// file that `ASSAY_SKIP_LOG` names, where such tests are counted.
+/// Reports that the calling test is skipped, and why: on stderr, bypassing the capture of output, and in the file
+/// `ASSAY_SKIP_LOG`, in which skipped tests are counted.
 pub(crate) fn say_skipped(reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");

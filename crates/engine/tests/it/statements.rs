@@ -1,4 +1,4 @@
-//! What a session does, and how it fails, on every server.
+//! Sessions and their failures, on every kind of server.
 
 use std::sync::Barrier;
 
@@ -167,7 +167,7 @@ fn conflicts_have_their_classes<S: TestServer>() {
             .unwrap();
         one.query("insert into conflicts values (1, 0), (2, 0)")
             .unwrap();
-        // A row lock that is not had in time.
+        // A row lock that takes too long.
         one.query("begin").unwrap();
         one.query("update conflicts set b = 1 where a = 1").unwrap();
         S::wait_for_locks(&mut two, true);
@@ -176,7 +176,7 @@ fn conflicts_have_their_classes<S: TestServer>() {
             ErrorClass::LockTimeout
         );
         one.query("commit").unwrap();
-        // Each holds what the other wants.
+        // Each holds the lock that the other needs.
         let barrier = Barrier::new(2);
         let deadlocked = |session: &mut S::Session, first: i32, second: i32| {
             S::wait_for_locks(session, false);
@@ -333,7 +333,7 @@ fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
     let below = session.prepare(&below, &[Int4]).unwrap();
     let rows = |session: &mut E::Session| session.execute().unwrap().rows;
     for _ in 0..2 {
-        // A row that is found counts, also where it has the value already.
+        // A row that matches counts, even if it already has the value.
         session.start_text("update texts set data = 'same'");
         assert_eq!(rows(&mut session), 3);
         session.start_text("update texts set price = price + 1");

@@ -1,11 +1,11 @@
-//! What tests of every server need: a small table like the Insert Benchmark's, and rows in it.
+//! A small table like the Insert Benchmark's, and its rows, for the tests of every server.
 
 use engine::ParamType::{Int4, Text, Timestamp};
 use engine::{
     Column, ColumnType, Counter, ErrorClass, Index, Outcome, Partitions, Session, SqlEngine, Table,
 };
 
-/// The table without rows: not made anywhere yet.
+/// Describes the table.
 pub(crate) fn table(name: &str, partitions: Option<Partitions>) -> Table {
     let column = |name, kind| Column { name, kind };
     Table {
@@ -36,7 +36,7 @@ pub(crate) fn run(session: &mut impl Session, statements: &[String]) {
     }
 }
 
-/// Makes the table anew and puts `rows` rows with prices from 0 into it.
+/// Creates the table again, and inserts `rows` rows with prices from 0.
 pub(crate) fn fill<E: SqlEngine>(engine: &E, table: &Table, rows: i32) -> E::Session {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
@@ -76,7 +76,7 @@ pub(crate) fn class_of<T>(result: Result<T, engine::Error>) -> ErrorClass {
     }
 }
 
-/// A counter's value, which has to be there.
+/// Returns the value of a counter that must exist.
 pub(crate) fn value(counters: &[Counter], name: &str) -> f64 {
     counters
         .iter()

@@ -1,4 +1,4 @@
-//! What can go wrong in the life of MySQL beside what goes wrong with every server.
+//! Failures of starting and stopping that only MySQL has.
 
 use std::path::Path;
 

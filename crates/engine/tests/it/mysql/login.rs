@@ -1,4 +1,4 @@
-//! Who is let in, and how that is agreed upon.
+//! Logins with each authentication plugin, and TLS.
 
 use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
@@ -10,7 +10,7 @@ use crate::guard::eventually;
 use crate::server::on_a_port;
 use crate::tables::class_of;
 
-/// The ways to log in that this server has, and the SQL that makes an account for each.
+/// Returns the authentication plugins of this server, and the SQL that creates an account for each.
 fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
     let ways: &[(&str, &str)] = if is_mariadb() {
         // Not every build has its file.
@@ -40,8 +40,7 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
             ("hashed", "identified with sha256_password by 'secret'"),
         ]
     };
-    // A server before 8.0 whose own library has no RSA takes such a password by TLS alone, of a version that is no longer
-    // spoken.
+    // A server before 8.0 without RSA accepts such a password only over a TLS version that is no longer supported.
     let is_old = installed().is_some_and(|it| it.version.number < (8, 0, 0));
     let has_no_key = is_old && {
         let rows = session.query("show global status like 'Rsa_public_key'");
@@ -52,7 +51,7 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
         if *name == "hashed" && has_no_key {
             continue;
         }
-        // What a version no longer has is not tested there.
+        // Skips plugins that the version no longer has.
         for host in ["localhost", "127.0.0.1", "%"] {
             let sql = format!("create user {name}@'{host}' {identified}");
             if session.query(&sql).is_ok() && !made.contains(name) {
@@ -87,7 +86,7 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
             password: password.map(Secret::new),
             ..mysql.address().clone()
         };
-        // Twice: at the first time the server may not have the hash at hand.
+        // Twice, because at the first login, the server may not have cached the hash.
         for _ in 0..2 {
             let mut session = MysqlSession::connect(&with(Some("secret"))).unwrap();
             assert_eq!(session.query_i64("select 1").unwrap(), Some(1), "{name}");
@@ -376,7 +375,7 @@ impl Tcp {
             ssl_mode: SslMode::Require,
             ..self.address()
         };
-        // Some before 8.0.16 agree on keys by DHE alone, or on TLS 1.1.
+        // Some versions before 8.0.16 support only DHE or TLS 1.1.
         let is_old = !is_mariadb() && installed().is_some_and(|it| it.version.number < (8, 0, 16));
         let disagrees = |error: engine::Error| error.message.contains("the TLS handshake");
         if is_old && MysqlSession::connect(&required).is_err_and(disagrees) {

@@ -19,12 +19,12 @@ use engine::{Engine, Session, SetupError, StartOptions};
 
 use crate::server::{Life, Shared, Sql, TestServer, is_required, is_there};
 
-/// The build that is tested.
+/// Returns the build to test.
 pub(crate) fn build() -> String {
     Mysql::build()
 }
 
-/// The build, if it is here; says so aloud when it is not.
+/// Returns the build if it is installed; reports the test as skipped otherwise.
 pub(crate) fn installed() -> Option<Installation> {
     is_there(locate(&build()), Mysql::VARIABLE, Mysql::NAME)
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_mariadb() -> bool {
     installed().is_some_and(|it| it.version.flavor == Flavor::MariaDb)
 }
 
-/// The storage engines that the build has.
+/// Returns the storage engines of the build.
 pub(crate) fn storage_engines() -> Vec<&'static str> {
     let Some(installation) = installed() else {
         return Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
             "MyRocks is required, and {} has none",
             installation.version
         );
-        // Past the capture of a test's output, so that it is never silent.
+        // Bypasses the capture of a test's output.
         let line = format!("MyRocks is left out: {} has none\n", installation.version);
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
         vec!["innodb"]
@@ -60,7 +60,7 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
 /// Where a test's server keeps its files.
 pub(crate) type Place = crate::server::Place<Mysql>;
 
-/// A `mysqld` that has a version, and nothing else.
+/// A `mysqld` that only prints a version.
 const FAKE: &str = "case \"$*\" in *--version*) \
     echo 'mysqld  Ver 8.0.36 for Linux on x86_64 (x)';; \
     *) echo 'say so' >&2; exit 1;; esac";

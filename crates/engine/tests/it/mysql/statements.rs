@@ -1,4 +1,4 @@
-//! What a session of MySQL or MariaDB does beside what every server's does.
+//! Features of sessions that only MySQL and MariaDB have.
 
 use engine::mysql::MysqlSession;
 use engine::{Session, SqlEngine};

@@ -1,4 +1,4 @@
-//! What can go wrong in the life of PostgreSQL beside what goes wrong with every server.
+//! Failures of starting and stopping that only PostgreSQL has.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Who is let in, over TCP and TLS, and attaching to a server that assay did not start.
+//! Logins over TCP and TLS, and connections to a server that assay did not start.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::guard::eventually;
 use crate::server::{GO_ON, on_a_port};
 use crate::tables::{fill, table};
 
-/// Roles by how they log in; all have the password `right`.
+/// Roles with different methods of login. All have the password `right`.
 const RULES: &str = "\
 local all all trust
 hostssl all only_tls 127.0.0.1/32 scram-sha-256
@@ -25,7 +25,7 @@ host all old 127.0.0.1/32 md5
 host all me 127.0.0.1/32 scram-sha-256
 ";
 
-/// A server that listens on TCP, with TLS: as somebody else would run it.
+/// A server that listens on TCP with TLS, as others would run it.
 struct Foreign {
     guarded: Guarded,
     port: u16,
@@ -169,7 +169,7 @@ fn passwords_are_checked_by_every_method() {
         none.class == ErrorClass::Refused && none.message.contains("password"),
         "{none}"
     );
-    // A password in clear goes over TLS only.
+    // A password in clear text is sent only over TLS.
     assert!(
         server
             .is_encrypted("clear:right", "sslmode=require")
@@ -341,7 +341,7 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
     assert_eq!(postgres.storage().data, [server.cluster.clone()]);
     assert!(postgres.version().starts_with(&major().to_string()));
     assert!(postgres.log_path().is_none() && postgres.config_text().is_none());
-    // A user who may not look sees less, and that is no error.
+    // A user without the privilege sees less, without an error.
     let stranger = Postgres::attach(&server.url("old:right", "sslmode=disable")).unwrap();
     assert_eq!(
         (stranger.process_id(), stranger.storage().data.len()),

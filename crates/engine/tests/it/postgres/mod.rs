@@ -19,17 +19,17 @@ use engine::{Engine, Session, SetupError, StartOptions};
 use crate::guard::{eventually, is_running};
 use crate::server::{Life, Shared, Sql, TestServer};
 
-/// The build that is tested.
+/// Returns the build to test.
 pub(crate) fn build() -> String {
     Postgres::build()
 }
 
-/// The major version of the build that is tested.
+/// Returns the major version of the build to test.
 pub(crate) fn major() -> u32 {
     locate(&build()).unwrap().version.major
 }
 
-/// Whether PostgreSQL is here; says so aloud when it is not.
+/// Returns true when PostgreSQL is installed; reports the test as skipped otherwise.
 pub(crate) fn is_installed() -> bool {
     Postgres::is_installed()
 }
@@ -37,7 +37,7 @@ pub(crate) fn is_installed() -> bool {
 /// Where a test's server keeps its files.
 pub(crate) type Place = crate::server::Place<Postgres>;
 
-/// A `postgres` of 15.1, and an `initdb` that is not to be had by it.
+/// A `postgres` of version 15.1, with an `initdb` that it can't run.
 const FAKE: &str = "echo 'postgres (PostgreSQL) 15.1'";
 
 impl TestServer for Postgres {
@@ -172,7 +172,7 @@ pub(crate) fn shared() -> Option<Arc<Shared<Postgres>>> {
     Postgres::shared().pop()
 }
 
-/// Ends a session, and waits until its backend has gone: what that held back of its statistics is handed on then.
+/// Ends a session and waits until its backend has exited, because it then reports its remaining statistics.
 pub(crate) fn end(mut session: PostgresSession) {
     let pid = session.query_i64("select pg_backend_pid()").unwrap();
     let pid = u32::try_from(pid.unwrap()).unwrap();

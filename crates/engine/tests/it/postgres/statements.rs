@@ -1,4 +1,4 @@
-//! What a session of PostgreSQL does beside what every server's does.
+//! Features of sessions that only PostgreSQL has.
 
 use engine::ParamType::Int8;
 use engine::{ErrorClass, Partitions, Session, SqlEngine};
@@ -13,7 +13,7 @@ fn what_a_snapshot_and_a_limit_of_time_forbid_has_its_class() {
     one.query("create table snapshots (a int primary key, b int)")
         .unwrap();
     one.query("insert into snapshots values (1, 0)").unwrap();
-    // A snapshot that is too old for what it wants to change.
+    // A snapshot that is too old for the change.
     two.query("begin isolation level repeatable read; select * from snapshots")
         .unwrap();
     one.query("update snapshots set b = 1").unwrap();

@@ -1,4 +1,4 @@
-//! The libraries that tests are run with, each in a process of its own: for the tests of other crates, too.
+//! Runs tests with each library in a separate process, also for other crates.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use engine::rocksdb::Library;
 /// The library of this process.
 pub(crate) const LIBRARY: &str = "ASSAY_TEST_ROCKSDB_LIBRARY";
 
-/// So long may a test take with one library.
+/// The time limit of a test with one library.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The libraries that are tested; says so aloud when there are none.
+/// Returns the libraries to test; reports the test as skipped if there are none.
 pub(crate) fn libraries() -> Vec<PathBuf> {
     let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
     let libraries: Vec<PathBuf> = std::env::split_paths(&named)

@@ -1,4 +1,4 @@
-//! Opening, closing, options, and what is refused.
+//! Opening and closing databases, options, and errors.
 
 use std::path::Path;
 
@@ -242,7 +242,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
             for n in 0..2000 {
                 assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));
             }
-            // The options of tables that were set beside the cache hold with it.
+            // The cache does not reset other options of tables.
             let settings = database.settings().unwrap();
             let block = settings
                 .iter()

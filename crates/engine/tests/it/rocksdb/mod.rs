@@ -1,7 +1,7 @@
 //! RocksDB and Speedb, with real libraries: those that `ASSAY_TEST_ROCKSDB` names, separated by `:`.
 //!
-//! Two libraries never share an address space, so each test is run once for each of them in a process of its own: the
-//! test binary again, with the library in `ASSAY_TEST_ROCKSDB_LIBRARY`.
+//! Two libraries never share an address space. So each test runs once for each library in a separate process: the test binary
+//! with the library in `ASSAY_TEST_ROCKSDB_LIBRARY`.
 
 mod counters;
 mod crash;
