@@ -75,9 +75,9 @@ pub(super) enum Gap {
 }
 
 impl Accounting {
-    /// Divides the change. `is_limited`: the two differ in how many processors or threads there are, so that a wait for them
-    /// needs no other reason.
-    pub(super) fn of(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
+    /// Divides the change. `is_limited`: the two differ in the number of processors or threads, which explains a wait for
+    /// them.
+    pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
         let change =
             |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
         let (time, whole) = change(TIME).ok_or(Gap::NotMeasured)?;

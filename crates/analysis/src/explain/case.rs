@@ -174,15 +174,15 @@ impl<'a> Case<'a> {
         Some(Self {
             context,
             compared,
-            difference: TargetDifference::of(context.figures, base.rows[0], side.rows[0]),
+            difference: TargetDifference::between(context.figures, base.rows[0], side.rows[0]),
             base,
             side,
             ratio: compared.ratio.filter(is_rate)?,
         })
     }
 
-    /// Returns whether the base and the target missed the rate of writes beside the queries in some repeat. A missed rate of the
-    /// queries themselves is their throughput.
+    /// Returns whether the base and the target missed the rate of writes in some repeat. A missed rate of the main operation
+    /// is its throughput.
     pub(super) fn missed_writes(&self) -> [bool; 2] {
         [&self.base, &self.side].map(|side| {
             side.rows.iter().any(|row| {
@@ -200,18 +200,18 @@ impl<'a> Case<'a> {
         &self.compared.cell.target
     }
 
-    /// `scan`, `scan at 8 clients`, `scan of small at 8 clients`
+    /// Returns the name of the place: `scan`, `scan at 8 clients`, `scan of small at 8 clients`.
     pub(super) fn place(&self) -> String {
         let step = self.compared;
         self.context.named(&step.step, &step.cell)
     }
 
-    /// Returns the target that both are of, where runs are compared.
+    /// Returns the target that both runs share, where runs are compared.
     pub(super) fn shared(&self) -> Option<&'a str> {
         shared(self.context.figures, self.side.rows[0])
     }
 
-    /// Returns what the target is called: `pg17.base`, or of two runs `run 2 of pg17.base`.
+    /// Returns the name of the target: `pg17.base`, or of two runs `run 2 of pg17.base`.
     pub(super) fn who(&self) -> String {
         match self.shared() {
             Some(shared) => format!("{} of {shared}", self.target()),
@@ -246,8 +246,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns by how much a figure of the repeats differs, compared the way throughput is; `None` where a repeat lacks
-    /// it, or where there is one.
+    /// Returns the difference of a figure between the repeats, paired as for throughput; `None` if a repeat lacks it, or
+    /// there is only one.
     pub(super) fn difference(
         &self,
         figure: impl Fn(&Row) -> Option<f64>,
@@ -280,12 +280,12 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the largest share that a time per operation is of a client's, on either side.
+    /// Returns the share of a time per operation in a client's time: the larger of both sides.
     pub(super) fn share_of_time(&self, us: Pair) -> f64 {
         (us.base / self.base.time_us()).max(us.value / self.side.time_us())
     }
 
-    /// Returns what an operation is called.
+    /// Returns the name of an operation.
     pub(super) fn noun(&self) -> &str {
         let row = self.side.rows[0];
         noun(row.kind, row.main_op.as_deref())
@@ -297,8 +297,7 @@ impl<'a> Case<'a> {
         throughput_unit(row.kind, row.main_op.as_deref())
     }
 
-    /// Returns the figures of both sides, as far as both have them: the engine's and its clients' own first, then those
-    /// of the whole host.
+    /// Returns the figures that both sides have: those of the engine and its clients first, then those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         const FIGURES: [(&str, &str, &str); 26] = [
             ("time of an operation", "op_time_us", "us"),

@@ -14,9 +14,9 @@ use crate::{Difference, Row, Shift, Stall, initial_tree};
 /// The cause of one case. A share is that of the change of an operation's time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cause {
-    /// Both targets missed the rate of writes: they did different work beside the queries.
+    /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
-    /// Fsyncs per commit began or ceased, as a setting says.
+    /// Fsyncs per commit started or stopped, as a setting lets expect.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
@@ -52,10 +52,10 @@ pub(super) struct PartOfTime {
     pub part: FindingKind,
     pub us: Pair,
     pub share: f64,
-    /// The share has the wait for a processor that CPU brings with it.
+    /// The share includes the wait for a processor that CPU brings with it.
     pub has_wait: bool,
     pub detail: Option<Detail>,
-    /// The setting that lets expect it.
+    /// The setting from which it was expected.
     pub setting: Option<Difference>,
     /// Other parts that changed enough.
     pub others: Vec<FindingKind>,
@@ -74,7 +74,7 @@ impl PartOfTime {
         }
     }
 
-    /// Returns a cause that a setting lets expect.
+    /// Returns the cause that was expected from a setting.
     fn expected(changed: &ChangedPart, setting: &Difference) -> Cause {
         Cause::Part(Self {
             setting: Some(setting.clone()),
@@ -83,7 +83,7 @@ impl PartOfTime {
     }
 }
 
-/// A rate that was that of the other target until it changed its level, or from then on.
+/// A rate that matched the other target's until it changed its level, or from then on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LevelShift {
     /// The base's level changed, not the target's.
@@ -104,11 +104,11 @@ pub(super) enum Detail {
     Client,
     /// The engine works on the threads of its clients.
     ClientThreads,
-    /// The engine's own bytes moved with the wait.
+    /// The engine's own bytes changed with the wait.
     OtherBytes,
     /// They did not: each read or write takes longer or less.
     SameBytes,
-    /// Fsyncs per commit moved with waiting for other threads, as a setting about durability says.
+    /// Fsyncs per commit changed with waiting for other threads, as expected from a setting about durability.
     SharedFsyncs,
     /// No setting limits processors.
     NoLimit,
@@ -132,9 +132,9 @@ impl Cause {
     }
 }
 
-/// Returns what explains a change that a verdict shows.
+/// Returns the cause of a change that a verdict shows.
 pub(super) fn diagnose(case: &Case<'_>) -> Cause {
-    let accounting = Accounting::of(case, case.declares(SettingRole::Processors).is_some());
+    let accounting = Accounting::new(case, case.declares(SettingRole::Processors).is_some());
     let divided = accounting.as_ref().ok();
     let gap = accounting.as_ref().err().copied();
     both_missed_writes(case)
@@ -161,14 +161,14 @@ pub(super) const FSYNCS: [&str; 4] = [
     "data_fsyncs_per_commit",
 ];
 
-/// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. Other changes follow from it.
+/// Explains a change by fsyncs per commit that start or stop, as expected from a setting. Other changes follow from it.
 fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
     if only_reads(case) {
         return None;
     }
     let setting = case.declares(SettingRole::Durability)?;
     let waiting = accounting.and_then(|it| it.part(FindingKind::Fsyncs));
-    // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
+    // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|metric| {
         let is_much = |pair: &Pair| {
@@ -191,8 +191,8 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     is_much.then(|| PartOfTime::expected(waiting, setting))
 }
 
-/// Explains a change by reads from storage that begin or cease, as expected from the size of a cache. The CPU that they
-/// take follows from them.
+/// Explains a change by reads from storage that start or stop, as expected from the size of a cache. Their CPU follows from
+/// them.
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let setting = case.declares(SettingRole::CacheSize)?;
     let part = accounting.part(FindingKind::Reads)?;
@@ -210,7 +210,7 @@ fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     (is_much && !is_contrary).then(|| PartOfTime::expected(part, setting))
 }
 
-/// Returns a figure that surely changed with the time of an operation, and by so much that it began or ceased.
+/// Returns a figure that surely changed with the time of an operation, by [`BEGINS_FACTOR`] or more.
 fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
     let pair = case.metric(name)?;
     let is_along = (pair.grown() > 0.0) == case.is_slower();
@@ -261,8 +261,8 @@ fn side(case: &Case<'_>) -> Option<Detail> {
     })
 }
 
-/// Returns true where waiting for other threads is waiting for an fsync that one of them does: a setting about durability
-/// differs, and fsyncs per commit moved with the time.
+/// Returns true where threads wait for one that syncs: a setting about durability differs, and fsyncs per commit changed
+/// with the time.
 fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
     let moves_along = |metric: &&str| {
         let pair = case.metric(metric).filter(|pair| !pair.is_same());
@@ -273,7 +273,7 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
         && FSYNCS.iter().any(moves_along)
 }
 
-/// Returns whether the engine itself read or wrote another amount, or the same amount took longer or less.
+/// Returns whether the engine's own bytes changed with the time, or each read or write took longer or less.
 fn bytes(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     let kb = case.metric(metric)?;
     let is_along = (kb.grown() > 0.0) == (us.grown() > 0.0);
@@ -283,8 +283,8 @@ fn bytes(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     })
 }
 
-/// Returns how much of a change the time that is left to work in accounts for; `None` where that is too little. Shares
-/// of time are in percent, of the base and of the target, and differ surely.
+/// Returns the share of a change that the remaining working time accounts for; `None` if that is too little. The percentages
+/// are shares of time of base and target, which must differ surely.
 fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
     let is_shown = case.difference(row)?.is_shown();
     if !is_shown || percent.grown().abs() < STALLED_POINTS || percent.max() >= 100.0 {
@@ -294,7 +294,7 @@ fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) 
     (share >= EXPLAINS).then_some(share)
 }
 
-/// Explains a change by writes that a log-structured merge tree held up for another share of the time, as it says itself.
+/// Explains a change by the share of time in which a log-structured merge tree stalled writes, by its own count.
 fn write_stalls(case: &Case<'_>) -> Option<Cause> {
     let percent = case.metric("stall%")?;
     Some(Cause::WriteStalls {
@@ -359,8 +359,7 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
-/// Explains a change by a level that changed in most repeats of one of the two: on one of its levels it was as fast as the
-/// other.
+/// Explains a change by a level that changed in most repeats of one of the two, and matched the other before or after.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
     let of_target = shift_of(&case.side, &case.base);
     let is_of_base = of_target.is_none();

@@ -26,13 +26,13 @@ pub(super) enum Caveat {
     BusyClient { share: Option<f64> },
     /// The client uses more CPU per operation than the server.
     LargeClient,
-    /// One of the two missed the rate of writes beside the queries.
+    /// One of the two missed the rate of writes.
     MissedWrites { is_base: bool },
     /// The step before left different amounts of work.
     Debt { what: &'static str, left: Pair },
     /// The trees of a step that only reads were not alike when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one: in percent, at most on either side.
+    /// Other processes used processors, or operations waited for one: the larger percentage of both sides.
     BusyHost {
         others: Option<f64>,
         waiting: Option<f64>,
@@ -41,7 +41,7 @@ pub(super) enum Caveat {
     Steal(Pair),
     /// The processors ran at other frequencies, in MHz.
     Frequency(Pair),
-    /// An fsync took another time before the cells, in microseconds.
+    /// Fsync latencies before the cells differ, in microseconds.
     FsyncBefore(Pair),
     /// Compaction asks the kernel to read more at a time than the disk takes.
     ReadAhead {
@@ -102,8 +102,7 @@ pub(super) fn caveats(case: &Case<'_>, cause: FindingKind) -> Vec<Caveat> {
     found.into_iter().flatten().collect()
 }
 
-/// Doubts a change where the base's own repeats differ by a large part of it. Not where repeats were compared in pairs: these
-/// take out what changes for both.
+/// Doubts a change where the base's own repeats differ by a large part of it. Pairs of repeats cancel such differences.
 fn wide_base(case: &Case<'_>) -> Option<Caveat> {
     if case.compared.pairing != Pairing::Independent {
         return None;
@@ -143,12 +142,12 @@ fn missed_writes(case: &Case<'_>) -> Option<Caveat> {
     match case.missed_writes() {
         [true, false] => Some(Caveat::MissedWrites { is_base: true }),
         [false, true] => Some(Caveat::MissedWrites { is_base: false }),
-        // Where both missed it the cause says so.
+        // If both missed it, the cause says so.
         [false, false] | [true, true] => None,
     }
 }
 
-/// The debts that steps leave, each with its name and the least that matters.
+/// The debts that steps leave, each with its name and the least amount that matters.
 const DEBTS: [(&str, &str, f64); 5] = [
     ("debt_dead_rows", "dead rows", 10_000.0),
     ("debt_history_list", "transactions to purge", 10_000.0),
@@ -194,16 +193,15 @@ fn steal(case: &Case<'_>) -> Option<Caveat> {
     (percent.max() >= 100.0 * STEAL).then_some(Caveat::Steal(percent))
 }
 
-/// Doubts a change where the processors were slower on the slower side. Not where CPU is a small part of the time: a governor
-/// that follows the load lowers the frequency for threads that wait.
+/// Doubts a change where the processors were slower on the slower side. If CPU is a small part of the time, a governor
+/// lowers the frequency for threads that wait.
 pub(super) fn frequency(case: &Case<'_>) -> Option<Caveat> {
     let cpu = case.metric("own_cpu_us_per_op");
     let is_small = cpu.is_some_and(|cpu| case.share_of_time(cpu) < CPU_OF_TIME);
     cost_frequency(case, case.log_time()).filter(|_| !is_small)
 }
 
-/// Doubts a change of a cost, whose ratio has this logarithm, where the processors were slower and the cost is higher, or the
-/// other way round.
+/// Doubts a change of a cost by the factor e^`log_cost`, if the frequency of the processors changed the other way.
 pub(super) fn cost_frequency(case: &Case<'_>, log_cost: f64) -> Option<Caveat> {
     let mhz = case.metric("cpu_mhz")?;
     let log = mhz.ratio()?.ln();
@@ -220,7 +218,7 @@ fn fsync(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     (is_along && cause == FindingKind::Fsyncs).then_some(Caveat::FsyncBefore(us))
 }
 
-/// The causes that reads for compaction may have a part in.
+/// The causes to which reads for compaction may contribute.
 const OF_COMPACTION: [FindingKind; 4] = [
     FindingKind::Reads,
     FindingKind::WriteStalls,
@@ -228,8 +226,8 @@ const OF_COMPACTION: [FindingKind; 4] = [
     FindingKind::Locks,
 ];
 
-/// Doubts a change where compaction asks the kernel to read more ahead than the disk takes in one request, or where reads are
-/// the cause and those of the devices differ in size.
+/// Doubts a change where compaction asks the kernel to read more ahead than the disk takes in one request, or where reads
+/// are the cause and the sizes of device reads differ.
 fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let read_kb = case.read_kb().filter(|kb| !kb.is_same());
     let limits = |side: &Side<'_>| side.rows[0].read_limits.clone();

@@ -1,5 +1,5 @@
-//! Findings of steps whose throughput changed: one for each cause, target and direction; where many targets have the same, one
-//! for all of them.
+//! Explains changes of throughput: one explanation for each cause, target and direction, or one for all targets if many have
+//! the same.
 
 use std::mem::discriminant;
 
@@ -59,7 +59,7 @@ fn explanation<'a>(
     let of_targets = compared.filter(|row| targets.contains(&row.cell.target.as_str()));
     let mut evidence = case.evidence();
     evidence.extend(counters::moved(case));
-    // A busy host, another frequency, or chance is not what a setting does.
+    // A busy host, another frequency, or chance is not the effect of a setting.
     let is_sure = group.iter().all(|it| {
         let is_paired = it.case.compared.pairing == Pairing::Paired;
         it.cause.kind().is_cause() && is_paired && frequency(it.case).is_none()
@@ -85,7 +85,7 @@ fn explanation<'a>(
     })
 }
 
-/// Returns the caveats of a group, each once, with the number of cases that it is of.
+/// Returns the caveats of a group, each once, with the number of its cases.
 fn counted_caveats<'a>(group: &[ExplainedCase<'a>]) -> Vec<CountedCaveat<'a>> {
     let caveats = group.iter().flat_map(|it| {
         let caveats = caveats(it.case, it.cause.kind()).into_iter();

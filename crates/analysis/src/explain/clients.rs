@@ -1,4 +1,4 @@
-//! Findings about clients: that they are the limit, that they ended far apart, that they missed their rate.
+//! Explains findings about clients: they are the limit, they ended far apart, or they missed their rate.
 
 use super::case::{Case, Context, Pair};
 use super::explanation::{Explanation, MissedRate, Statement, UnfairStep};
@@ -9,16 +9,17 @@ use crate::operation::has_rate_in_rows;
 use crate::order::{distinct, grouped};
 use crate::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 
-/// The weight of a limit at the client, more the more steps have it: above differences of a few percent, which it may hide.
+/// The weight of a limit at the client, which grows with the number of steps: above differences of a few percent, which it
+/// may hide.
 const BOUND_WEIGHT: f64 = 0.08;
 
 /// Added to the weight of a missed rate where another target reached it: the two did not do the same work.
 const MISSED_WEIGHT: f64 = 0.2;
 
-/// The weight of the logarithm of how much longer the slowest client took: it is not a loss of throughput.
+/// The weight of the logarithm of the slowest client's extra time: it is not a loss of throughput.
 const UNFAIR_WEIGHT: f64 = 0.3;
 
-/// Returns the steps in which client threads have no time left: what is compared there is the client.
+/// Returns the steps in which client threads have no time left, so that they compare the client.
 pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let busy = |case: &'a Case<'a>| {
         let client = case.metric("client_cpu_us_per_op")?;

@@ -1,4 +1,4 @@
-//! The engine's counter that moved the most with a change.
+//! Finds the engine's counter that changed the most with the time of an operation.
 
 use words::unit_of;
 
@@ -7,7 +7,7 @@ use super::finding::Evidence;
 use super::thresholds::COUNTER;
 use crate::order::distinct;
 
-/// Returns what a counter must come to, per operation, before its ratio means something: it is added to both sides.
+/// Returns the least growth of a counter per operation that gives its ratio a meaning; it is added to both sides.
 fn least(name: &str) -> f64 {
     match unit_of(name) {
         "bytes" | "us" => 1.0,
@@ -18,7 +18,7 @@ fn least(name: &str) -> f64 {
 
 /// Returns the counter that changed the most per operation in the direction of time, if any did.
 pub(super) fn moved(case: &Case<'_>) -> Option<Evidence> {
-    // Of two engines no counter means quite the same.
+    // Counters of two engines have different meanings.
     let [of_base, of_target] =
         [&case.base, &case.side].map(|side| distinct(side.rows.iter().map(|row| &row.engine)));
     if of_base != of_target {
@@ -31,7 +31,7 @@ pub(super) fn moved(case: &Case<'_>) -> Option<Evidence> {
         .filter_map(|name| {
             let pair = case.pair(|side| side.counter_per_op(name))?;
             let least = least(name);
-            // More of it where an operation takes longer, less where it takes less time.
+            // It grows where an operation takes longer, and shrinks where it takes less time.
             let along = case.log_time().signum();
             let factor = along * ((pair.value + least) / (pair.base + least)).ln();
             Some((name, pair, factor))

@@ -1,4 +1,4 @@
-//! Differences between two targets, as far as their settings and versions say.
+//! Finds the differences between two targets by their settings and versions.
 
 use super::caveats::Caveat;
 use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Row};
@@ -8,15 +8,15 @@ use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Ro
 pub(super) enum TargetDifference {
     /// Their settings were not compared. These are their versions, where they differ.
     Unknown(Option<(String, String)>),
-    /// They are of two engines.
+    /// They have different engines.
     Engines { base: String, target: String },
-    /// They are of one engine.
+    /// They have one engine.
     Known {
         /// Both builds, where they differ.
         build: Option<OtherBuild>,
         /// Settings that the plan declares; `a` is the base's.
         declared: Vec<Difference>,
-        /// How many more differ: defaults of another version, or what the server derived.
+        /// How many others differ: defaults of another version, or derived by the server.
         undeclared: usize,
     },
 }
@@ -35,7 +35,7 @@ pub(super) struct OtherBuild {
 
 impl OtherBuild {
     /// Returns both builds, where they differ.
-    fn of(comparison: &Comparison, only_base: usize, only_target: usize) -> Option<Self> {
+    fn new(comparison: &Comparison, only_base: usize, only_target: usize) -> Option<Self> {
         let other_version = versions(&comparison.a_version, &comparison.b_version);
         let has_other_version = other_version.is_some();
         let (a, b) = (&comparison.a_build, &comparison.b_build);
@@ -52,8 +52,8 @@ impl OtherBuild {
 }
 
 impl Difference {
-    /// Returns the sign of the change of a size, where both values are a number with the same unit. SQLite writes a size in KiB
-    /// as a negative number.
+    /// Returns the change of a size, if both values are a number with the same unit. SQLite writes a size in KiB as a
+    /// negative number.
     pub(super) fn grown(&self) -> Option<f64> {
         let split = |value: &str| -> Option<(f64, String)> {
             let digits = value.trim_start_matches('-');
@@ -73,8 +73,8 @@ impl Difference {
 }
 
 impl TargetDifference {
-    /// Compares the targets of two rows, in whichever run they were compared.
-    pub(super) fn of(figures: &Figures, base: &Row, target: &Row) -> Self {
+    /// Compares the targets of two rows.
+    pub(super) fn between(figures: &Figures, base: &Row, target: &Row) -> Self {
         if base.engine != target.engine {
             return Self::Engines {
                 base: format!("{} {}", base.engine, base.engine_version),
@@ -96,7 +96,7 @@ impl TargetDifference {
         )
     }
 
-    /// Sorts what differs by whether the plan declares it.
+    /// Separates the differences that the plan declares from the others.
     fn known(comparison: Comparison) -> Self {
         let mut declared = Vec::new();
         if comparison.identical {
@@ -106,8 +106,8 @@ impl TargetDifference {
                 undeclared: 0,
             };
         }
-        // Returns how many of them the plan does not declare.
-        let mut sort = |differences: Vec<Difference>| {
+        // Keeps those that the plan declares, and returns the number of the others.
+        let mut keep_declared = |differences: Vec<Difference>| {
             let (of_plan, others): (Vec<_>, Vec<_>) = differences
                 .into_iter()
                 .partition(|it| it.mark != DifferenceKind::Undeclared);
@@ -117,8 +117,8 @@ impl TargetDifference {
             }));
             others.len()
         };
-        let mut undeclared = sort(comparison.settings.clone());
-        let only_a = sort(
+        let mut undeclared = keep_declared(comparison.settings.clone());
+        let only_a = keep_declared(
             comparison
                 .only_a
                 .iter()
@@ -126,10 +126,10 @@ impl TargetDifference {
                 .collect(),
         );
         let of_b = comparison.only_b.iter().map(|it| it.of_a().swapped());
-        let only_b = sort(of_b.collect());
-        let build = OtherBuild::of(&comparison, only_a, only_b);
+        let only_b = keep_declared(of_b.collect());
+        let build = OtherBuild::new(&comparison, only_a, only_b);
         if build.is_none() {
-            // One build knows the same settings everywhere: what it has once is of how it runs.
+            // One build has the same settings everywhere: one-sided settings are of the way it runs.
             undeclared += only_a + only_b;
         }
         Self::Known {
@@ -139,7 +139,7 @@ impl TargetDifference {
         }
     }
 
-    /// Returns the settings that differ as the plan declares.
+    /// Returns the differing settings that the plan declares.
     pub(super) fn declared(&self) -> &[Difference] {
         match self {
             Self::Known { declared, .. } => declared,
@@ -147,7 +147,7 @@ impl TargetDifference {
         }
     }
 
-    /// Returns the setting that the plan declares and beside which nothing differs but what the server derived from it.
+    /// Returns the declared setting that alone differs, apart from settings that the server derived from it.
     pub(super) fn only_setting(&self) -> Option<&Difference> {
         match (self, self.declared()) {
             (Self::Known { build: None, .. }, [setting]) => Some(setting),
@@ -160,7 +160,7 @@ impl TargetDifference {
         matches!(self, Self::Known { build: None, declared, undeclared: 0 } if declared.is_empty())
     }
 
-    /// Returns why it is not known which of several differences makes the change.
+    /// Returns the caveat that several differences may cause the change.
     pub(super) fn caveat(&self) -> Option<Caveat> {
         let Self::Known {
             build,
@@ -185,7 +185,7 @@ impl TargetDifference {
     }
 }
 
-/// Returns the target that a row is of, where runs are compared and its own `target` is the run.
+/// Returns the target of a row where runs are compared, since its own `target` is then the run.
 pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     let mut comparisons = figures.settings.differences.iter();
     comparisons.find_map(|comparison| {
@@ -194,7 +194,7 @@ pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     })
 }
 
-/// Returns both versions, where they differ; a server of MySQL with a binary log says so in its version.
+/// Returns both versions, if they differ. A MySQL server with a binary log adds `-log` to its version.
 fn versions(base: &str, target: &str) -> Option<(String, String)> {
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
     let (base, target) = (release(base), release(target));

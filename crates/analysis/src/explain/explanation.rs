@@ -1,4 +1,4 @@
-//! What the rules return: values, which `prose` puts in words.
+//! The values that the rules return. `prose` puts them in words.
 
 use super::FindingKind;
 use super::case::Case;
