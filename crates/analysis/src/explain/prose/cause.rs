@@ -1,6 +1,6 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
-use super::numbers::{both, figure, list, more, percent};
+use super::numbers::{both, figure, list_any, more, percent};
 use super::setting_text;
 use crate::explain::FindingKind;
 use crate::explain::accounting::Gap;
@@ -209,8 +209,8 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     };
     let setting = changed.setting.as_ref();
     let setting = setting.map(|it| format!(", as expected from {}", setting_text(it)));
-    let others: Vec<&str> = changed.others.iter().map(|it| part_name(*it)).collect();
-    let others = (!others.is_empty()).then(|| format!("; also changed: {}", list(&others)));
+    let others = changed.others.iter().map(|it| part_name(*it).to_owned());
+    let others = list_any(others).map(|others| format!("; also changed: {others}"));
     let (share, part) = (share_text(changed.share), part_name(changed.part));
     format!(
         "Of the time {added} per {per}, {share} is {part}{detail}{wait}{}{}.",
@@ -250,11 +250,9 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
 /// Lists the figures of host and engine that changed at the same time.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
-    let names = changes.iter().take(LISTED).map(|it| it.name.as_str());
-    match changes.is_empty() {
-        true => String::new(),
-        false => format!(", while {} changed", list(&names.collect::<Vec<_>>())),
-    }
+    let names = changes.iter().take(LISTED).map(|it| it.name.clone());
+    let changed = list_any(names).map(|names| format!(", while {names} changed"));
+    changed.unwrap_or_default()
 }
 
 /// Formats the share of a change: `all`, `75%`.

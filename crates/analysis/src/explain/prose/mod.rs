@@ -11,7 +11,7 @@ use super::explanation::{Change, Explanation, Fact, MissedRate, NoEffect, Statem
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
 use crate::{ComparedStep, Difference, counted};
-use numbers::{factor_within, figure, list, pace, percent, range, times};
+use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
 
 /// Returns an explanation as a finding against the base; `None` where it is about nothing.
 pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
@@ -134,9 +134,8 @@ fn also(cases: &[&Case<'_>]) -> Option<String> {
             false => format!("{place} ({pace})"),
         }
     });
-    let cases: Vec<String> = cases.collect();
     let also = if has_targets { "Also" } else { "Also in" };
-    (!cases.is_empty()).then(|| format!("{also} {}", list(&cases)))
+    list_any(cases).map(|cases| format!("{also} {cases}"))
 }
 
 fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<String>) {
@@ -160,8 +159,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
         let (target, place) = (case.target(), case.place());
         format!("{target} in {place} ({})", percent(*share))
     });
-    let others: Vec<String> = others.collect();
-    text.extend((!others.is_empty()).then(|| format!("The same holds for {}.", list(&others))));
+    text.extend(list_any(others).map(|others| format!("The same holds for {others}.")));
     (title, text)
 }
 
@@ -239,13 +237,12 @@ fn sla_missed(
     ];
     let others = missed[1..].iter();
     let others = others.map(|it| format!("{} in {} ({})", it.who, it.step, share(it)));
-    let others = list(&others.collect::<Vec<_>>());
-    let reached = list(reached_by);
-    text.extend(match (others.is_empty(), reached.is_empty()) {
-        (true, true) => None,
-        (false, true) => Some(format!("It was also missed by {others}.")),
-        (true, false) => Some(format!("It was reached in {step} by {reached}.")),
-        (false, false) => Some(format!(
+    let reached = reached_by.iter().map(|&target| target.to_owned());
+    text.extend(match (list_any(others), list_any(reached)) {
+        (None, None) => None,
+        (Some(others), None) => Some(format!("It was also missed by {others}.")),
+        (None, Some(reached)) => Some(format!("It was reached in {step} by {reached}.")),
+        (Some(others), Some(reached)) => Some(format!(
             "It was also missed by {others}, and reached in {step} by {reached}."
         )),
     });
@@ -325,19 +322,16 @@ fn hidden_cost(
     ];
     let others = costs[1..].iter();
     let others = others.map(|(cost, case)| format!("{} ({})", case.place(), more(cost)));
-    let others: Vec<String> = others.collect();
-    text.extend((!others.is_empty()).then(|| format!("Also in {}.", list(&others))));
+    text.extend(list_any(others).map(|others| format!("Also in {others}.")));
     (title, text)
 }
 
 fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
-    let of_facts = |named: fn(&Fact<'_>) -> Vec<String>| {
-        let named = facts.iter().map(|fact| (&fact.who, named(fact)));
-        let named = named.filter(|(_, names)| !names.is_empty());
-        let texts: Vec<String> = named
-            .map(|(who, names)| format!("{who} in {}", list(&names)))
-            .collect();
-        (!texts.is_empty()).then(|| list(&texts))
+    let of_facts = |names: fn(&Fact<'_>) -> Vec<String>| {
+        list_any(facts.iter().filter_map(|fact| {
+            let names = list_any(names(fact).into_iter())?;
+            Some(format!("{} in {names}", fact.who))
+        }))
     };
     let fsyncs = of_facts(|fact| fact.fsyncs.clone());
     let settings = of_facts(|fact| fact.settings.iter().map(setting_text).collect());

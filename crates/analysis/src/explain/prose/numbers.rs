@@ -133,6 +133,12 @@ pub(super) fn list(items: &[impl AsRef<str>]) -> String {
     }
 }
 
+/// Joins names as [`list`] does; `None` without any.
+pub(super) fn list_any(items: impl Iterator<Item = String>) -> Option<String> {
+    let items: Vec<String> = items.collect();
+    (!items.is_empty()).then(|| list(&items))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
