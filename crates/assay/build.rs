@@ -15,7 +15,7 @@ fn main() -> std::io::Result<()> {
     let profile = std::env::var("PROFILE").unwrap_or_default();
     say(format!("rustc-env=ASSAY_PROFILE={profile}"));
     say("rerun-if-changed=build.rs".into());
-    // An edit makes the sources others than those of the commit, whatever git's index says.
+    // An edited source differs from its commit even if git's index does not show it.
     for source in &sources {
         say(format!("rerun-if-changed={}", source.display()));
     }
@@ -69,7 +69,7 @@ fn output(workspace: &Path, args: &[&str]) -> Option<String> {
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
-/// Returns git for this directory, whatever repository a hook that started the build is about.
+/// Returns git for this directory, not for the repository of a hook that started the build.
 fn git(workspace: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("-C").arg(workspace);

@@ -295,7 +295,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         "no-url.toml",
         &format!("{steps}[build.theirs]\nurl = \"http://127.0.0.1/\"\n"),
     );
-    // Something that listens and is no PostgreSQL.
+    // Something that listens but is not PostgreSQL.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     plan("other.toml", listener.local_addr().unwrap().port(), "");
     let other = std::thread::spawn(move || {

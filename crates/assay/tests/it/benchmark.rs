@@ -53,7 +53,7 @@ fn assert_rates(shown: &Shown) {
         for kind in ["insert", "delete"] {
             let ops = &row["ops"][kind];
             let [rows, count, offered] = ["rows", "count", "offered"].map(|key| number(&ops[key]));
-            // As many commits as the rate asks for, each with as many rows.
+            // The requested number of commits, each with the same number of rows.
             assert_eq!(rows * offered, asked * count, "{ops}");
             assert!(count > 0.0, "{ops}");
         }
@@ -245,7 +245,7 @@ fn partitions_and_a_long_transaction(target: &str, engine: &str) {
                 steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp100\"]";
     let plan = workload(20_000, 10_000, SCHEDULED, more) + engine;
     let (_, shown) = run_well(&plan, &[]);
-    // A machine that stands still takes its time from one step alone.
+    // A machine that pauses affects only one step.
     let held = ["qr100", "qp100"].map(|step| &shown.row(target, step)["ops"]["long_transaction"]);
     let most = held.map(|held| number(&held["count"]));
     assert!(most[0].max(most[1]) >= 2.0, "{held:?}");
@@ -284,7 +284,7 @@ fn the_null_engine_has_no_rows_to_check() {
     assert_eq!(shown.rows().len(), ALL_STEPS.len());
 }
 
-/// Loaded with their indexes, of which there are two; written to for a time; and read with nothing else going on.
+/// Loads with two indexes, writes for a fixed time, and reads without concurrent writes.
 const VARIATIONS: &str = "secondary-indexes = 2\nstep.\"l.i1\".time = \"1s\"\n\
     steps = [\"l.x\", \"l.i0\", \"l.i1\", \"settle\", \"qr0\", \"qp0\", \"qr100\"]";
 

@@ -163,7 +163,7 @@ fn a_quiet_run_prints_its_directory_alone() {
     let quiet = place.run(&plan, &["--quiet"]).expect_code(0);
     assert_eq!(quiet.stdout.lines().count(), 1, "{quiet}");
     quiet.run_directory();
-    // Problems and warnings is said all the same; progress is not.
+    // Problems and warnings are printed anyway, but no progress.
     for line in quiet.stderr.lines() {
         assert!(line.starts_with("warning["), "{quiet}");
     }

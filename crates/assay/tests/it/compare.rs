@@ -12,7 +12,7 @@ const FULL_AND_OFF: &str = r#"
 set = { journal_mode = "delete", synchronous = "extra" }
 "#;
 
-/// Returns a small load, so many times.
+/// Returns the plan of a small load with this number of repeats.
 fn load(repeats: u32, rows: u32, configs: &str) -> String {
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
     format!(
@@ -456,14 +456,14 @@ fn a_target_against_itself_tells_the_noise() {
     assert_eq!(row["values"].as_array().unwrap().len(), 5);
     let table = compared(&place, &[&run]).expect_code(0);
     assert!(table.stdout.contains("Noise of this machine"), "{table}");
-    // The record says it all: the run is gone on with as any other.
+    // The record is complete: the run can be resumed like any other.
     let more = place
         .assay(&["run", "--resume", &run, "--repeats", "6", "--quiet"])
         .expect_code(0);
     assert!(more.stdout.contains("results/"), "{more}");
     let value = &rows(&place, &[&run])[0]["base_values"];
     assert_eq!(value.as_array().unwrap().len(), 6, "{value}");
-    // As many repeats as are asked for.
+    // The requested number of repeats.
     let two = place
         .run(&plan, &["--aa", "--set", "repeats=2"])
         .expect_code(0);

@@ -1,4 +1,4 @@
-//! Records of which a part is damaged or gone: the rest is shown, what is lacking is said, and `--resume` measures it.
+//! Damaged or incomplete records: the rest is shown, what is missing is reported, and `--resume` measures it.
 
 use std::path::{Path, PathBuf};
 

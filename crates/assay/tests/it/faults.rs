@@ -127,7 +127,7 @@ fn sigint_closes_the_record_of_sqlite() {
 
 #[test]
 fn several_signals_at_once_are_one_request() {
-    // As `timeout` sends them, and a terminal that closes; all are there when it goes on.
+    // The signals that `timeout` and a closing terminal send; all are pending when the process continues.
     let signals = [
         Signal::STOP,
         Signal::INT,

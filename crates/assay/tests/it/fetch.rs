@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::place::{ASSAY, POSTGRES, Place, QUICK, entries, eventually, workload};
 
-/// Plays Maven's client. `versions` beside it has the list of versions, `NAME-VERSION.jar` and the like what there is;
-/// `mood` has what ails it. Every call is noted in `calls`.
+/// Imitates Maven's client. Next to it, `versions` contains the list of versions, `NAME-VERSION.jar` and similar files are
+/// the artifacts, and `mood` contains the fault to imitate. Each call is recorded in `calls`.
 const MVN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 for arg in "$@"; do
@@ -113,13 +113,13 @@ impl Shop {
         self.place.write("bin/mood", mood);
     }
 
-    /// Returns what Maven was asked for.
+    /// Returns the calls of Maven.
     pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs_err::read_to_string(self.place.join("bin/calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Puts a RocksDB of this version where Maven finds it: a library that is no more than a header.
+    /// Offers a RocksDB of this version in Maven: a library that consists only of a header.
     pub(crate) fn offer_rocksdb(&self, version: &str) {
         let mut library = fs_err::read("/proc/self/exe").unwrap()[..64].to_vec();
         library[56..58].fill(0);
@@ -225,7 +225,7 @@ impl Shop {
     }
 }
 
-/// Checks how assay ended and what it said on stderr; what follows `> ` is said on stdout.
+/// Checks the exit code and the texts on stderr; a text after `> ` is expected on stdout.
 #[track_caller]
 fn expect(output: Output, code: i32, texts: &[&str]) {
     let stdout = String::from_utf8(output.stdout).unwrap();
@@ -317,7 +317,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
         "fetch mysql@5.6 mysql@8 | 0 | > mysql-5.6.14\tmysql 5.6.14\t | > mysql-8.0.15\tmysql 8.0.15\t \
          | downloading version 8.0.15",
     );
-    // Maven's own list has other versions: it is not asked for.
+    // Maven's own list has other versions: it is not requested.
     assert_eq!(
         shop.calls(),
         [
@@ -420,7 +420,7 @@ fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
 fn what_was_downloaded_whole_is_not_downloaded_again() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
-    // A build of that name stands in the way only after the download.
+    // A build of that name is a conflict only after the download.
     shop.postgres("pg", "17.2");
     shop.check(
         "
@@ -500,7 +500,7 @@ fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
     let shop = Shop::new();
     shop.place
         .write("one.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
-    // What lacks in all builds is told at once, with what else is wrong of them.
+    // The missing parts of all builds are reported together, with their other errors.
     let builds = "[build.a]\nrocksdb = \"rocksdb@6.10\"\n[build.b]\nrocksdb = \"rocksdb@6.20\"\n\
                   [build.c]\nrocksdb = \"/nowhere/librocksdb.so\"\n[build.d]\nrocksdb = \"rocksdb@6.10\"\n";
     let plan = format!("[workload.kv]\nkeys = 10\n{builds}");

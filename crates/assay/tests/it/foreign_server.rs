@@ -31,7 +31,7 @@ impl Foreign {
         Self::start_at(&Ipv4Addr::LOCALHOST.to_string())
     }
 
-    /// Returns the same, which lets in who comes to `address` as well.
+    /// Starts a server that also accepts connections to `address`.
     fn start_at(address: &str) -> Self {
         let place = Place::new();
         let log = place.join("server.log");
@@ -420,7 +420,7 @@ fn a_table_that_cannot_be_created_is_reported_with_its_own_reason() {
     let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
-    // A type of that name is in the way, which is no table.
+    // A type has the name of the table.
     session.query("create type pi1 as enum ('x')").unwrap();
     let place = Place::new();
     let ended = place.run(&server.plan("right"), &[]).expect_code(1);
@@ -448,7 +448,7 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
     {
         drop(session);
         let place = Place::new();
-        // What works in the step is idle for a tenth of a second at a time: the rest is for a machine that stands still.
+        // Connections of the step are idle for a tenth of a second at a time: the rest allows for a machine that pauses.
         let steps = "steps = [\"l.i0\", \"l.x\", \"qr1000\"]";
         let url = server.url("right");
         let plan =
@@ -467,7 +467,7 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     }
     let server = Foreign::start();
     let place = Place::new();
-    // Longer than the test may be late with the signal; what goes on begins the step anew.
+    // Longer than the signal may be late; a resumed run begins the step again.
     let plan = server.plan("right").replace(QUICK, "3s");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "05-qr100");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::not_here;
 use crate::place::Place;
 
-/// Returns what bash offers for a line of words, of which the last is being typed.
+/// Returns the completions of bash for a line of words whose last one is incomplete.
 fn completed(place: &Place, words: &[&str]) -> Vec<String> {
     const SCRIPT: &str = r#"
         set -eu

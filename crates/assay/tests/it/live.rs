@@ -27,7 +27,7 @@ fn address(running: &mut Running) -> SocketAddr {
     address.unwrap()
 }
 
-/// Returns what is answered to a request for `path`; `None`: nothing, or that it can't be had.
+/// Returns the answer to a request for `path`; `None` without an answer.
 fn answered(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");

@@ -89,7 +89,7 @@ fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
     Some(build)
 }
 
-/// Returns the directory of a PostgreSQL beside the system's own, as with PostgreSQL.
+/// Returns the directory of a PostgreSQL besides the system's own, or skips the test.
 fn other_postgres_or_test_is_skipped() -> Option<String> {
     let build = std::env::var("ASSAY_TEST_OTHER_POSTGRES").ok();
     if build.is_none() {

@@ -55,7 +55,7 @@ pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 /// How long a step lasts in which nothing needs a second.
 pub(crate) const QUICK: &str = "200ms";
 
-/// `[workload.insert]` with so many rows loaded and written, query steps of that length, and more.
+/// Returns a `[workload.insert]` with these numbers of rows, this length of query steps, and more lines.
 pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> String {
     format!(
         "name = \"test\"\n[workload.insert]\ninitial-rows = {loaded}\nwrite-rows = {written}\n\
@@ -154,7 +154,7 @@ impl Running {
         }
     }
 
-    /// Returns what it has said so far.
+    /// Returns what the process has printed so far.
     pub(crate) fn said(&self) -> String {
         fs_err::read_to_string(&self.stderr).unwrap()
     }
@@ -205,7 +205,7 @@ impl Place {
         Self::made(machine(FlockOperation::LockShared))
     }
 
-    /// Returns a place of a test beside which no other runs.
+    /// Returns a place for a test that runs alone.
     pub(crate) fn alone() -> Self {
         Self::made(machine(FlockOperation::LockExclusive))
     }

@@ -51,7 +51,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
         1,
         "the first cell found what the plan says: {ended}"
     );
-    // The index is counted, whatever it is called.
+    // The index is counted under any name.
     let run = record::RunDir::open(run).unwrap();
     for cell in run.started_cells().unwrap() {
         for step in cell.read_steps().unwrap() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::place::{Place, SQLITE};
 use crate::show_json::{Shown, number};
 
-/// A test that inserts rows that are there, and one that asks for more than can be had.
+/// One test inserts existing rows, and another requests an unreachable rate.
 const PLAN: &str = r#"
 name = "test"
 clients = [1]

@@ -1,4 +1,4 @@
-//! Runs that are killed, interrupted or fail in part, and gone on with.
+//! Runs that are killed, interrupted or fail in part, and are then resumed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 /// Steps that are over at once, and one that lasts long enough to be killed in.
 const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\"]";
 
-/// Returns a matrix of small cells, each of which lasts for `settle_ms` at least, however fast the machine is.
+/// Returns a matrix of small cells that last at least `settle_ms` each, on any machine.
 fn matrix(clients: &str, settle_ms: u64, engines: &str) -> String {
     let more = format!("{STEPS}\nsettle-at-least = \"{settle_ms}ms\"");
     format!("clients = {clients}\n{}", workload(600, 200, QUICK, &more)) + engines
@@ -162,8 +162,8 @@ impl Seen {
     }
 }
 
-/// Starts a run of `plan`, kills it and goes on with it `kills` times, and goes on with it to its end. `between` is
-/// called after each kill. The run lasts for `least_ms` at least: all kills come by chance, and before that.
+/// Starts a run of `plan`, kills and resumes it `kills` times, and then resumes it to its end. Calls `between` after each
+/// kill. The run lasts at least `least_ms`: all kills happen at random times before that.
 fn kill_and_go_on(
     place: &Place,
     plan: &str,
@@ -172,7 +172,7 @@ fn kill_and_go_on(
     mut between: impl FnMut(),
 ) -> (PathBuf, Ended) {
     let mut chance = Chance::new();
-    // A sleep may be longer than it was asked to be.
+    // A sleep may be longer than requested.
     let longest = least_ms * 3 / 4 / kills;
     let mut seen = Seen::default();
     let results = place.join("results");
@@ -277,7 +277,7 @@ fn a_killed_run_of_mysql_goes_on_too() {
 #[test]
 fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
     let place = Place::new();
-    // Longer than the test may be late with the signal; what goes on begins the cell anew.
+    // Longer than the signal may be late; a resumed run begins the cell again.
     let mut running = place.spawn_run(&two_configs("3s"), &[]);
     let second = place.join("results");
     eventually("the second cell begins", || {
@@ -324,7 +324,7 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
     Shown::read(&place, &run).assert_all_valid();
 }
 
-/// Returns a run of two cells of which the second is missing.
+/// Returns a run of two cells whose second one is missing.
 fn half_a_run(place: &Place) -> PathBuf {
     let run = place
         .run(&two_configs(QUICK), &[])
@@ -495,7 +495,7 @@ fn only_the_cells_that_match_are_measured() {
     assert_eq!((shown.status(), shown.rows().len()), ("complete", 12));
     shown.assert_all_valid();
 
-    // When a run is gone on with, the filter says what of it is done now.
+    // When a run is resumed, the filter selects what is measured now.
     let path = run.to_str().unwrap();
     for clients in ["c1", "c2"] {
         fs_err::remove_dir_all(run.join("cells/lite.next").join(clients)).unwrap();

@@ -26,7 +26,7 @@ fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
     (shown, ended)
 }
 
-/// So many clients make it hard for others beside them.
+/// Runs 64 clients, which slow down other tests.
 pub(crate) fn run_64_clients(place: &Place, target: &str, engine: &str) {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
     let plan = workload(1_000, 500, QUICK, steps) + engine;
@@ -39,7 +39,7 @@ pub(crate) fn run_64_clients(place: &Place, target: &str, engine: &str) {
     assert!(queried["count"].as_u64() >= Some(64), "{ended}");
 }
 
-/// Each thread takes so much of a process' memory, of which there is room for a few of them.
+/// Each thread needs memory, and the process has room for only a few.
 #[test]
 fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     let place = Place::new();
@@ -69,7 +69,7 @@ fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     );
 }
 
-/// Returns the most memory that a process has had so far; `None`: it has ended.
+/// Returns the maximum memory of a process so far; `None` if it has ended.
 fn most_memory_kib(process: u32) -> Option<u64> {
     let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
@@ -94,8 +94,8 @@ fn memory_does_not_grow_with_the_length_of_a_step() {
         std::thread::sleep(Duration::from_secs(1));
     }
     all_is_measured(&place, running.wait());
-    // What is kept of each second grows in each; a machine that stands still has pieces used that were not needed before,
-    // once. The last second may be of the step's end.
+    // The memory for each second grows with the seconds. After a pause, unused parts may come into use once. The last
+    // second may include the end of the step.
     seen.pop();
     let mut grown: Vec<u64> = seen.windows(2).map(|pair| pair[1] - pair[0]).collect();
     grown.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,4 +1,4 @@
-//! A server that stands still for two seconds: what a client with a schedule would have noticed is what is reported.
+//! A server that pauses for two seconds: the report shows what clients with a schedule would have noticed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u64) -> u64 
     histogram.count_between(milliseconds * 1_000_000, u64::MAX)
 }
 
-/// For how long all of a server stood still, in nanoseconds: a sleep may be longer than it was asked to be.
+/// How long the whole server paused, in nanoseconds: a sleep may be longer than requested.
 struct Stall {
     least_ns: u64,
 }
@@ -54,7 +54,7 @@ fn stall(server: &[u32]) -> Stall {
     }
 }
 
-/// Measures a step in which the server stands still.
+/// Measures a step in which the server pauses.
 pub(crate) fn a_stall_shows(place: &Place) {
     let steps = format!(
         "steps = [\"l.i0\", \"l.x\", \"qr1000\"]\nstep.qr1000.rows-per-commit = {ROWS_PER_COMMIT}"
@@ -158,7 +158,7 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_not_a_stall_of_the_engi
     let step = step(&run, "qr100");
     let held_ns = step.step().held_up.iter().map(|it| it.to_ns - it.from_ns);
     let held_s = held_ns.sum::<u64>() as f64 / 1e9;
-    // It may have been stopped before the step had begun, by a machine that is slow with signals.
+    // On a slow machine, the pause may have begun before the step.
     assert!(held_s > 0.9 * STALL_S as f64, "{held_s} s");
     // With it the engine stood still: whole seconds of nothing.
     let mut idle_count = 0;

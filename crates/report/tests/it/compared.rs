@@ -155,7 +155,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
     }
 }
 
-/// Two targets, of which one has every sort of verdict.
+/// Two targets; one has every kind of verdict.
 fn with_repeats() -> Compared {
     use Verdict::{Faster, Invalid, NoChangeShown, NotComparable, Slower, TooNoisy};
     let mut rows = Vec::new();
@@ -286,7 +286,7 @@ fn a_comparison_says_last_that_the_host_was_busy() {
     assert!(text.ends_with(says), "{text}");
 }
 
-/// The terminal is told so.
+/// The escape sequence of the color.
 const YELLOW: &str = "\u{1b}[38;5;11m";
 const CYAN: &str = "\u{1b}[38;5;14m";
 
@@ -452,7 +452,7 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
             &["the server did not start", "no such file"],
         ),
         cell("pg18.base", 2, &[]),
-        // What is left out of its comparisons is told there.
+        // The reason why a repeat is left out of comparisons is shown there.
         cell(TARGETS[1], 3, &["the server ended"]),
         cell(BASE, 3, &["the server ended"]),
     ];
@@ -614,6 +614,6 @@ fn needed_repeats_are_shown_unless_there_are_too_many() {
         "20 for pg17.big_wal l.i0, 14 for pg17.base qr100, 9 for pg17.base l.x, 8 for pg17.base qp100, fewer for 1 other, \
          100 or more for 2 steps, too noisy for such small changes"
     );
-    // It is said once, and no remark of each.
+    // It is a common note, not a remark on each comparison.
     assert!(!text.contains("would take 100"), "{text}");
 }

@@ -11,7 +11,7 @@ const FOUR: Size = Size {
     ..SMALL
 };
 
-/// Three repeats of all targets, of which the second takes twice the time of the first, on its own CPU.
+/// Three repeats of all targets; the second target takes twice the time of the first, on its own CPU.
 fn repeated() -> Figures {
     let once = figures(FOUR);
     let mut figures = Figures::default();
@@ -53,7 +53,7 @@ fn findings_stand_below_the_summary_with_their_figures() {
         first.starts_with("1. ") && first.contains("2.00x slower"),
         "{first}"
     );
-    // Figures stand in a table below the paragraph, side by side.
+    // The figures are in a table below the paragraph.
     let row: Vec<&str> = text[findings..]
         .lines()
         .find_map(|line| line.trim().strip_prefix("client CPU"))

@@ -343,7 +343,7 @@ fn an_invalid_step_shows_its_stalls_and_is_marked() {
     assert!(levels.lines().nth(4).unwrap().contains('!'), "{levels}");
 }
 
-/// Returns what stands under the heading of a step, and there in the table with such a title, up to the next blank line.
+/// Returns the table with this title in the part of a step, up to the next blank line.
 fn table_of(text: &str, step: &str, title: &str) -> Option<String> {
     let (_, section) = text.split_once(&format!("━━ {step} ━"))?;
     let section = section.split("━━ ").next()?;
@@ -374,7 +374,7 @@ fn a_step_that_was_only_read_says_nothing_of_flushes_and_stalls() {
             .unwrap()
             .contains("comp_write")
     );
-    // What reading took is not told: nothing is left of the table. A compaction that went on is told of.
+    // Without the cost of reading, the table is empty. A continued compaction is shown.
     let reads = |row: &&mut Row| row.step == "multireadrandom";
     for row in figures.rows.iter_mut().filter(reads) {
         row.metrics.insert("r_amp", None);

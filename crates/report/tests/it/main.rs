@@ -59,7 +59,7 @@ fn check_once(page: &str, ids: &[&str]) {
     }
 }
 
-/// Returns what stands in a column of a table as CSV, whose lines are all as long as its head.
+/// Returns a column of a CSV table, and checks that all lines have the same length.
 #[track_caller]
 fn column(csv: &str, name: &str) -> Vec<String> {
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());

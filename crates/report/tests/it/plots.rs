@@ -24,7 +24,7 @@ pub fn repeated(size: Size, clients: &[u32]) -> Figures {
     figures
 }
 
-/// Returns the plots of so many targets.
+/// Returns the plots of a report of this size.
 fn drawn(size: Size, clients: &[u32]) -> Vec<(String, String)> {
     plots(&source(size).run, &repeated(size, clients))
 }

@@ -1,4 +1,4 @@
-//! What is told of single seconds, of clients, and of debt.
+//! The tables of single seconds, of clients, and of debt.
 
 use report::tables;
 
@@ -42,7 +42,7 @@ fn a_step_shows_how_even_it_was_and_what_changed_when_it_was_not() {
 fn debt_is_shown_by_step_with_the_cost_of_settling() {
     let text = tables(&source(WHOLE).run, &figures(WHOLE), PLAIN);
     insta::assert_snapshot!(table(&text, "Debt that each step left"));
-    // Where nothing was settled there is no such table.
+    // Without settling there is no such table.
     let text = tables(&source(SMALL).run, &figures(SMALL), PLAIN);
     assert!(!text.contains("Debt that each step left"));
 }

@@ -22,7 +22,7 @@ pub struct Size {
     pub steps: &'static [(&'static str, StepKind, f64)],
 }
 
-/// The ten steps of the Insert Benchmark: name, kind, rows per second and client that are asked for.
+/// The ten steps of the Insert Benchmark: name, kind, requested rows per second and client.
 pub const ALL_STEPS: &[(&str, StepKind, f64)] = &[
     ("l.i0", StepKind::Load, 0.0),
     ("l.x", StepKind::Index, 0.0),
@@ -375,7 +375,7 @@ fn end(client: u32, seconds: f64) -> ClientEnd {
     ClientEnd { client, seconds }
 }
 
-/// Returns a minute of which the rate is missed in three seconds, or in none.
+/// Returns a minute in which the rate is missed in three seconds, or in none.
 fn history(asked: f64, missed: bool) -> SlaHistory {
     SlaHistory {
         seconds: 60,
@@ -530,7 +530,7 @@ pub fn figures(size: Size) -> Figures {
     figures
 }
 
-/// Returns a target of which nothing is declared.
+/// Returns a target without declared settings.
 pub fn target(name: &str, engine: &str) -> Target {
     let (build, config) = name.split_once('.').unwrap();
     Target {
@@ -545,7 +545,7 @@ pub fn target(name: &str, engine: &str) -> Target {
     }
 }
 
-/// Returns the run that they are said to be of.
+/// Returns the run of the figures.
 pub fn source(size: Size) -> Source {
     let mut names = target_names(size.targets);
     names.push("pg99.broken".to_string());

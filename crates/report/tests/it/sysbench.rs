@@ -117,7 +117,7 @@ fn run() -> Run {
     }
 }
 
-/// Returns what stands between two texts.
+/// Returns the text between two texts.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let (_, rest) = text
         .split_once(from)
@@ -166,7 +166,7 @@ fn tables_of_two_to_six_targets_fit_a_terminal() {
         let text = tables(&run(), &figures, PLAIN);
         let widest = text.lines().max_by_key(|line| line.chars().count());
         assert!(widest.unwrap().chars().count() <= 100, "{widest:?}");
-        // In one part each: the tests of a group stand once under their heads.
+        // The table is not divided: the heads appear once.
         let point = between(&text, "point: throughput, queries/s\n", "\n\n");
         for test in ["point-query.pre", "random-points.range1000.pre"] {
             let rows = point.lines().filter(|line| line.starts_with(test));
@@ -310,7 +310,7 @@ fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
     }
     figures.rows.last_mut().unwrap().seconds = 12.5;
     let text = tables(&run(), &figures, PLAIN);
-    // Of lengths that are all the same one is told.
+    // If all lengths are equal, one is shown.
     let lengths = between(&text, "Length of tests in seconds\n", "\n\n");
     assert_eq!(lengths.lines().count(), 2 + 1, "{lengths}");
     assert!(
@@ -328,7 +328,7 @@ fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
     );
 }
 
-/// Returns what should be known, as it stands at the end of a run.
+/// Returns the problems and warnings at the end of a run.
 fn known(figures: &Figures) -> String {
     let text = tables_brief(&run(), figures, PLAIN);
     let (_, known) = text

@@ -405,7 +405,7 @@ fn csv_has_a_line_for_each_step_and_units_in_its_head() {
     );
 }
 
-/// Returns the head of the report of figures beside which others used so much of the processors: in the terminal and in HTML.
+/// Returns the head of a report with this use of the processors by other programs, as text and as HTML.
 fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
     let mut figures = figures(SMALL);
     figures.unfinished.clear();

@@ -247,7 +247,7 @@ fn counter(at: usize) -> Counter {
     }
 }
 
-/// The times of all operations, as if they had ended in the first second.
+/// The latencies of all operations, as if they had ended in the first second.
 fn write_latencies(writer: &mut StepWriter, step: &Step, seed: u64) {
     for (kind, ops) in &step.ops {
         for (factor, time) in [(1.0, "service"), (1.3, "response")] {

@@ -97,7 +97,7 @@ impl Exported {
     }
 }
 
-/// Returns true if two values are equal: numbers but for the last digit, of which the reader of JSON is not sure.
+/// Returns true if two values are equal, except for the last digit of numbers, which the JSON reader may round.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-15 * a.abs(),
@@ -392,7 +392,7 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
 #[test]
 fn a_format_that_cannot_say_invalid_is_not_written_of_invalid_results_alone() {
     let exported = Exported::new();
-    // Nothing else is in a run of which the invalid cell alone is left.
+    // A run whose only step is invalid has no results.
     let run_json = exported.run.join("run.json");
     let mut run: Value = serde_json::from_str(&fs_err::read_to_string(&run_json).unwrap()).unwrap();
     let cells = run["cells"].as_array_mut().unwrap();

@@ -33,7 +33,7 @@ pub(super) fn id(day: u64) -> String {
     format!("6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a{day:02}")
 }
 
-/// Writes it with so many repeats, as it was run so many days later, and says where it is.
+/// Writes a run with this number of repeats and this start day, and returns its directory.
 pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
     let started_unix_ns = STARTED_UNIX_NS + day * DAY_NS;
     // In turn, as they were measured.
@@ -108,7 +108,7 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
     write_step(&begun, (2, "qr100", started(2)), &both, invalid);
 }
 
-/// A step with these kinds of operation: so many per second over all clients, of so many rows.
+/// A step with these kinds of operation: operations per second over all clients, and rows per operation.
 fn write_step(
     cell: &CellDir,
     (number, name, started_unix_ns): (u32, &str, u64),

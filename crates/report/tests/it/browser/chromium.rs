@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Longer than the browser takes for anything that is asked of it here, on a machine that has other work to do.
+/// Longer than any request to the browser takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Longer than a page takes until something that it does by itself is done; it gives up before who asks it does.
@@ -40,9 +40,9 @@ pub struct Chromium {
     request_count: u64,
     session: String,
     target: Value,
-    /// What it said without being asked: requests of the network, errors.
+    /// Events that it sent: network requests, errors.
     events: Vec<Value>,
-    /// Its profile, and in `said` what it says as a program.
+    /// Its profile, and its output in the file `said`.
     folder: tempfile::TempDir,
 }
 
@@ -227,7 +227,7 @@ impl Chromium {
         }
     }
 
-    /// Returns the last lines of what it said as a program, for the message of a failure.
+    /// Returns the last lines of its output, for the message of a failure.
     fn said(&self) -> String {
         let said = fs_err::read(self.folder.path().join("said")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -330,7 +330,7 @@ impl Chromium {
         }
     }
 
-    /// Returns the addresses that were asked for so far.
+    /// Returns the requested addresses so far.
     pub fn requested(&self) -> Vec<&str> {
         let requests = self.events.iter();
         requests

@@ -1,8 +1,8 @@
-//! The page that shows a run while it goes on, told what `assay run --listen` tells.
+//! The live page of a run, with the answers of `assay run --listen`.
 
 use super::chromium::page_or_test_is_skipped;
 
-/// What it is told at first; a test of `assay` has the same.
+/// The first answer; a test of `assay` uses the same.
 const TOLD: &str = include_str!("live.json");
 
 #[test]
@@ -41,7 +41,7 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
         browser.value("document.getElementById('cells').textContent"),
         "2 of 10 cells complete, 1 failed; about 5 min left"
     );
-    // It asks for what it does not know, and again for seconds of which some connection may tell late: after 22 seconds.
+    // It requests new seconds, and again those of which some connection may report late: after 22 seconds.
     assert_eq!(browser.value("asked[1]"), "live.json?step=2&from=0");
     assert_eq!(browser.value("asked[2]"), "live.json?step=2&from=7");
     assert_eq!(
@@ -59,7 +59,7 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
             "0"
         ])
     );
-    // A step that it does not know it draws from its beginning.
+    // It draws an unknown step from its beginning.
     browser.value("told_before = asked.length; { const old = window.fetch; window.fetch = async (url) => { \
                    const now = await (await old(url.replace(/from=\\d+/, 'from=0'))).json(); now.step.number = 3; \
                    now.step.kinds.length = 1; return { json: async () => now }; }; }");

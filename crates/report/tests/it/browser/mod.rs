@@ -13,7 +13,7 @@ use crate::plots::repeated;
 use crate::synthetic::{ALL_STEPS, Size, figures, source};
 use chromium::{Chromium, Page, page_or_test_is_skipped};
 
-/// A load, an index step and queries beside scheduled writes, long enough to zoom.
+/// A load, an index step, and queries with concurrent scheduled writes, long enough to zoom.
 const SIZE: Size = Size {
     targets: 3,
     clients: 3,

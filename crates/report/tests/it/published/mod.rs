@@ -31,7 +31,7 @@ struct Measured {
     count: u64,
     /// How much columns of the host's samples grew.
     host: Vec<(&'static str, i64)>,
-    /// When each client had done its work, in seconds.
+    /// When each client ended, in seconds.
     ends: Vec<f64>,
     /// Counters of the engine that grew from nothing to this.
     counters: Vec<(String, f64)>,
@@ -103,8 +103,8 @@ impl Published {
         row.unwrap().metrics[name].unwrap()
     }
 
-    /// Returns the cells of a table of the report, whose title begins so: each row's, without the marks of colors, by its first
-    /// word. Where that is a test's name, which stands once above its targets, it is passed over.
+    /// Returns the cells of a table of the report by the beginning of its title: each row's cells without color marks, by
+    /// its first word. A test's name that is shown once above its targets is skipped.
     #[track_caller]
     fn table(&self, title: &str, test: Option<&str>) -> BTreeMap<String, Vec<String>> {
         let text = tables(&self.run, &self.figures, WIDE);

@@ -15,7 +15,7 @@ const NAMES: [&str; 6] = ["cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s"];
 /// As long as it makes counts whole.
 const SECONDS: f64 = 1000.0;
 
-/// Returns what was counted on a server with so many processors, for these to be the quotients.
+/// Returns the counters on a server with this number of processors that give these quotients.
 fn measured(processors: f64, figures: [f64; 6]) -> Measured {
     let [cpu, switches, reads, read_kb, written_kb, rate] = figures;
     let count = rate * SECONDS;
@@ -48,8 +48,8 @@ fn measured(processors: f64, figures: [f64; 6]) -> Measured {
     }
 }
 
-/// Two rules of the page are not ours: what is 0 in both is `1` there, without decimals; and to a base of 0 there is
-/// `inf`, where here there is no ratio.
+/// The page has two other rules: it shows `1` without decimals if both values are 0, and `inf` for a base of 0, where Assay
+/// shows no ratio.
 fn as_here(printed: &str) -> &str {
     match printed {
         "1" => "1.00",

@@ -7,7 +7,7 @@ use super::{Measured, Published};
 /// How often writes were delayed and stopped by each reason, and the totals as printed.
 struct Stalls {
     target: &'static str,
-    /// Of `overwrite`, where it is told.
+    /// Of `overwrite`, if it is given.
     per_second: u64,
     /// l0-file-count-limit, memtable-limit, pending-compaction-bytes, total.
     delays: [u32; 4],
@@ -108,7 +108,7 @@ fn totals_are_sums_of_what_is_not_counted_within_another() {
     check(&UPDATE_1);
 }
 
-/// 9.9.3 is said to get 82 % of what 8.5.4 does.
+/// The page says that 9.9.3 reaches 82 % of 8.5.4.
 #[test]
 fn the_throughput_of_overwrite() {
     let table = publish(&UPDATE_1).table("Throughput relative to 8.5.4", None);

@@ -80,7 +80,7 @@ fn publish(clients: u32, lines: &[Line]) -> Published {
 /// A target, its base, and the ratios test by test.
 type Said = (&'static str, &'static str, &'static str);
 
-/// What is said of targets relative to bases holds.
+/// The page's statements on targets relative to bases hold.
 #[track_caller]
 fn check(mut published: Published, said: &[Said]) {
     for (target, base, ratios) in said {
