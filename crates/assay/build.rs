@@ -8,24 +8,24 @@ use std::process::Command;
 fn main() -> std::io::Result<()> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources(&workspace);
-    let mut said = String::new();
-    let mut say = |line: String| {
-        let _ = writeln!(said, "cargo:{line}");
+    let mut directives = String::new();
+    let mut add = |line: String| {
+        let _ = writeln!(directives, "cargo:{line}");
     };
     let profile = std::env::var("PROFILE").unwrap_or_default();
-    say(format!("rustc-env=ASSAY_PROFILE={profile}"));
-    say("rerun-if-changed=build.rs".into());
+    add(format!("rustc-env=ASSAY_PROFILE={profile}"));
+    add("rerun-if-changed=build.rs".into());
     // An edited source differs from its commit even if git's index does not show it.
     for source in &sources {
-        say(format!("rerun-if-changed={}", source.display()));
+        add(format!("rerun-if-changed={}", source.display()));
     }
     if let Some(hash) = own_commit(&workspace) {
-        say(format!("rustc-env=ASSAY_GIT_HASH={hash}"));
+        add(format!("rustc-env=ASSAY_GIT_HASH={hash}"));
         let mut differences = git(&workspace);
         differences.args(["diff", "--quiet", "HEAD", "--"]);
         let differences = differences.args(&sources).status();
         if let Some(code @ (0 | 1)) = differences.ok().and_then(|status| status.code()) {
-            say(format!("rustc-env=ASSAY_GIT_DIRTY={}", code == 1));
+            add(format!("rustc-env=ASSAY_GIT_DIRTY={}", code == 1));
         }
         // A commit moves the branch and leaves `HEAD` as it is.
         let branch = output(&workspace, &["symbolic-ref", "--quiet", "HEAD"]);
@@ -34,11 +34,11 @@ fn main() -> std::io::Result<()> {
             let path = output(&workspace, &["rev-parse", "--git-path", &name]);
             let path = path.map(|path| workspace.join(path));
             if let Some(path) = path.filter(|path| path.exists()) {
-                say(format!("rerun-if-changed={}", path.display()));
+                add(format!("rerun-if-changed={}", path.display()));
             }
         }
     }
-    std::io::stdout().write_all(said.as_bytes())
+    std::io::stdout().write_all(directives.as_bytes())
 }
 
 /// Returns what the program is built from; tests and documents are no part of it.

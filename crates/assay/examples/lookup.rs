@@ -20,11 +20,11 @@ use workload::{Executed, Next, OpKind, Program, Schedule, Task};
 
 const LOOKUP: OpKind = OpKind("lookup");
 
-/// pgbench's statement, and sysbench's.
+/// The statements of pgbench and of sysbench.
 const PGBENCH: &str = "select abalance from pgbench_accounts where aid = $1";
 const SYSBENCH: &str = "select c from sbtest1 where id=?";
 
-/// Asks for random rows.
+/// Reads random rows.
 struct Lookup<S> {
     session: S,
     statement: Statement,
@@ -110,7 +110,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// How much is asked for.
+/// The size of a benchmark.
 struct Size {
     connections: u32,
     op_count: u64,

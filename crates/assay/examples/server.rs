@@ -67,7 +67,7 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells where the server is and waits: whoever began it holds the other end of stdin, and lets go of it also when killed.
+/// Prints the server's URL and waits for the end of stdin, which also comes if the parent process is killed.
 fn serve(url: &str) -> std::io::Result<usize> {
     println!("{url}");
     std::io::stdin().read_to_end(&mut Vec::new())

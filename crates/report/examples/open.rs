@@ -23,7 +23,7 @@ fn main() {
     browser.wait_for("performance.getEntriesByName('first-contentful-paint').length");
     let screen =
         browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime");
-    // The answer and its plot are what the screen shows.
+    // The screen shows the answer and its plot.
     let shown = browser
         .value("document.querySelector('main svg').getBoundingClientRect().top < innerHeight");
     assert_eq!(shown, true);

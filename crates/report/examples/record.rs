@@ -1,5 +1,4 @@
-//! Writes the record of a run that never was, for benchmarks: `record RESULTS TARGETS CLIENTS SECONDS`. Its directory is
-//! printed.
+//! Writes the record of an invented run, for benchmarks: `record RESULTS TARGETS CLIENTS SECONDS`. Prints its directory.
 
 #![allow(
     dead_code,
@@ -18,7 +17,7 @@ use synthetic::{ALL_STEPS, Size};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments[at].parse().unwrap();
-    // The ten that are measured.
+    // The ten measured steps.
     let steps: Vec<_> = ALL_STEPS
         .iter()
         .copied()

@@ -25,7 +25,7 @@ fn count(second: u32, kind: &str, ok: u64, rows: u64) -> Count {
     }
 }
 
-/// So many operations, all of which took about 150 us.
+/// Returns the latencies of `count` operations that took about 150 us.
 fn latency(second: u32, kind: &str, is_response: bool, count: u64) -> Latency {
     let mut buckets = vec![0; BOUNDS.len() + 1];
     buckets[7] = count;
@@ -41,7 +41,7 @@ fn latency(second: u32, kind: &str, is_response: bool, count: u64) -> Latency {
     }
 }
 
-/// Returns a run that is in the midst of its second step: queries beside scheduled inserts.
+/// Returns a run in its second step: queries with concurrent scheduled inserts.
 fn state() -> state::RunState {
     let about = state::RunInfo {
         name: "commit".into(),

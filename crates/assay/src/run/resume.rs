@@ -95,7 +95,7 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     }
     let file = same_plan(recorded, text, sets)?;
     if !file.to_record().password_removed {
-        let message = "the plan has no password, but the recorded one had one";
+        let message = "the plan contains no password, but the recorded plan contained one";
         return Err(UsageError::new(message, Some(help)).into());
     }
     Ok(file)
@@ -136,7 +136,7 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
             return Some("its end differs".into());
         }
         let shown =
-            |line: Option<&str>| line.map_or("nothing".into(), |line| format!("`{}`", line.trim()));
+            |line: Option<&str>| line.map_or("missing".into(), |line| format!("`{}`", line.trim()));
         let (number, was, is) = (alike + 1, shown(was), shown(is));
         return Some(format!("line {number} was {was} and is now {is}"));
     }
@@ -328,7 +328,7 @@ mod tests {
         let longer = format!("{TEXT}[config.postgres.a]\n");
         assert!(
             refused(Some(&longer), &["repeats=2"])
-                .contains("line 4 was nothing and is now `[config.postgres.a]`")
+                .contains("line 4 was missing and is now `[config.postgres.a]`")
         );
         let text = refused(Some(TEXT), &[]);
         assert!(
@@ -338,7 +338,7 @@ mod tests {
         assert!(!text.contains("secret"), "{text}");
         let as_recorded = refused(Some(&recorded.text), &["repeats=2"]);
         assert!(
-            as_recorded.contains("the recorded one had one"),
+            as_recorded.contains("the recorded plan contained one"),
             "{as_recorded}"
         );
 
