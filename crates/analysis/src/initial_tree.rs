@@ -74,7 +74,7 @@ pub(crate) fn only_reads(row: &Row) -> bool {
     row.kind == StepKind::Query && is_about_reads && !is_written
 }
 
-/// The trees of a base and a target that were not alike.
+/// The different trees of a base and a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TreeDifference {
     pub base: InitialTree,
@@ -86,7 +86,7 @@ impl fmt::Display for TreeDifference {
         let Self { base, target } = self;
         write!(
             f,
-            "the trees were not alike when it began, {base} -> {target}, and a read looks into each"
+            "the trees differed when the step began: {base} -> {target}, and a read searches each level and L0 file"
         )
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::OpFigures;
 
-    /// Returns a step that gets, and began with so many files in the first level and so many levels.
+    /// Returns a step of gets that began with these numbers of files in level 0 and of levels.
     fn row(begin: (f64, f64)) -> Row {
         Row {
             kind: StepKind::Query,
@@ -118,8 +118,12 @@ mod tests {
         }
     }
 
-    /// Returns the difference between a base and another target, each with the trees of its repeats.
-    fn said(base: &[(f64, f64)], other: &[(f64, f64)], change: fn(&mut Row)) -> Option<String> {
+    /// Returns the text of the difference between a base and another target, each with the trees of its repeats.
+    fn difference_text(
+        base: &[(f64, f64)],
+        other: &[(f64, f64)],
+        change: fn(&mut Row),
+    ) -> Option<String> {
         let of = |trees: &[(f64, f64)]| -> Vec<Row> {
             let rows = trees.iter().map(|begin| {
                 let mut row = row(*begin);
@@ -138,22 +142,25 @@ mod tests {
     #[test]
     fn another_number_of_files_or_of_levels_is_another_tree() {
         assert_eq!(
-            said(&[(3.0, 4.0)], &[(0.0, 3.0)], |_| ()).unwrap(),
-            "the trees were not alike when it began, 4 levels with 3 L0 files -> 3 levels with 0 L0 files, and a read looks into each"
+            difference_text(&[(3.0, 4.0)], &[(0.0, 3.0)], |_| ()).unwrap(),
+            "the trees differed when the step began: 4 levels with 3 L0 files -> 3 levels with 0 L0 files, and a read searches each level and L0 file"
         );
         assert!(
-            said(&[(1.0, 4.0)], &[(1.0, 1.0)], |_| ())
+            difference_text(&[(1.0, 4.0)], &[(1.0, 1.0)], |_| ())
                 .unwrap()
                 .contains("4 levels with 1 L0 file -> 1 level with 1 L0 file,")
         );
-        assert_eq!(said(&[(3.0, 4.0)], &[(3.0, 4.0)], |_| ()), None);
+        assert_eq!(difference_text(&[(3.0, 4.0)], &[(3.0, 4.0)], |_| ()), None);
     }
 
     #[test]
     fn repeats_that_differ_among_themselves_are_compared_by_their_mean() {
         let (two, three) = ((2.0, 4.0), (3.0, 4.0));
-        assert_eq!(said(&[two, three, two], &[three, three, two], |_| ()), None);
-        let told = said(&[two, two, two], &[three, three, two], |_| ()).unwrap();
+        assert_eq!(
+            difference_text(&[two, three, two], &[three, three, two], |_| ()),
+            None
+        );
+        let told = difference_text(&[two, two, two], &[three, three, two], |_| ()).unwrap();
         assert!(
             told.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"),
             "{told}"
@@ -162,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_writes_makes_its_own_tree_and_what_has_none_has_no_shape() {
-        let of = |change: fn(&mut Row)| said(&[(3.0, 4.0)], &[(0.0, 3.0)], change);
+        let of = |change: fn(&mut Row)| difference_text(&[(3.0, 4.0)], &[(0.0, 3.0)], change);
         let puts = |row: &mut Row| {
             let put = OpFigures {
                 offered: 9,

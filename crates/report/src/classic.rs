@@ -19,7 +19,7 @@ use crate::worth::{
 /// The share of failed operations from which a step is marked.
 const FAILED_SHARE: f64 = 0.01;
 
-/// (a) Returns the tables of throughput: one row per line, one column per step, and one table for each group of steps.
+/// Returns the tables of throughput: one row per line, one column per step, and one table for each group of steps.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
     let tables = grid::by_group(matrix).into_iter().map(|grid| {
         let mut footnotes = Footnotes::default();
@@ -157,7 +157,7 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
     }
 }
 
-/// (c) Returns the tables of requested rates: the rates that lines achieved, and below each group of lines the requested
+/// Returns the tables of requested rates: the rates that lines achieved, and below each group of lines the requested
 /// rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
     let with_rate = |step: &StepHead<'_>| {
@@ -298,7 +298,7 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     table
 }
 
-/// (f) Returns how far apart the clients of a step ended.
+/// Returns how far apart the clients of a step ended.
 pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     fn of<'a>(line: &Line<'a>, step: StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
         let row = line.row(step.name)?;

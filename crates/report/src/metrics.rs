@@ -4,7 +4,7 @@
 use analysis::Row;
 use record::Status;
 use words::metric::{
-    COSTS, Columns, FIELD_COUNT, IOSTAT, LSM_STATE, METRICS, Section, StepScope, VMSTAT,
+    COSTS, Columns, IOSTAT, LSM_STATE, METRICS, PUBLISHED_COUNT, Section, StepScope, VMSTAT,
 };
 use words::{Decimals, Metric};
 
@@ -72,10 +72,10 @@ pub(crate) fn unit(metric: &str) -> &'static str {
     Metric::named(metric).map_or("", |metric| metric.unit)
 }
 
-/// (d) Returns the common metrics in one step, one row per line.
+/// Returns the metrics of published summaries in one step, a line for each target.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let field = METRICS[..FIELD_COUNT].iter();
-    let columns = field.map(|metric| Column::new(metric, metric.column_heading()));
+    let published = METRICS[..PUBLISHED_COUNT].iter();
+    let columns = published.map(|metric| Column::new(metric, metric.column_heading()));
     let title = format!("Metrics; an operation is one {}", noun(step));
     figure_table(
         matrix,
@@ -86,7 +86,7 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     )
 }
 
-/// (d) Returns where the time of an operation goes in one step, for the connections that execute it. Empty if nothing was
+/// Returns where the time of an operation goes in one step, for the connections that execute it. Empty if nothing was
 /// measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let parts = METRICS.iter().filter(|it| it.section == Section::Time);
@@ -98,7 +98,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("time", &title), &columns, Row::metric)
 }
 
-/// (d) Returns what an operation costs in one step, who used the CPU, and what each kind of row costs the client.
+/// Returns what an operation costs in one step, who used the CPU, and what each kind of row costs the client.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {

@@ -154,7 +154,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         columns: &STALLS,
         of: |quality| (&quality.stalls, quality.stall_count),
         size: |stall| stall.seconds as f64,
-        begin: |stall| (stall.from_second, &stall.beside),
+        begin: |stall| (stall.from_second, &stall.concurrent_changes),
         largest: "longest",
         noun: "stall",
     };
@@ -164,7 +164,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         columns: &SHIFTS,
         of: |quality| (&quality.shifts, quality.shift_count),
         size: |shift| (shift.after - shift.before).abs(),
-        begin: |shift| (shift.second, &shift.beside),
+        begin: |shift| (shift.second, &shift.concurrent_changes),
         largest: "largest",
         noun: "shift",
     };

@@ -173,7 +173,7 @@ pub(crate) struct Table {
     pub beside: Vec<usize>,
     /// The rows.
     pub rows: Vec<TableRow>,
-    /// Explanations of short names: `rps: reads of the disk`.
+    /// Explanations of short names: `rps: disk reads`.
     pub names: Vec<String>,
     /// Remarks below the table.
     pub notes: Vec<String>,

@@ -136,7 +136,7 @@ fn lead_of_time(
     lead
 }
 
-/// (e) Returns the shares of response times per bucket.
+/// Returns the shares of response times per bucket.
 pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let title = "percent of operations in each bucket; max in seconds";
     let mut table = per_time(
@@ -199,7 +199,7 @@ fn shade_longest(
     }
 }
 
-/// (e) Returns percentiles of the same times.
+/// Returns percentiles of the same times.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let ops = || {
         let ops = matrix

@@ -10,9 +10,9 @@ pub struct Metric {
     pub head: &'static str,
     /// Its unit, with the divisor; empty for a count.
     pub unit: &'static str,
-    /// Its decimals.
+    /// How many decimals it is shown with.
     pub decimals: Decimals,
-    /// Whether more or less is better.
+    /// Which values are better.
     pub better: Better,
     /// The section of `docs/metrics.md` that has its formula.
     pub section: Section,
@@ -27,9 +27,9 @@ pub struct Metric {
 /// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Larger ones: throughput, cache hits, and the processors' frequency.
+    /// Larger values: throughput, cache hits, and the frequency of the processors.
     More,
-    /// Smaller ones: work, space, debt, time.
+    /// Smaller values: work, space, debt, time.
     Less,
 }
 
@@ -138,7 +138,7 @@ impl Decimals {
 
 macro_rules! metrics {
     ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal $meaning:literal;)*) => {
-        /// All metrics, in the order of exported columns: first the usual ones in their usual order, then the others.
+        /// All metrics, in the order of exported columns: first those of published summaries, then the others.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: $name,
             head: $head,
@@ -157,9 +157,9 @@ metrics! {
     "ips"                            "ips"                 "rows/s"     Rate         More Throughput   All     "ips_rows_per_s"                             "rows inserted";
     "dps"                            "dps"                 "rows/s"     Rate         More Throughput   All     "dps_rows_per_s"                             "rows deleted";
     "qps"                            "qps"                 "/s"         Rate         More Throughput   All     "qps_per_s"                                  "queries";
-    "rps"                            "rps"                 "/s"         Rate         Less InputOutput  All     "rps_per_s"                                  "reads of the disk";
+    "rps"                            "rps"                 "/s"         Rate         Less InputOutput  All     "rps_per_s"                                  "disk reads";
     "rmbps"                          "rmbps"               "MB/s"       One          Less InputOutput  All     "rmbps_mib_per_s"                            "MB read";
-    "wps"                            "wps"                 "/s"         Rate         Less InputOutput  All     "wps_per_s"                                  "writes of the disk";
+    "wps"                            "wps"                 "/s"         Rate         Less InputOutput  All     "wps_per_s"                                  "disk writes";
     "wmbps"                          "wmbps"               "MB/s"       One          Less InputOutput  All     "wmbps_mib_per_s"                            "MB written";
     "rpq"                            "rpq"                 "/op"        PerOperation Less InputOutput  All     "rpq_per_op"                                 "reads per operation";
     "rkbpq"                          "rkbpq"               "KB/op"      PerOperation Less InputOutput  All     "rkbpq_kib_per_op"                           "KB read per operation";
@@ -171,40 +171,40 @@ metrics! {
     "cpupq"                          "cpupq"               "us/op"      Microseconds Less Host         All     "cpupq_us_per_op"                            "CPU of the whole host per operation";
     "dbgb1"                          "dbgb1"               "GB"         Gigabytes    Less Sizes        All     "dbgb1_gib"                                  "size of the data";
     "dbgb2"                          "dbgb2"               "GB"         Gigabytes    Less Sizes        All     "dbgb2_gib"                                  "size of data and logs";
-    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib"                                    "the server's memory at most";
-    "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s"                                    "longest response";
-    "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s"                             "rate met in 50% of the seconds";
-    "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s"                             "rate met in 99% of the seconds";
+    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib"                                    "peak memory of the server";
+    "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s"                                    "longest response time";
+    "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s"                             "rate reached in 50% of the seconds";
+    "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s"                             "rate reached in 99% of the seconds";
     "cpu/o"                          "cpu/o"               ""           Microseconds Less Host         All     "cpu_pct_s_per_op"                           "CPU of the whole host per query";
     "cs/o"                           "cs/o"                "/op"        PerOperation Less Host         All     "cs_per_op"                                  "context switches per operation";
-    "r/o"                            "r/o"                 "/op"        PerOperation Less InputOutput  All     "r_per_op"                                   "reads of the disk per operation";
+    "r/o"                            "r/o"                 "/op"        PerOperation Less InputOutput  All     "r_per_op"                                   "disk reads per operation";
     "rKB/o"                          "rKB/o"               "KB/op"      PerOperation Less InputOutput  All     "r_kib_per_op"                               "KB read per operation";
     "wKB/o"                          "wKB/o"               "KB/op"      PerOperation Less InputOutput  All     "w_kib_per_op"                               "KB written per operation";
     "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o_per_s"                                    "operations";
-    "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_per_s"                                "rows that scans went through";
-    "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows_per_event"                             "rows that an event deleted";
-    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "processors' time that other programs used";
-    "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "taken by the hypervisor";
-    "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz"                                    "the processors' frequency";
+    "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_per_s"                                "rows scanned";
+    "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows_per_event"                             "rows deleted per event";
+    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "CPU time that other programs used";
+    "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "CPU time that the hypervisor took";
+    "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz"                                    "frequency of the processors";
     "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "";
     "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op"                       "";
     "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us"                                 "";
     "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us"                           "";
     "op_server_cpu_us"               "server_cpu"          "us/op"      Rate         Less Time         All     "op_server_cpu_us"                           "";
-    "op_cpu_wait_us"                 "cpu_wait"            "us/op"      Rate         Less Time         All     "op_cpu_wait_us"                             "runnable, without a processor";
-    "op_steal_us"                    "steal"               "us/op"      Rate         Less Time         All     "op_steal_us"                                "taken by the hypervisor";
+    "op_cpu_wait_us"                 "cpu_wait"            "us/op"      Rate         Less Time         All     "op_cpu_wait_us"                             "ready to run, but without a processor";
+    "op_steal_us"                    "steal"               "us/op"      Rate         Less Time         All     "op_steal_us"                                "CPU time that the hypervisor took";
     "op_read_us"                     "reads"               "us/op"      Rate         Less Time         All     "op_read_us"                                 "";
     "op_write_us"                    "writes"              "us/op"      Rate         Less Time         All     "op_write_us"                                "";
     "op_fsync_us"                    "fsyncs"              "us/op"      Rate         Less Time         All     "op_fsync_us"                                "";
     "op_lock_us"                     "locks"               "us/op"      Rate         Less Time         All     "op_lock_us"                                 "waiting for other threads";
     "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us"                             "between client and server";
-    "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us"                              "both at work, counted twice";
-    "op_rest_us"                     "unexplained"         "us/op"      Rate         Less Time         All     "op_rest_us"                                 "";
-    "op_rest%"                       "unexplained"         "% of time"  One          Less Time         All     "op_rest_pct"                                "";
-    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "client and server threads of the connections";
-    "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "the engine's other threads";
+    "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us"                              "client and server busy at once, counted twice";
+    "op_unexplained_us"              "unexplained"         "us/op"      Rate         Less Time         All     "op_unexplained_us"                          "";
+    "op_unexplained%"                "unexplained"         "% of time"  One          Less Time         All     "op_unexplained_pct"                         "";
+    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the connections' client and server threads";
+    "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
     "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";
-    "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op"                         "the engine's own reads of storage";
+    "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op"                         "the engine's own reads from storage";
     "own_write_kb_per_op"            "own_write"           "KB/op"      Rate         Less Time         All     "own_write_kb_per_op"                        "the engine's own writes to storage";
     "client_cpu_us_per_row_inserted" "client_cpu"          "us/insert"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_inserted"             "";
     "client_cpu_us_per_row_deleted"  "client_cpu"          "us/delete"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_deleted"              "";
@@ -226,7 +226,7 @@ metrics! {
     "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib"                                 "size of the tree";
     "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib"                                "size of blob files";
     "c_wgb"                          "c_wgb"               "GB"         Gigabytes    Less Lsm          All     "c_wgb_gib"                                  "written by flushes and compactions";
-    "w_amp"                          "w_amp"               "B/B"        Two          Less Lsm          All     "w_amp_bytes_per_byte"                       "bytes that flushes and compactions wrote per byte given";
+    "w_amp"                          "w_amp"               "B/B"        Two          Less Lsm          All     "w_amp_bytes_per_byte"                       "bytes that flushes and compactions wrote per byte that clients wrote";
     "c_mbps"                         "c_mbps"              "MB/s"       One          Less Lsm          All     "c_mbps_mib_per_s"                           "c_wgb per second";
     "c_wsecs"                        "c_wsecs"             "s"          One          Less Lsm          All     "c_wsecs_s"                                  "time of flushes and compactions";
     "c_csecs"                        "c_csecs"             "s"          One          Less Lsm          All     "c_csecs_s"                                  "CPU of flushes and compactions";
@@ -234,7 +234,7 @@ metrics! {
     "b_wgb"                          "b_wgb"               "GB"         Gigabytes    Less Lsm          All     "b_wgb_gib"                                  "written to blob files";
     "usec_op"                        "usec_op"             "us"         Microseconds Less Lsm          All     "usec_op_us_per_op"                          "thread time per operation";
     "uptime"                         "uptime"              "s"          One          Less Lsm          All     "uptime_s"                                   "the library's clock";
-    "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct"                                  "share of time in which writes were held up";
+    "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct"                                  "share of the time in which writes were stalled";
     "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "times that writes were delayed or stopped";
     "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s"                                    "user CPU of the process";
     "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s"                                    "system CPU of the process";
@@ -243,7 +243,7 @@ metrics! {
     "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb"                        "";
     "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb"                         "";
     "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb"                                     "";
-    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte"                     "log written per byte given";
+    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte"                     "bytes of log per byte that clients wrote";
     "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
     "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte"                       "size per byte of data";
     "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct"                              "blocks found in the cache";
@@ -261,20 +261,20 @@ metrics! {
     "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte"               "";
     "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s"                          "";
     "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s"                          "";
-    "rawait"                         "rawait"              "ms"         Two          Less InputOutput  All     "rawait_ms"                                  "time of a read, its wait included";
+    "rawait"                         "rawait"              "ms"         Two          Less InputOutput  All     "rawait_ms"                                  "time of a read, including its wait";
     "rareqsz"                        "rareqsz"             "KB"         One          Less InputOutput  All     "rareqsz_kib"                                "size of a read";
-    "wawait"                         "wawait"              "ms"         Two          Less InputOutput  All     "wawait_ms"                                  "time of a write, its wait included";
+    "wawait"                         "wawait"              "ms"         Two          Less InputOutput  All     "wawait_ms"                                  "time of a write, including its wait";
     "wareqsz"                        "wareqsz"             "KB"         One          Less InputOutput  All     "wareqsz_kib"                                "size of a write";
-    "aqu-sz"                         "aqu-sz"              ""           Two          Less InputOutput  All     "aqu_sz"                                     "requests under way in the mean";
-    "util%"                          "util"                "%"          One          Less InputOutput  All     "util_pct"                                   "time with a request under way";
+    "aqu-sz"                         "aqu-sz"              ""           Two          Less InputOutput  All     "aqu_sz"                                     "mean number of requests in progress";
+    "util%"                          "util"                "%"          One          Less InputOutput  All     "util_pct"                                   "share of the time with a request in progress";
     "us%"                            "us"                  "%"          One          Less Host         All     "us_pct"                                     "user";
     "sy%"                            "sy"                  "%"          One          Less Host         All     "sy_pct"                                     "system";
     "id%"                            "id"                  "%"          One          More Host         All     "id_pct"                                     "idle";
     "wa%"                            "wa"                  "%"          One          Less Host         All     "wa_pct"                                     "idle, waiting for the disk";
 }
 
-/// How many of [`METRICS`] are the usual ones of insert benchmarks, whose summaries show them in this order.
-pub const FIELD_COUNT: usize = 21;
+/// The number of [`METRICS`] that published summaries of insert benchmarks show. They come first, in the published order.
+pub const PUBLISHED_COUNT: usize = 21;
 
 impl Metric {
     /// Returns the metric with this name.

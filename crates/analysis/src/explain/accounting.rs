@@ -7,7 +7,7 @@ use super::case::{Case, Pair};
 use super::thresholds::EXPLAINS;
 use crate::compare::Difference;
 
-/// The time that a connection takes for an operation, in microseconds.
+/// The metric of the time that a connection takes for an operation, in microseconds.
 const TIME: &str = "op_time_us";
 
 /// One part of that time.
@@ -26,7 +26,7 @@ const PARTS: [Part; 9] = [
     part(Fsyncs, "op_fsync_us"),
     part(Locks, "op_lock_us"),
     part(Handover, "op_handover_us"),
-    part(Unexplained, "op_rest_us"),
+    part(Unexplained, "op_unexplained_us"),
 ];
 
 const fn part(kind: FindingKind, metric: &'static str) -> Part {
@@ -38,28 +38,28 @@ pub(super) struct ChangedPart {
     pub part: &'static Part,
     pub us: Pair,
     pub difference: Difference,
-    /// The wait for a processor that comes with more, or less, CPU: it counts for CPU, not for the wait.
+    /// The wait for a processor that more, or less, CPU causes. It counts as CPU, not as wait.
     pub induced_us: f64,
-    /// The share that it makes up of the change of an operation's time.
+    /// Its share of the change of an operation's time.
     pub share: f64,
 }
 
 impl ChangedPart {
-    /// Returns true where the part surely changed.
+    /// Returns whether the part is shown to have changed.
     pub(super) fn is_shown(&self) -> bool {
         self.difference.is_shown()
     }
 
-    /// Returns true where the part moved with the time of an operation, surely and by enough to name a cause.
+    /// Returns whether the part is shown to have changed with the time of an operation, by enough to name a cause.
     fn is_candidate(&self) -> bool {
         self.difference.is_shown() && self.share >= EXPLAINS
     }
 }
 
-/// The change of an operation's time, divided.
+/// The change of an operation's time, divided among its parts.
 pub(super) struct Accounting {
     pub time: Pair,
-    /// Those that were measured, the largest share first.
+    /// The measured parts, the largest share first.
     pub parts: Vec<ChangedPart>,
 }
 
@@ -68,21 +68,21 @@ pub(super) struct Accounting {
 pub(super) enum Gap {
     /// The record lacks an operation's time or its parts.
     NotMeasured,
-    /// The time of an operation did not change with throughput, or not surely.
+    /// The time of an operation is not shown to have changed with throughput.
     NotShown,
     /// No part makes up enough of the change.
     NoLargePart,
 }
 
 impl Accounting {
-    /// Divides the change. `is_limited`: the two differ in the number of processors or threads, which explains a wait for
-    /// them.
+    /// Divides the change among the parts. `is_limited`: the targets differ in the number of processors or threads, which
+    /// explains a wait for them.
     pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
         let change =
             |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
         let (time, whole) = change(TIME).ok_or(Gap::NotMeasured)?;
-        let is_along = (whole.mean > 0.0) == case.is_slower();
-        if !whole.is_shown() || !is_along {
+        let is_same_direction = (whole.mean > 0.0) == case.is_slower();
+        if !whole.is_shown() || !is_same_direction {
             return Err(Gap::NotShown);
         }
         let mut parts: Vec<ChangedPart> = PARTS
@@ -99,7 +99,7 @@ impl Accounting {
             })
             .collect();
         if !is_limited {
-            lend_wait_to_cpu(&mut parts, whole.mean);
+            count_induced_wait_as_cpu(&mut parts, whole.mean);
         }
         // The unexplained time is known only if all parts are: without one of them, the largest of the others may not be the
         // cause.
@@ -126,10 +126,9 @@ impl Accounting {
     }
 }
 
-/// Moves the wait for a processor that more CPU brings with it from the share of the wait to that of CPU. Next to other
-/// programs a thread waits for each microsecond that it wants to run: as long per microsecond as on the side with the
-/// shorter wait. A longer wait has another cause.
-fn lend_wait_to_cpu(parts: &mut [ChangedPart], whole_us: f64) {
+/// Counts the wait for a processor that more CPU causes as CPU. On a busy host, a thread waits some time for each microsecond
+/// of CPU that it uses. The side with the shorter wait shows how long. A longer wait has another cause.
+fn count_induced_wait_as_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     let place = |kind| parts.iter().position(|part| part.part.kind == kind);
     let (Some(cpu), Some(wait)) = (place(Cpu), place(ProcessorWait)) else {
         return;

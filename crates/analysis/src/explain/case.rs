@@ -16,8 +16,9 @@ use super::thresholds::SAME;
 pub(super) struct Context<'a> {
     pub figures: &'a Figures,
     pub compared: &'a Compared,
-    /// Whether the names of places need these parts, since there are several.
+    /// The compared steps have several numbers of clients, so that names include it.
     names_clients: bool,
+    /// The compared steps have several variants, so that names include them.
     names_variants: bool,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns a name with its variant and clients, where several were compared: `scan`, `scan of small at 8 clients`.
+    /// Appends the variant and clients to a name, where several were compared: `scan`, `scan of small at 8 clients`.
     pub(super) fn named(self, name: &str, cell: &CellKey) -> String {
         let (variant, clients) = cell.load();
         let variant = variant.filter(|_| self.names_variants);
@@ -49,7 +50,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// One target's repeats of one step: those rows that were compared.
+/// The compared repeats of one target in one step.
 pub(super) struct Side<'a> {
     /// At least one, all valid.
     pub rows: Vec<&'a Row>,
@@ -101,7 +102,7 @@ impl<'a> Side<'a> {
         f64::from(self.rows[0].cell.clients.max(1)) * 1e6 / self.throughput
     }
 
-    /// Returns the sum of a column of the host over all seconds of all repeats; of cumulative columns their growth.
+    /// Returns the sum of a host column over all seconds of all repeats; the growth, if the column is cumulative.
     pub(super) fn host_sum(&self, name: &str) -> Option<f64> {
         let mut values = self
             .rows
@@ -126,7 +127,7 @@ impl Pair {
         (self.base > 0.0 && self.value > 0.0).then(|| self.value / self.base)
     }
 
-    /// Returns how many times the smaller the larger is; infinite where one is zero and the other is not.
+    /// Returns the larger over the smaller figure; infinite if only one of them is zero.
     pub(super) fn factor(self) -> f64 {
         match self.ratio() {
             Some(ratio) => ratio.max(1.0 / ratio),
@@ -135,12 +136,12 @@ impl Pair {
         }
     }
 
-    /// Returns true where the two are the same but for noise.
+    /// Returns whether the two differ by no more than noise.
     pub(super) fn is_same(self) -> bool {
         self.factor() <= 1.0 / (1.0 - SAME)
     }
 
-    pub(super) fn grown(self) -> f64 {
+    pub(super) fn growth(self) -> f64 {
         self.value - self.base
     }
 
@@ -149,7 +150,7 @@ impl Pair {
     }
 }
 
-/// A step of a target against the base's.
+/// A step of a target, compared with the same step of the base.
 pub(super) struct Case<'a> {
     pub context: Context<'a>,
     pub compared: &'a ComparedStep,
@@ -310,9 +311,9 @@ impl<'a> Case<'a> {
             ("waiting for fsyncs", "op_fsync_us", "us"),
             ("waiting for other threads", "op_lock_us", "us"),
             ("handover between client and server", "op_handover_us", "us"),
-            ("unexplained time", "op_rest_us", "us"),
+            ("unexplained time", "op_unexplained_us", "us"),
             ("own CPU", "own_cpu_us_per_op", "us/op"),
-            ("CPU in the background", "background_cpu_us_per_op", "us/op"),
+            ("background CPU", "background_cpu_us_per_op", "us/op"),
             ("read by the engine", "own_read_kb_per_op", "KB/op"),
             ("written by the engine", "own_write_kb_per_op", "KB/op"),
             ("fsyncs", "fsyncs_per_commit", "/commit"),
@@ -324,12 +325,12 @@ impl<'a> Case<'a> {
             ),
             ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
             ("write amplification", "w_amp", "bytes/byte"),
-            ("stalled", "stall%", "%"),
+            ("time with writes stalled", "stall%", "%"),
             ("processor frequency", "cpu_mhz", "MHz"),
             ("CPU of the whole host", "cpupq", "us/op"),
             ("context switches of the whole host", "cspq", "/op"),
-            ("reads of the devices", "rpq", "/op"),
-            ("flushes of the devices", "flushes_per_commit", "/commit"),
+            ("device reads", "rpq", "/op"),
+            ("device flushes", "flushes_per_commit", "/commit"),
         ];
         let throughput = Pair {
             base: self.base.throughput,
@@ -346,7 +347,7 @@ impl<'a> Case<'a> {
             .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
             .chain(
                 self.read_kb()
-                    .map(|pair| Evidence::new("size of the devices' reads", "KB", pair)),
+                    .map(|pair| Evidence::new("mean size of device reads", "KB", pair)),
             )
             .collect()
     }

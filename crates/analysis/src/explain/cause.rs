@@ -11,12 +11,12 @@ use super::thresholds::{
 };
 use crate::{Difference, Row, Shift, Stall, initial_tree};
 
-/// The cause of one case. A share is that of the change of an operation's time.
+/// The cause of one case. Each `share` is a share of the change of an operation's time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cause {
     /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
-    /// Fsyncs per commit started or stopped, as a setting lets expect.
+    /// Commits started or stopped to cause fsyncs, as expected from a setting.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
@@ -25,11 +25,11 @@ pub(super) enum Cause {
         /// The share of waiting for fsyncs.
         waiting: Option<f64>,
     },
-    /// The engine stalled writes for another share of the time.
+    /// The engine stalled writes for a different share of the time.
     WriteStalls {
         percent: Pair,
         share: f64,
-        /// What the engine counts most of: a limit, `delays` or `stops`, and their number.
+        /// The most frequent reason: a limit, `delays` or `stops`, and their number.
         reason: Option<(&'static str, &'static str, Pair)>,
     },
     /// Seconds without progress.
@@ -40,7 +40,7 @@ pub(super) enum Cause {
     },
     /// A part of an operation's time changed.
     Part(PartOfTime),
-    /// The rate changed its level, and one of the levels is that of the other target.
+    /// The rate of one target changed its level, and one of the levels is the other target's rate.
     LevelShift(LevelShift),
     /// No cause is known.
     Unexplained(Gap),
@@ -52,7 +52,7 @@ pub(super) struct PartOfTime {
     pub part: FindingKind,
     pub us: Pair,
     pub share: f64,
-    /// The share includes the wait for a processor that CPU brings with it.
+    /// The share includes the wait for a processor that more CPU causes.
     pub has_wait: bool,
     pub detail: Option<Detail>,
     /// The setting from which it was expected.
@@ -83,16 +83,16 @@ impl PartOfTime {
     }
 }
 
-/// A rate that matched the other target's until it changed its level, or from then on.
+/// A rate that matched the other target's until it changed its level, or since.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LevelShift {
     /// The base's level changed, not the target's.
     pub is_of_base: bool,
     pub shift: Shift,
-    /// The rate of the other.
-    pub level: f64,
-    /// The level before the shift is that of the other, not the one after it.
-    pub begins_alike: bool,
+    /// The rate of the other target.
+    pub other_rate: f64,
+    /// The rates matched before the shift, not after it.
+    pub matches_before: bool,
 }
 
 /// What else is known of a part of the time that changed.
@@ -105,9 +105,9 @@ pub(super) enum Detail {
     /// The engine works on the threads of its clients.
     ClientThreads,
     /// The engine's own bytes changed with the wait.
-    OtherBytes,
-    /// They did not: each read or write takes longer or less.
-    SameBytes,
+    BytesChanged,
+    /// The engine's own bytes did not change with the wait: each read or write takes longer, or less time.
+    BytesUnchanged,
     /// Fsyncs per commit changed with waiting for other threads, as expected from a setting about durability.
     SharedFsyncs,
     /// No setting limits processors.
@@ -171,10 +171,10 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|metric| {
-        let is_much = |pair: &Pair| {
-            pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.grown().abs() >= EXPLAINS * sum
+        let is_large = |pair: &Pair| {
+            pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.growth().abs() >= EXPLAINS * sum
         };
-        Some((*metric, moved(case, metric).filter(is_much)?))
+        Some((*metric, large_change(case, metric).filter(is_large)?))
     });
     if let Some((metric, count)) = counts {
         return Some(Cause::FsyncsPerCommit {
@@ -185,10 +185,10 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         });
     }
     let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
-    let us = moved(case, "op_fsync_us").filter(|_| counts_none)?;
+    let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
     let waiting = waiting?;
-    let is_much = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
-    is_much.then(|| PartOfTime::expected(waiting, setting))
+    let is_large = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
+    is_large.then(|| PartOfTime::expected(waiting, setting))
 }
 
 /// Explains a change by reads from storage that start or stop, as expected from the size of a cache. Their CPU follows from
@@ -196,26 +196,26 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let setting = case.declares(SettingRole::CacheSize)?;
     let part = accounting.part(FindingKind::Reads)?;
-    let kb = moved(case, "own_read_kb_per_op")?;
-    moved(case, "op_read_us")?;
+    let kb = large_change(case, "own_read_kb_per_op")?;
+    large_change(case, "op_read_us")?;
     // Together with their CPU they have to explain the change, and the smaller cache has to be the one that reads.
     let cpu = accounting
         .part(FindingKind::Cpu)
         .filter(|cpu| cpu.is_shown());
     let share = part.share + cpu.map_or(0.0, |cpu| cpu.share);
-    let is_much = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
+    let is_large = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
     let is_contrary = setting
-        .grown()
-        .is_some_and(|grown| (grown > 0.0) == (kb.grown() > 0.0));
-    (is_much && !is_contrary).then(|| PartOfTime::expected(part, setting))
+        .growth()
+        .is_some_and(|grown| (grown > 0.0) == (kb.growth() > 0.0));
+    (is_large && !is_contrary).then(|| PartOfTime::expected(part, setting))
 }
 
-/// Returns a figure that surely changed with the time of an operation, by [`BEGINS_FACTOR`] or more.
-fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
+/// Returns a figure that is shown to have changed with the time of an operation, by [`BEGINS_FACTOR`] or more.
+fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
     let pair = case.metric(name)?;
-    let is_along = (pair.grown() > 0.0) == case.is_slower();
+    let is_same_direction = (pair.growth() > 0.0) == case.is_slower();
     let is_shown = case.difference(|row| row.metric(name))?.is_shown();
-    (is_along && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
+    (is_same_direction && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
 fn only_reads(case: &Case<'_>) -> bool {
@@ -239,9 +239,9 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 /// Returns what else supports a part as the cause, or speaks against it.
 fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
     match changed.part.kind {
-        FindingKind::Cpu => side(case),
-        FindingKind::Reads => bytes(case, "own_read_kb_per_op", changed.us),
-        FindingKind::Writes => bytes(case, "own_write_kb_per_op", changed.us),
+        FindingKind::Cpu => cpu_detail(case),
+        FindingKind::Reads => bytes_detail(case, "own_read_kb_per_op", changed.us),
+        FindingKind::Writes => bytes_detail(case, "own_write_kb_per_op", changed.us),
         FindingKind::Locks => waits_for_shared_fsyncs(case).then_some(Detail::SharedFsyncs),
         FindingKind::ProcessorWait => {
             let is_limited = case.declares(SettingRole::Processors).is_some();
@@ -251,22 +251,22 @@ fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
     }
 }
 
-/// Returns whose CPU changed the most. An embedded engine works on its clients' threads.
-fn side(case: &Case<'_>) -> Option<Detail> {
-    let client = case.metric("op_client_cpu_us")?.grown().abs();
-    Some(match case.metric("op_server_cpu_us").map(Pair::grown) {
+/// Returns whether the CPU of the client or of the server changed more. An embedded engine works on its clients' threads.
+fn cpu_detail(case: &Case<'_>) -> Option<Detail> {
+    let client = case.metric("op_client_cpu_us")?.growth().abs();
+    Some(match case.metric("op_server_cpu_us").map(Pair::growth) {
         None => Detail::ClientThreads,
         Some(server) if server.abs() >= client => Detail::Server,
         Some(_) => Detail::Client,
     })
 }
 
-/// Returns true where threads wait for one that syncs: a setting about durability differs, and fsyncs per commit changed
+/// Returns whether threads wait for the thread that syncs: a setting about durability differs, and fsyncs per commit changed
 /// with the time.
 fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
     let moves_along = |metric: &&str| {
         let pair = case.metric(metric).filter(|pair| !pair.is_same());
-        pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
+        pair.is_some_and(|pair| (pair.growth() > 0.0) == case.is_slower())
     };
     !only_reads(case)
         && case.declares(SettingRole::Durability).is_some()
@@ -274,20 +274,20 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
 }
 
 /// Returns whether the engine's own bytes changed with the time, or each read or write took longer or less.
-fn bytes(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
+fn bytes_detail(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     let kb = case.metric(metric)?;
-    let is_along = (kb.grown() > 0.0) == (us.grown() > 0.0);
-    Some(match is_along && !kb.is_same() {
-        true => Detail::OtherBytes,
-        false => Detail::SameBytes,
+    let is_same_direction = (kb.growth() > 0.0) == (us.growth() > 0.0);
+    Some(match is_same_direction && !kb.is_same() {
+        true => Detail::BytesChanged,
+        false => Detail::BytesUnchanged,
     })
 }
 
 /// Returns the share of a change that the remaining working time accounts for; `None` if that is too little. The percentages
-/// are shares of time of base and target, which must differ surely.
-fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+/// are shares of time of base and target, which must be shown to differ.
+fn stalled_share(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
     let is_shown = case.difference(row)?.is_shown();
-    if !is_shown || percent.grown().abs() < STALLED_POINTS || percent.max() >= 100.0 {
+    if !is_shown || percent.growth().abs() < STALLED_POINTS || percent.max() >= 100.0 {
         return None;
     }
     let share = ((100.0 - percent.value) / (100.0 - percent.base)).ln() / case.ratio.ln();
@@ -299,12 +299,12 @@ fn write_stalls(case: &Case<'_>) -> Option<Cause> {
     let percent = case.metric("stall%")?;
     Some(Cause::WriteStalls {
         percent,
-        share: left_over(case, percent, |row| row.metric("stall%"))?,
+        share: stalled_share(case, percent, |row| row.metric("stall%"))?,
         reason: stall_reason(case),
     })
 }
 
-/// Returns the reason of delays or stops whose count changed the most; sums and parts of these are left out.
+/// Returns the reason for delays or stops whose count changed the most. Sums and parts of these counts are left out.
 fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
     const REASONS: [&str; 3] = [
         "l0-file-count-limit",
@@ -324,27 +324,29 @@ fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
         .into_iter()
         .flat_map(|reason| ["delays", "stops"].map(|how| both(reason, how)))
         .flatten()
-        .max_by(|a, b| a.2.grown().abs().total_cmp(&b.2.grown().abs()))
-        .filter(|(.., pair)| pair.grown() != 0.0)
+        .max_by(|a, b| a.2.growth().abs().total_cmp(&b.2.growth().abs()))
+        .filter(|(.., pair)| pair.growth() != 0.0)
 }
 
 /// Returns the share of its seconds in which a repeat stood still, in percent.
-fn stood_still(row: &Row) -> Option<f64> {
+fn stalled_percent(row: &Row) -> Option<f64> {
     let quality = row.quality.as_ref().filter(|quality| quality.seconds > 0)?;
     Some(100.0 * quality.stalled_seconds? as f64 / quality.seconds as f64)
 }
 
 /// Explains a change by seconds without progress in most repeats.
 fn standstill(case: &Case<'_>) -> Option<Cause> {
-    let mean =
-        |side: &Side<'_>| crate::quality::mean(side.rows.iter().filter_map(|row| stood_still(row)));
+    let mean = |side: &Side<'_>| {
+        crate::quality::mean(side.rows.iter().filter_map(|row| stalled_percent(row)))
+    };
     let percent = case.pair(mean)?;
-    let share = left_over(case, percent, stood_still)?;
-    let (longer, other) = match percent.grown() > 0.0 {
+    let share = stalled_share(case, percent, stalled_percent)?;
+    let (longer, other) = match percent.growth() > 0.0 {
         true => (&case.side, percent.base),
         false => (&case.base, percent.value),
     };
-    let is_longer = |row: &&&Row| stood_still(row).is_some_and(|of| of >= other + STALLED_POINTS);
+    let is_longer =
+        |row: &&&Row| stalled_percent(row).is_some_and(|of| of >= other + STALLED_POINTS);
     if 2 * longer.rows.iter().filter(is_longer).count() <= longer.rows.len() {
         return None;
     }
@@ -361,20 +363,13 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
 
 /// Explains a change by a level that changed in most repeats of one of the two, and matched the other before or after.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
-    let of_target = shift_of(&case.side, &case.base);
-    let is_of_base = of_target.is_none();
-    let (shift, level, begins_alike) = of_target.or_else(|| shift_of(&case.base, &case.side))?;
-    Some(Cause::LevelShift(LevelShift {
-        is_of_base,
-        shift,
-        level,
-        begins_alike,
-    }))
+    shift_of(&case.side, &case.base, false)
+        .or_else(|| shift_of(&case.base, &case.side, true))
+        .map(Cause::LevelShift)
 }
 
-/// Returns the first shift of a side from or to the level of the other, which has none, that level, and whether the side began
-/// on it.
-fn shift_of(side: &Side<'_>, other: &Side<'_>) -> Option<(Shift, f64, bool)> {
+/// Returns the first shift of a side from or to the rate of the other, which has none.
+fn shift_of(side: &Side<'_>, other: &Side<'_>, is_of_base: bool) -> Option<LevelShift> {
     let qualities = |side: &Side<'_>| -> Option<Vec<_>> {
         side.rows.iter().map(|row| row.quality.clone()).collect()
     };
@@ -382,10 +377,10 @@ fn shift_of(side: &Side<'_>, other: &Side<'_>) -> Option<(Shift, f64, bool)> {
     if others.iter().any(|quality| quality.shift_count > 0) {
         return None;
     }
-    let level = crate::quality::mean(others.iter().map(|quality| quality.usual))?;
-    let is_level = |rate: f64| (rate / level - 1.0).abs() <= LEVEL_SAME;
+    let other_rate = crate::quality::mean(others.iter().map(|quality| quality.usual))?;
+    let matches = |rate: f64| (rate / other_rate - 1.0).abs() <= LEVEL_SAME;
     let size = |shift: &Shift| (shift.after - shift.before).abs();
-    let found: Vec<(Shift, f64, bool)> = qualities(side)?
+    let shifts: Vec<LevelShift> = qualities(side)?
         .iter()
         .filter(|quality| quality.shift_count <= LEVELS_MAX)
         .filter_map(|quality| {
@@ -393,10 +388,15 @@ fn shift_of(side: &Side<'_>, other: &Side<'_>) -> Option<(Shift, f64, bool)> {
                 .shifts
                 .iter()
                 .max_by(|a, b| size(a).total_cmp(&size(b)))?;
-            let (begins, ends) = (is_level(largest.before), is_level(largest.after));
-            (begins != ends).then(|| (largest.clone(), level, begins))
+            let matches_before = matches(largest.before);
+            (matches_before != matches(largest.after)).then(|| LevelShift {
+                is_of_base,
+                shift: largest.clone(),
+                other_rate,
+                matches_before,
+            })
         })
         .collect();
-    let is_most = 2 * found.len() > side.rows.len();
-    found.into_iter().next().filter(|_| is_most)
+    let is_most = 2 * shifts.len() > side.rows.len();
+    shifts.into_iter().next().filter(|_| is_most)
 }

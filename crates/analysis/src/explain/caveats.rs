@@ -22,7 +22,7 @@ pub(super) enum Caveat {
     NoTurns,
     /// Build, version and settings are the same.
     NothingDiffers,
-    /// Client threads are busy: the share of their time, or `None` where only a step warns of it.
+    /// Client threads are busy: the share of their time, or `None` if only a warning says so.
     BusyClient { share: Option<f64> },
     /// The client uses more CPU per operation than the server.
     LargeClient,
@@ -30,9 +30,9 @@ pub(super) enum Caveat {
     MissedWrites { is_base: bool },
     /// The step before left different amounts of work.
     Debt { what: &'static str, left: Pair },
-    /// The trees of a step that only reads were not alike when it began.
+    /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one: the larger percentage of both sides.
+    /// Other processes used processors, or operations waited for one. Each is the larger percentage of both sides.
     BusyHost {
         others: Option<f64>,
         waiting: Option<f64>,
@@ -43,17 +43,17 @@ pub(super) enum Caveat {
     Frequency(Pair),
     /// Fsync latencies before the cells differ, in microseconds.
     FsyncBefore(Pair),
-    /// Compaction asks the kernel to read more at a time than the disk takes.
+    /// Compaction asks the kernel to read more at a time than the disk accepts.
     ReadAhead {
         of_base: bool,
         of_target: bool,
         setting: String,
         kb: f64,
         max_sectors_kb: f64,
-        /// The devices' reads, where these differ in size.
+        /// The mean sizes of device reads, where they differ.
         read_kb: Option<Pair>,
     },
-    /// The devices' reads differ in size.
+    /// The mean sizes of device reads differ.
     ReadSizes {
         kb: Pair,
         max_sectors_kb: f64,
@@ -209,24 +209,24 @@ pub(super) fn cost_frequency(case: &Case<'_>, log_cost: f64) -> Option<Caveat> {
     is_contrary.then_some(Caveat::Frequency(mhz))
 }
 
-/// Doubts fsyncs as the cause where they took longer on the slower side before anything ran there.
+/// Doubts fsyncs as the cause if they took longer on the slower side even before its cells ran.
 fn fsync(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let us = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
     let us = case.pair(us)?;
     let log = us.ratio()?.ln();
-    let is_along = log * case.log_time() > 0.0 && log.abs() >= FSYNC_LATENCY.ln();
-    (is_along && cause == FindingKind::Fsyncs).then_some(Caveat::FsyncBefore(us))
+    let is_same_direction = log * case.log_time() > 0.0 && log.abs() >= FSYNC_LATENCY.ln();
+    (is_same_direction && cause == FindingKind::Fsyncs).then_some(Caveat::FsyncBefore(us))
 }
 
-/// The causes to which reads for compaction may contribute.
-const OF_COMPACTION: [FindingKind; 4] = [
+/// The causes to which reads of compaction may contribute.
+const COMPACTION_CAUSES: [FindingKind; 4] = [
     FindingKind::Reads,
     FindingKind::WriteStalls,
     FindingKind::Stall,
     FindingKind::Locks,
 ];
 
-/// Doubts a change where compaction asks the kernel to read more ahead than the disk takes in one request, or where reads
+/// Doubts a change where compaction asks the kernel to read ahead more than the disk accepts in one request, or where reads
 /// are the cause and the sizes of device reads differ.
 fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let read_kb = case.read_kb().filter(|kb| !kb.is_same());
@@ -241,7 +241,9 @@ fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let (of_base, of_target) = (too_much(&case.base), too_much(&case.side));
     let sides = (of_base.is_some(), of_target.is_some());
     let large = of_target.or(of_base);
-    if let Some((setting, kb, max_sectors_kb)) = large.filter(|_| OF_COMPACTION.contains(&cause)) {
+    if let Some((setting, kb, max_sectors_kb)) =
+        large.filter(|_| COMPACTION_CAUSES.contains(&cause))
+    {
         return Some(Caveat::ReadAhead {
             of_base: sides.0,
             of_target: sides.1,

@@ -41,7 +41,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     explanations
 }
 
-/// Returns how much a case matters: the size of the change, more for a loss, which is read before a gain.
+/// Returns how much a case matters: the size of the change, more for a loss, so that losses come before gains.
 fn weight(case: &Case<'_>) -> f64 {
     let loss = if case.is_slower() { 1.25 } else { 1.0 };
     case.ratio.ln().abs() * loss
@@ -58,7 +58,7 @@ fn explanation<'a>(
     let compared = context.compared.rows.iter();
     let of_targets = compared.filter(|row| targets.contains(&row.cell.target.as_str()));
     let mut evidence = case.evidence();
-    evidence.extend(counters::moved(case));
+    evidence.extend(counters::largest_change(case));
     // A busy host, another frequency, or chance is not the effect of a setting.
     let is_sure = group.iter().all(|it| {
         let is_paired = it.case.compared.pairing == Pairing::Paired;

@@ -9,8 +9,8 @@ use crate::operation::has_rate_in_rows;
 use crate::order::{distinct, grouped};
 use crate::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 
-/// The weight of a limit at the client, which grows with the number of steps: above differences of a few percent, which it
-/// may hide.
+/// The weight of a limit at the client. It is above that of differences of a few percent, which the limit may hide, and grows
+/// with the number of steps.
 const BOUND_WEIGHT: f64 = 0.08;
 
 /// Added to the weight of a missed rate where another target reached it: the two did not do the same work.
@@ -19,7 +19,7 @@ const MISSED_WEIGHT: f64 = 0.2;
 /// The weight of the logarithm of the slowest client's extra time: it is not a loss of throughput.
 const UNFAIR_WEIGHT: f64 = 0.3;
 
-/// Returns the steps in which client threads have no time left, so that they compare the client.
+/// Returns the steps in which client threads have no time left: these compare the client, not the server.
 pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let busy = |case: &'a Case<'a>| {
         let client = case.metric("client_cpu_us_per_op")?;
@@ -55,7 +55,7 @@ struct RepeatFigures<'a, T> {
 }
 
 impl<'a, T> RepeatFigures<'a, T> {
-    /// Returns the figure that more than half of the repeats reach or exceed in badness.
+    /// Returns the median figure: more than half of the repeats are as bad, or worse.
     fn typical(&self) -> (&'a Row, &'a T) {
         self.repeats[self.repeats.len() / 2]
     }
@@ -103,7 +103,7 @@ fn unfair_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation
     let (_, fairness) = worst.typical();
     let leading = Evidence {
         base: of_base,
-        ..Evidence::single("clients' ends apart".to_owned(), "%", fairness.pct)
+        ..Evidence::single("spread of client end times".to_owned(), "%", fairness.pct)
     };
     let ends = [
         ("the fastest client ended after", fairness.fastest_seconds),
@@ -112,7 +112,7 @@ fn unfair_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation
     let ends = ends.map(|(name, seconds)| Evidence::single(name.to_owned(), "s", seconds));
     let others = unfair[1..].iter().chain(&fair);
     let others =
-        others.map(|it| Evidence::single(format!("ends apart of {}", it.who), "%", percent(it)));
+        others.map(|it| Evidence::single(format!("spread of {}", it.who), "%", percent(it)));
     Some(Explanation {
         places: unfair.iter().map(|it| place_of(it.typical().0)).collect(),
         evidence: [leading].into_iter().chain(ends).chain(others).collect(),
@@ -242,7 +242,7 @@ fn seconds_missed(history: &SlaHistory) -> impl Iterator<Item = Evidence> {
     let missed = history.seconds.saturating_sub(history.met_seconds);
     let name = format!("seconds that missed it, of {}", history.seconds);
     let longest = history.longest_miss_from.map(|from| {
-        let name = format!("longest miss, from second {from} on");
+        let name = format!("longest miss, from second {from}");
         (name, history.longest_miss_seconds)
     });
     let figures = [(name, missed)].into_iter().chain(longest);

@@ -7,7 +7,7 @@ use super::finding::Evidence;
 use super::thresholds::COUNTER;
 use crate::order::distinct;
 
-/// Returns the least growth of a counter per operation that gives its ratio a meaning; it is added to both sides.
+/// Returns the least growth of a counter per operation that makes its ratio meaningful. It is added to both sides.
 fn least(name: &str) -> f64 {
     match unit_of(name) {
         "bytes" | "us" => 1.0,
@@ -16,15 +16,15 @@ fn least(name: &str) -> f64 {
     }
 }
 
-/// Returns the counter that changed the most per operation in the direction of time, if any did.
-pub(super) fn moved(case: &Case<'_>) -> Option<Evidence> {
+/// Returns the counter that changed the most per operation, in the same direction as the time of an operation.
+pub(super) fn largest_change(case: &Case<'_>) -> Option<Evidence> {
     // Counters of two engines have different meanings.
     let [of_base, of_target] =
         [&case.base, &case.side].map(|side| distinct(side.rows.iter().map(|row| &row.engine)));
     if of_base != of_target {
         return None;
     }
-    // Counters have one order in all repeats.
+    // All repeats have the same counters in the same order.
     let names = &case.side.rows.first()?.work_counters;
     let (name, pair, _) = names
         .iter()

@@ -6,30 +6,31 @@ use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Ro
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetDifference {
-    /// Their settings were not compared. These are their versions, where they differ.
+    /// Their settings were not compared. The field has their versions, where these differ.
     Unknown(Option<(String, String)>),
     /// They have different engines.
     Engines { base: String, target: String },
-    /// They have one engine.
+    /// They have the same engine.
     Known {
         /// Both builds, where they differ.
         build: Option<OtherBuild>,
         /// Settings that the plan declares; `a` is the base's.
         declared: Vec<Difference>,
-        /// How many others differ: defaults of another version, or derived by the server.
+        /// The number of other settings that differ: defaults of another version, or derived by the server.
         undeclared: usize,
     },
 }
 
-/// Two builds, of two versions or of one.
+/// Two different builds, of two versions or of the same version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OtherBuild {
     /// The versions, or the names of builds of one version.
     pub base: String,
     pub target: String,
     pub has_other_version: bool,
-    /// How many settings only one of the two has, and the plan does not declare: a part of its version.
+    /// The number of settings that only the base has and the plan does not declare: they are a part of its version.
     pub only_base: usize,
+    /// The number of settings that only the target has and the plan does not declare.
     pub only_target: usize,
 }
 
@@ -52,9 +53,9 @@ impl OtherBuild {
 }
 
 impl Difference {
-    /// Returns the change of a size, if both values are a number with the same unit. SQLite writes a size in KiB as a
-    /// negative number.
-    pub(super) fn grown(&self) -> Option<f64> {
+    /// Returns the change of a size, if both values are numbers with the same unit. SQLite writes sizes in KiB as negative
+    /// numbers.
+    pub(super) fn growth(&self) -> Option<f64> {
         let split = |value: &str| -> Option<(f64, String)> {
             let digits = value.trim_start_matches('-');
             let end = digits
@@ -129,7 +130,7 @@ impl TargetDifference {
         let only_b = keep_declared(of_b.collect());
         let build = OtherBuild::new(&comparison, only_a, only_b);
         if build.is_none() {
-            // One build has the same settings everywhere: one-sided settings are of the way it runs.
+            // Two servers of one build have the same settings. A setting of only one of them comes from how it runs.
             undeclared += only_a + only_b;
         }
         Self::Known {
@@ -185,7 +186,7 @@ impl TargetDifference {
     }
 }
 
-/// Returns the target of a row where runs are compared, since its own `target` is then the run.
+/// Returns the real target of a row where runs are compared: its `target` is then the run.
 pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     let mut comparisons = figures.settings.differences.iter();
     comparisons.find_map(|comparison| {

@@ -8,10 +8,10 @@ use super::difference::TargetDifference;
 use super::finding::{Evidence, Place};
 use crate::{ComparedStep, Difference, Sla};
 
-/// What one rule found.
+/// The result of one rule.
 pub(super) struct Explanation<'a> {
     pub statement: Statement<'a>,
-    /// Where, the most important first.
+    /// The steps of cells that it is about, the most important first.
     pub places: Vec<Place<'a>>,
     pub evidence: Vec<Evidence>,
     pub caveats: Vec<CountedCaveat<'a>>,
@@ -27,7 +27,7 @@ pub(super) struct CountedCaveat<'a> {
     pub case_count: usize,
 }
 
-/// What a finding says.
+/// The statement of a finding.
 pub(super) enum Statement<'a> {
     /// Throughput changed.
     Change(Change<'a>),
@@ -61,9 +61,9 @@ pub(super) struct Change<'a> {
     pub cause: Cause,
     /// How many comparisons of throughput these targets have.
     pub comparison_count: usize,
-    /// What differs between the base and the one target, of each target that two runs share.
+    /// The differences between the base and the only target, for each target that two runs share.
     pub differences: Vec<(Option<&'a str>, &'a TargetDifference)>,
-    /// The change is neither chance nor the host's, so that a setting that differs alone makes it.
+    /// Neither chance nor the host makes the change, so that a setting that alone differs is the cause.
     pub is_sure: bool,
 }
 
@@ -74,8 +74,9 @@ pub(super) struct UnfairStep {
     pub worst: String,
     pub percent: f64,
     pub repeat_count: usize,
-    /// How many targets had clients that ended far apart, of how many.
+    /// The number of targets whose clients ended far apart.
     pub unfair_count: usize,
+    /// The number of all targets.
     pub target_count: usize,
 }
 
@@ -90,9 +91,9 @@ pub(super) struct NoEffect<'a> {
     pub effect: f64,
 }
 
-/// By how much a target missed its rate in a step.
+/// A target that missed its rate in a step.
 pub(super) struct MissedRate<'a> {
-    /// The target, with its variant and clients as far as several were compared.
+    /// The target, with its variant and clients where several were compared.
     pub who: String,
     pub step: &'a str,
     /// A typical repeat.
@@ -101,7 +102,7 @@ pub(super) struct MissedRate<'a> {
     pub repeat_count: usize,
 }
 
-/// What is known of a target that was measured once.
+/// The known differences between the base and a target that was measured once.
 pub(super) struct Fact<'a> {
     pub who: String,
     /// The steps in which fsyncs per commit differ.

@@ -15,13 +15,13 @@ pub const FINDINGS_SHOWN_MAX: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// Commits wait for fsyncs, or longer for them.
+    /// Commits wait for fsyncs, or wait longer.
     Fsyncs,
     /// A log-structured merge tree stalled writes.
     WriteStalls,
     /// Seconds without progress account for the change.
     Stall,
-    /// CPU of client and server on the connections that do the operations.
+    /// CPU of the connections that do the operations, in client and server.
     Cpu,
     /// Threads waited for a processor, and a setting limits processors or threads.
     ProcessorWait,
@@ -33,7 +33,7 @@ pub enum FindingKind {
     Locks,
     /// Handover between client and server.
     Handover,
-    /// The rate changed its level within the step; on one of the levels nothing differs.
+    /// The rate changed its level within the step, and matched the other target's at one of the levels.
     LevelShift,
     /// There was too much competition for processors to name a cause.
     HostBusy,
@@ -67,31 +67,32 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The target with the largest change.
     pub target: String,
-    /// All targets that it is about.
+    /// All targets of the finding.
     pub targets: Vec<String>,
-    /// The target that they are compared with; `None`: they are not compared.
+    /// The target that they are compared with; `None` if they are not compared.
     pub base: Option<String>,
     /// The workload.
     pub workload: String,
-    /// Its variant; `None`: there is none, or it is about several.
+    /// Its variant; `None` if there is none, or several.
     pub variant: Option<String>,
-    /// Clients; `None`: it is about several numbers of them.
+    /// The number of clients; `None` if there are several numbers.
     pub clients: Option<u32>,
-    /// The step; `None`: it is about several.
+    /// The step; `None` if there are several.
     pub step: Option<String>,
-    /// All of them.
+    /// All steps of the finding.
     pub steps: Vec<String>,
     /// One line: what changed, by how much, and why.
     pub title: String,
-    /// The cause of a change of throughput without figures, as in `less CPU per operation`; `None`: throughput did not change.
+    /// The cause of a change of throughput without figures, such as `less CPU per operation`; `None` if throughput did not
+    /// change.
     pub cause: Option<String>,
-    /// At most three sentences: what changed, by how much and how surely; why; where else, and what differs.
+    /// At most three sentences: what changed, by how much, and how sure that is; why; where else, and what differs.
     pub text: String,
-    /// The figures behind it, of the step with the largest change.
+    /// The figures of the step with the largest change.
     pub evidence: Vec<Evidence>,
-    /// Reasons to doubt it, each a part of a sentence.
+    /// Reasons to doubt the finding, each a part of a sentence.
     pub caveats: Vec<String>,
-    /// How much it matters: findings are in this order. About the logarithm of the change.
+    /// How much the finding matters, about the logarithm of the change. Findings are sorted by it.
     pub weight: f64,
 }
 

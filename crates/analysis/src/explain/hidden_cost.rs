@@ -8,10 +8,10 @@ use super::thresholds::HIDDEN_CHANGE;
 use crate::order::grouped;
 use crate::{ComparedStep, Verdict};
 
-/// The weight of a hidden cost against the same change of throughput.
+/// The weight of a hidden cost, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// CPU of the connections that do the operation, client and server, and of nothing else.
+/// The metric of CPU that only the connections use, in client and server.
 const METRIC: &str = "own_cpu_us_per_op";
 
 /// Returns one explanation for each target and direction of own CPU that is shown to differ where throughput is not.

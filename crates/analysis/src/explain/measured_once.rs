@@ -11,7 +11,7 @@ use crate::order::grouped;
 /// Facts come after all findings.
 const WEIGHT: f64 = 0.01;
 
-/// Lists in one explanation what engines themselves say differs, target by target: fsyncs per commit, and declared settings.
+/// Lists the known differences of each target in one explanation: fsyncs per commit, as engines count them, and declared settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let single = cases
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     })
 }
 
-/// Returns the fsyncs per commit of a case, where the engine counts ten times as many or few.
+/// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more.
 fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> {
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;

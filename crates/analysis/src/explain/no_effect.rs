@@ -9,7 +9,7 @@ use crate::{Compared, ComparedStep, Difference, Verdict};
 /// A finding that nothing changed comes last, but it is an answer.
 const WEIGHT: f64 = 0.03;
 
-/// A target that differs from the base in one setting, with its steps, none of which shows a change.
+/// A target that differs from the base in one setting, and whose steps show no change.
 struct SettingWithoutEffect<'a> {
     /// Its name: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
@@ -17,7 +17,7 @@ struct SettingWithoutEffect<'a> {
     steps: Vec<&'a ComparedStep>,
 }
 
-/// Returns one explanation for each setting, over all targets that differ in it alone.
+/// Returns one explanation for each setting, over all targets that differ only in this setting.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
     let of_targets = of_targets.filter_map(|(who, cases)| {

@@ -87,7 +87,7 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
             metrics.entry("own_cpu_us_per_op").or_insert(own);
         }
         metrics
-            .entry("op_rest_us")
+            .entry("op_unexplained_us")
             .or_insert(Some((time - known).max(0.0)));
     }
     let count = (cost.rate * 100.0) as u64;

@@ -12,10 +12,10 @@ pub(super) const WHOLE_MAX: f64 = 1.35;
 /// The factor by which fsyncs per commit, or bytes read, change when operations begin or cease to wait for them.
 pub(super) const BEGINS_FACTOR: f64 = 10.0;
 
-/// Fewer fsyncs per commit than this are those of checkpoints: commits do not wait for them.
+/// Fewer fsyncs per commit than this come from checkpoints: commits do not wait for them.
 pub(super) const FSYNCS_PER_COMMIT_MIN: f64 = 0.01;
 
-/// Fsyncs, or reads, that take less than this share of an operation's time are not what it waits for.
+/// An operation does not wait for fsyncs, or reads, that take less than this share of its time.
 pub(super) const DEVICE_OF_TIME: f64 = 0.1;
 
 /// Percentage points by which the share of stalled time must differ.
@@ -45,11 +45,11 @@ pub(super) const STEAL: f64 = 0.01;
 /// Where CPU is less than this share of an operation's time, the processors' frequency does not matter.
 pub(super) const CPU_OF_TIME: f64 = 0.2;
 
-/// Frequencies of processors that differ by this factor are not the same: a governor at rest keeps one within 2 % or 3 %.
+/// Frequencies of processors that differ by this factor are not the same: a stable governor keeps them within 2 % or 3 %.
 pub(super) const FREQUENCY: f64 = 1.05;
 
-/// Fsync latencies before the cells that differ by this factor are not of one disk at rest: its median differs by less from
-/// hour to hour.
+/// Fsync latencies before the cells that differ by this factor show another state of the disk: the median of an idle disk
+/// differs by less from hour to hour.
 pub(super) const FSYNC_LATENCY: f64 = 2.0;
 
 /// Pages swapped in or out in a step: 4 MB.
@@ -68,16 +68,16 @@ pub(super) const DEBT: f64 = 2.0;
 pub(super) const CLIENT_BUSY: f64 = 0.8;
 
 /// Clients that end further apart than this, in percent of the fastest, were treated unequally. InnoDB and MyRocks stay
-/// within a few percent on the field's machines, the best of 15 configurations of PostgreSQL at 18, the others at 54 to 317.
+/// within a few percent in published results; the best of 15 configurations of PostgreSQL has 18, the others 54 to 317.
 pub(super) const UNFAIR_PCT: f64 = 25.0;
 
 /// The same in seconds, since one slow commit is a large share of a short step.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
-/// Figures of which both targets have less than this round to zero in tables and are not shown.
+/// Figures that are below this for both targets round to zero in tables and are not shown.
 pub(super) const NOTHING: f64 = 0.0005;
 
-/// Names in one sentence; others are counted.
+/// The number of names in one sentence; the others are counted.
 pub(super) const NAMED: usize = 4;
 
 /// The most targets that each have a finding of their own; more share one.

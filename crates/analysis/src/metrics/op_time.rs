@@ -88,9 +88,9 @@ pub(super) fn op_time(
     figures.extend([
         ("op_time_us", busy),
         ("op_overlap_us", overlap),
-        ("op_rest_us", unexplained),
+        ("op_unexplained_us", unexplained),
         (
-            "op_rest%",
+            "op_unexplained%",
             unexplained
                 .zip(busy)
                 .and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
@@ -290,8 +290,8 @@ mod tests {
                 ("op_lock_us", Some(500.0)),
                 ("op_handover_us", Some(500.0)),
                 ("op_overlap_us", Some(200.0)),
-                ("op_rest_us", Some(800.0)),
-                ("op_rest%", Some(8.0)),
+                ("op_unexplained_us", Some(800.0)),
+                ("op_unexplained%", Some(8.0)),
                 ("background_cpu_us_per_op", Some(1500.0)),
                 ("instructions_per_op", Some(8000.0)),
             ],
@@ -309,7 +309,7 @@ mod tests {
                 ("op_server_cpu_us", None),
                 ("own_cpu_us_per_op", Some(2000.0)),
                 ("op_cpu_wait_us", Some(500.0)),
-                ("op_rest_us", Some(3500.0)),
+                ("op_unexplained_us", Some(3500.0)),
                 ("background_cpu_us_per_op", Some(600.0)),
                 ("instructions_per_op", Some(3000.0)),
             ],
@@ -367,7 +367,7 @@ mod tests {
             "own_cpu_us_per_op",
             "op_cpu_wait_us",
             "op_fsync_us",
-            "op_rest_us",
+            "op_unexplained_us",
             "background_cpu_us_per_op",
             "instructions_per_op",
         ];

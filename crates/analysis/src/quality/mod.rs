@@ -99,7 +99,7 @@ pub struct Stall {
     /// The longest response time that ended in these seconds or in the one after, in microseconds; `None` without one.
     pub response_us_max: Option<f64>,
     /// What host and engine did in these seconds but not around them, most unusual first.
-    pub beside: Vec<ConcurrentChange>,
+    pub concurrent_changes: Vec<ConcurrentChange>,
 }
 
 /// A second at which the rate changed its level.
@@ -112,7 +112,7 @@ pub struct Shift {
     /// The median rate of the level that begins.
     pub after: f64,
     /// What host and engine did differently after it, most unusual first.
-    pub beside: Vec<ConcurrentChange>,
+    pub concurrent_changes: Vec<ConcurrentChange>,
 }
 
 /// A counted value that was unusual.
@@ -142,35 +142,35 @@ pub(crate) fn quality(
     stalled_pct: Option<f64>,
 ) -> Option<Quality> {
     let rates = Rates::new(step, &series.ops)?;
-    let found = stalls::stalls(&rates);
-    let is_stalled = stalls::marked(rates.values.len(), found.as_deref().unwrap_or_default());
+    let stalls = stalls::stalls(&rates);
+    let is_stalled = stalls::marked(rates.values.len(), stalls.as_deref().unwrap_or_default());
     let levels = shifts::shifts(&rates.values, &is_stalled);
-    let beside = ConcurrentActivity::new(series, host, &rates, &is_stalled);
+    let concurrent = ConcurrentActivity::new(series, host, &rates, &is_stalled);
     let mut quality = Quality {
         stalled_pct,
         shift_count: levels.len(),
         ..spread::spread(&rates)
     };
-    if let Some(found) = found {
-        let lengths = || found.iter().map(|stall| stall.seconds);
+    if let Some(stalls) = stalls {
+        let lengths = || stalls.iter().map(|stall| stall.seconds);
         quality.longest_stall_seconds = Some(lengths().max().unwrap_or(0));
         quality.stalled_seconds = Some(lengths().sum());
-        quality.stall_count = found.len();
-        quality.stalls = worst(found, |stall| (stall.seconds as f64, -stall.lowest));
+        quality.stall_count = stalls.len();
+        quality.stalls = worst(stalls, |stall| (stall.seconds as f64, -stall.lowest));
     }
     for stall in &mut quality.stalls {
-        stall.beside = beside.stall(stall.from_second, stall.seconds);
+        stall.concurrent_changes = concurrent.stall(stall.from_second, stall.seconds);
     }
     quality.shifts = worst(levels, |shift| ((shift.after - shift.before).abs(), 0.0));
     for shift in &mut quality.shifts {
-        shift.beside = beside.shift(shift);
+        shift.concurrent_changes = concurrent.shift(shift);
     }
     Some(quality)
 }
 
 /// Returns the [`LISTED_MAX`] worst items, in their order.
-fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
-    let mut by_level: Vec<(usize, T)> = found.into_iter().enumerate().collect();
+fn worst<T>(items: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
+    let mut by_level: Vec<(usize, T)> = items.into_iter().enumerate().collect();
     by_level.sort_by(|(_, a), (_, b)| {
         let (a, b) = (badness(a), badness(b));
         b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))

@@ -48,7 +48,7 @@ pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
             second: kept[place],
             before: median_of(&values, before),
             after: median_of(&values, after),
-            beside: Vec::new(),
+            concurrent_changes: Vec::new(),
         })
         .collect()
 }

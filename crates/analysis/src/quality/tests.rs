@@ -253,7 +253,7 @@ fn clients_that_work_alone_at_the_end_do_not_stall() {
     assert_eq!(shift.second, 60);
     assert_eq!(shift.before, 2000.0);
     assert_eq!(shift.after, 100.0);
-    let why = &shift.beside[0];
+    let why = &shift.concurrent_changes[0];
     assert_eq!(why.name.as_str(), "clients_at_work");
     assert_eq!(why.otherwise, 20.0);
     assert_eq!(why.during, 1.0);
@@ -518,14 +518,14 @@ fn what_moved_in_a_stall_stands_beside_it() {
         ..HostSeries::default()
     };
     let quality = quality(&step(100), &all, &host, None).unwrap();
-    let beside = &quality.stalls[0].beside;
-    let names: Vec<_> = beside.iter().map(|moved| moved.name.as_str()).collect();
+    let concurrent = &quality.stalls[0].concurrent_changes;
+    let names: Vec<_> = concurrent.iter().map(|moved| moved.name.as_str()).collect();
     // First what rose, then what fell with the rate; never what is as ever, or only grows on, or is nothing as the rate.
     assert_eq!(
         names,
         ["write_stopped", "disk_write_bytes", "server_cpu_user_ns"]
     );
-    let (stopped, written) = (&beside[0], &beside[1]);
+    let (stopped, written) = (&concurrent[0], &concurrent[1]);
     assert_eq!(written.unit.as_str(), "bytes/s");
     assert!(!written.of_engine);
     assert!((written.ratio.unwrap() - 9.0).abs() < 1.0, "{written:?}");
@@ -551,12 +551,12 @@ fn what_moved_with_a_shift_stands_beside_it() {
     all.engine = BTreeMap::from([("page_write_count".to_owned(), growth)]);
     let quality = quality(&step(200), &all, &HostSeries::default(), None).unwrap();
     assert_eq!(quality.shift_count, 1);
-    assert_eq!(quality.shifts[0].beside.len(), 1);
+    assert_eq!(quality.shifts[0].concurrent_changes.len(), 1);
     let shift = &quality.shifts[0];
     assert_eq!(shift.second, 100);
     assert_eq!(shift.before, 1000.0);
     assert_eq!(shift.after, 600.0);
-    let moved = &shift.beside[0];
+    let moved = &shift.concurrent_changes[0];
     assert_eq!(moved.otherwise, 10.0);
     assert_eq!(moved.during, 400.0);
     assert_eq!(moved.ratio, Some(40.0));

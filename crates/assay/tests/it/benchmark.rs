@@ -111,7 +111,7 @@ fn time_is_accounted_for(row: &Value, has_server: bool) {
         assert!(threads > 0.1 * server, "{metrics}");
         assert!(threads < 1.1 * server + ticks, "{metrics}");
     }
-    let share = us("op_rest_us").abs() / us("op_time_us");
+    let share = us("op_unexplained_us").abs() / us("op_time_us");
     assert!(share < 0.3, "{metrics}");
 }
 

@@ -141,7 +141,7 @@ fn a_requested_metric_has_its_own_tables_and_values_without_a_ratio() {
     for expected in [
         "### Effects on p99",
         "### p99 by combination of the other factors",
-        "p99: rate met in 99% of the seconds",
+        "p99: rate reached in 99% of the seconds",
         "full\\_page\\_writes=on | 1.000 -\\> 0.000\\[a\\]",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");

@@ -408,7 +408,7 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
         seconds: 2,
         lowest: 0.0,
         response_us_max: Some(2_100_000.0),
-        beside: vec![
+        concurrent_changes: vec![
             moved("disk_write_bytes", false, "bytes/s", 4e8, 5e7),
             moved("checkpoint_count", true, "/s", 1.0, 0.0),
         ],
@@ -417,7 +417,7 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
         second: 45,
         before: rate,
         after: rate * 0.75,
-        beside: vec![moved("disk_read_count", false, "/s", 910.0, 40.0)],
+        concurrent_changes: vec![moved("disk_read_count", false, "/s", 910.0, 40.0)],
     };
     let seconds = if stalled { 2 } else { 0 };
     Quality {

@@ -37,7 +37,7 @@ fn part_name(part: FindingKind) -> &'static str {
         FindingKind::Fsyncs => "waiting for fsyncs",
         FindingKind::Locks => "waiting for other threads",
         FindingKind::Handover => "handover between client and server",
-        _ => "in no measured part",
+        _ => "time outside all measured parts",
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
 
 /// Returns how much more CPU there is, or whether bytes changed with the time.
 fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
-    let is_more = changed.us.grown() > 0.0;
+    let is_more = changed.us.growth() > 0.0;
     let what = match changed.part {
         FindingKind::Reads => "reads from storage",
         _ => "writes to storage",
@@ -81,10 +81,10 @@ fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
             let ratio = changed.us.ratio()?;
             Some(format!("{} per {per}", more(ratio, "CPU")))
         }
-        (_, Some(Detail::OtherBytes)) if is_more => Some(format!("more {what}")),
-        (_, Some(Detail::OtherBytes)) => Some(format!("fewer {what}")),
-        (_, Some(Detail::SameBytes)) if is_more => Some(format!("{what} take longer")),
-        (_, Some(Detail::SameBytes)) => Some(format!("{what} take less time")),
+        (_, Some(Detail::BytesChanged)) if is_more => Some(format!("more {what}")),
+        (_, Some(Detail::BytesChanged)) => Some(format!("fewer {what}")),
+        (_, Some(Detail::BytesUnchanged)) if is_more => Some(format!("{what} take longer")),
+        (_, Some(Detail::BytesUnchanged)) => Some(format!("{what} take less time")),
         _ => None,
     }
 }
@@ -117,8 +117,8 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     let added = if is_slower { "added" } else { "saved" };
     match cause {
         Cause::BothMissedWrites => {
-            "Both missed their target write rate in some repeat: fewer writes competed with the \
-             queries, so no cause is named."
+            "Both missed their target write rate in at least one repeat: fewer writes competed with \
+             the queries, so no cause is named."
                 .to_owned()
         }
         Cause::FsyncsPerCommit {
@@ -128,7 +128,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
             waiting,
         } => {
             let [_, many] = fsync_names(metric);
-            let more = if count.grown() > 0.0 { "more" } else { "fewer" };
+            let more = if count.growth() > 0.0 { "more" } else { "fewer" };
             let waiting = waiting.map(|share| {
                 let share = share_text(share);
                 format!("; of the time {added} per {per}, {share} is waiting for fsyncs")
@@ -157,10 +157,10 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
         } => {
             let longest = longest.as_ref().map(|stall| {
                 format!(
-                    "; the longest stall is {} from second {} on{}",
+                    "; the longest stall lasted {}, from second {}{}",
                     counted(stall.seconds, "second"),
                     stall.from_second,
-                    concurrent(&stall.beside)
+                    concurrent(&stall.concurrent_changes)
                 )
             });
             format!(
@@ -180,7 +180,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
             "The time per {per} did not change as surely as throughput did, so no cause is named."
         ),
         Cause::Unexplained(Gap::NoLargePart) => format!(
-            "No measured part surely makes up {} of the time {added} per {per}.",
+            "No measured part is shown to make up {} of the time {added} per {per}.",
             percent(EXPLAINS)
         ),
     }
@@ -194,17 +194,17 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
         (_, Some(Detail::Server)) => ", mostly in the server",
         (_, Some(Detail::Client)) => ", mostly in the client",
         (_, Some(Detail::ClientThreads)) => " on the client threads, where the engine runs",
-        (_, Some(Detail::OtherBytes)) => "; the engine's bytes per operation changed with it",
-        (_, Some(Detail::SameBytes)) => "; the engine's bytes per operation do not explain it",
+        (_, Some(Detail::BytesChanged)) => "; the engine's bytes per operation changed with it",
+        (_, Some(Detail::BytesUnchanged)) => "; the engine's bytes per operation do not explain it",
         (_, Some(Detail::SharedFsyncs)) => {
-            ": commits wait for the one that syncs, and fsyncs per commit changed"
+            ": commits wait for the thread that syncs, and fsyncs per commit changed"
         }
         (_, Some(Detail::NoLimit)) => {
             "; no setting says why processors were short, so no cause is named"
         }
     };
     let wait = match changed.has_wait {
-        true => ", including the wait for a processor that it brings",
+        true => ", including the wait for a processor that it causes",
         false => "",
     };
     let setting = changed.setting.as_ref();
@@ -219,40 +219,40 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     )
 }
 
-/// Says until when, or from when on, one of the two ran as fast as the other.
+/// Says when one of the two ran as fast as the other: until the shift, or since.
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     let LevelShift {
         is_of_base,
         shift,
-        level,
-        begins_alike,
+        other_rate,
+        matches_before,
     } = level_shift;
     let (target, base) = (case.target(), case.base_name());
     let (who, other) = match is_of_base {
         true => (base, target),
         false => (target, base),
     };
-    let (when, alike, then, differs) = match begins_alike {
+    let (when, alike, then, differs) = match matches_before {
         true => ("Until", shift.before, "then", shift.after),
         false => ("From", shift.after, "before that", shift.before),
     };
     format!(
-        "{when} second {}, {who} ran as fast as {other} ({} against {} {}), {then} at {}{}.",
+        "{when} second {}, {who} ran as fast as {other} ({} and {} {}), {then} at {}{}.",
         shift.second,
         figure(alike),
-        figure(*level),
+        figure(*other_rate),
         case.rate(),
         figure(differs),
-        concurrent(&shift.beside)
+        concurrent(&shift.concurrent_changes)
     )
 }
 
-/// Lists the figures of host and engine that changed at the same time.
+/// Lists the figures of host and engine that changed at the same time: `; cpups changed at the same time`.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
     let names = changes.iter().take(LISTED).map(|it| it.name.clone());
-    let changed = list_any(names).map(|names| format!(", while {names} changed"));
-    changed.unwrap_or_default()
+    let names = list_any(names).map(|names| format!("; {names} changed at the same time"));
+    names.unwrap_or_default()
 }
 
 /// Formats the share of a change: `all`, `75%`.

@@ -21,7 +21,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
     let (base, target, per) = (case.base_name(), case.target(), case.noun());
     match caveat {
         Caveat::WideBase { low, high } => format!(
-            "the base's own repeats differ by {}: {} to {} {}",
+            "the base's repeats differ by {}: {} to {} {}",
             percent(high / low - 1.0),
             figure(*low),
             figure(*high),
@@ -31,13 +31,13 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             format!("base and target were measured in different runs: {BETWEEN}")
         }
         Caveat::NoTurns => format!("base and target did not take turns: {BETWEEN}"),
-        Caveat::NothingDiffers => "no difference between the two is known".to_owned(),
+        Caveat::NothingDiffers => "no difference between the two targets is known".to_owned(),
         Caveat::BusyClient { share } => {
             let busy = match share {
                 Some(share) => format!("client threads are busy {} of the time", percent(*share)),
                 None => "at least one client thread is busy nearly all the time".to_owned(),
             };
-            format!("{busy}: throughput is then the client's limit, not the server's")
+            format!("{busy}: throughput shows the client's limit, not the server's")
         }
         Caveat::LargeClient => {
             format!("the client uses more CPU per {per} than the server, on the same host")
@@ -45,11 +45,11 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         Caveat::MissedWrites { is_base } => {
             let who = if *is_base { base } else { target };
             format!(
-                "{who} missed its target write rate in some repeat: fewer writes competed with its queries"
+                "{who} missed its target write rate in at least one repeat: fewer writes competed with its queries"
             )
         }
         Caveat::Debt { what, left } => format!(
-            "the step before left different amounts of work: {}",
+            "the previous step left different amounts of work: {}",
             both(*left, what)
         ),
         Caveat::Trees(difference) => difference.to_string(),
@@ -71,12 +71,12 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             figure(percent.value)
         ),
         Caveat::Frequency(mhz) => format!(
-            "the processors ran at {}, which makes CPU {} by as much",
+            "the processors ran at {}, which makes CPU work {} by the same factor",
             both(*mhz, "MHz"),
-            if mhz.grown() < 0.0 { "slower" } else { "faster" }
+            if mhz.growth() < 0.0 { "slower" } else { "faster" }
         ),
         Caveat::FsyncBefore(us) => format!(
-            "before the cells an fsync took {}: the difference may be the disk's",
+            "before the cells, an fsync took {}: the disk may cause the change",
             both(*us, "us")
         ),
         Caveat::ReadAhead {
@@ -94,8 +94,8 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             };
             let sizes = read_kb.map(|kb| format!("; {}", read_sizes(both(kb, "KB"))));
             format!(
-                "{setting} of {who} is {} KB and max_sectors_kb of the disk {}: the kernel reads less ahead at a time, so \
-                 compaction may read in small pieces{}",
+                "{setting} of {who} is {} KB, but max_sectors_kb of the disk is {}: the kernel reads ahead less at a time, \
+                 so compaction may read in small pieces{}",
                 figure(*kb),
                 figure(*max_sectors_kb),
                 sizes.unwrap_or_default()
@@ -113,7 +113,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         ),
         Caveat::Swap(pages) => format!("the host swapped: {}", both(*pages, "pages")),
         Caveat::MemoryPressure(percent) => format!(
-            "threads waited for memory in {}",
+            "threads waited for memory {}",
             both(*percent, "% of the time")
         ),
         Caveat::OtherEngines => {
@@ -132,11 +132,11 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             let sides = [(base, of_base), (target, of_target)].into_iter();
             let sides = sides.filter(|(_, codes)| !codes.is_empty());
             let warnings = sides.map(|(who, codes)| format!("{} ({who})", list(codes)));
-            format!("there are warnings: {}", list(&warnings.collect::<Vec<_>>()))
+            format!("steps have warnings: {}", list(&warnings.collect::<Vec<_>>()))
         }
     }
 }
 
 fn read_sizes(both: String) -> String {
-    format!("the devices' reads were of {both}")
+    format!("the mean size of device reads was {both}")
 }

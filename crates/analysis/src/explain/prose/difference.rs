@@ -6,8 +6,8 @@ use crate::counted;
 use crate::explain::difference::{OtherBuild, TargetDifference};
 use crate::explain::thresholds::NAMED;
 
-/// Says what differs, as it follows on `the two`; of targets that two runs share each with its name, where they do not differ
-/// alike. `None` where nothing is known. `is_sure`: a setting that alone differs makes the change.
+/// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets that two runs share are
+/// named where their differences are not the same. `is_sure`: if only one setting differs, it causes the change.
 pub(super) fn clauses(
     differences: &[(Option<&str>, &TargetDifference)],
     is_sure: bool,
@@ -22,7 +22,7 @@ pub(super) fn clauses(
     let clauses = differences.iter().take(NAMED).filter_map(|(target, it)| {
         let clause = clause(it, is_sure)?;
         Some(match target {
-            Some(target) => format!("{target} {clause}"),
+            Some(target) => format!("runs of {target} {clause}"),
             None => clause,
         })
     });
@@ -60,14 +60,15 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
         (None, [setting], _) => {
             let derived = match undeclared {
                 0 => String::new(),
-                1 => ", and in one that the server derived".to_owned(),
-                more => format!(", and in {more} that the server derived"),
+                1 => " and in one that the server derived".to_owned(),
+                more => format!(" and in {more} that the server derived"),
             };
-            let cause = if is_sure { ", which makes the difference" } else { "" };
-            format!("differ in {} alone{derived}{cause}", setting_text(setting))
+            let cause = is_sure.then(|| format!(", so {} causes the difference", setting.name));
+            let cause = cause.unwrap_or_default();
+            format!("differ only in {}{derived}{cause}", setting_text(setting))
         }
         (Some(build), [], 0) => format!(
-            "differ in {} alone, {} -> {}{}",
+            "differ only in {}, {} -> {}{}",
             build_or_version(build.has_other_version),
             build.base,
             build.target,
@@ -106,7 +107,7 @@ pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
     }
 }
 
-/// Counts the settings that only one build has: ` (7 settings are in 15.3 alone and 33 in 17.2 alone)`. `more` follows them.
+/// Counts the settings that only one build has: ` (7 settings exist only in 15.3 and 33 only in 17.2)`. `more` follows them.
 fn own_settings(build: &OtherBuild, more: &str) -> String {
     let own = [
         (build.only_base, &build.base),
@@ -116,9 +117,9 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
     let places: Vec<String> = own
         .enumerate()
         .map(|(at, (count, who))| match (at, count) {
-            (0, 1) => format!("1 setting is in {who} alone"),
-            (0, count) => format!("{count} settings are in {who} alone"),
-            (_, count) => format!("{count} in {who} alone"),
+            (0, 1) => format!("1 setting exists only in {who}"),
+            (0, count) => format!("{count} settings exist only in {who}"),
+            (_, count) => format!("{count} only in {who}"),
         })
         .collect();
     match places.is_empty() {

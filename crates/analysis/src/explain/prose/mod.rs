@@ -33,7 +33,8 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         Statement::NoEffect(settings) => no_effect(settings, &finding),
         Statement::HiddenCost { costs, is_noisy } => hidden_cost(costs, *is_noisy, &finding),
         Statement::Facts(facts) => (
-            "Measured once, so no causes are named; known differences".to_owned(),
+            "Known differences of targets that were measured once, so no causes are named"
+                .to_owned(),
             known_differences(facts),
         ),
     };
@@ -147,7 +148,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
     );
     let mut text = vec![
         format!(
-            "In {} client threads of {} or {} are busy {busy} of the time.",
+            "In {}, client threads of {} or {} are busy {busy} of the time.",
             case.place(),
             case.base_name(),
             case.target()
@@ -159,7 +160,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
         let (target, place) = (case.target(), case.place());
         format!("{target} in {place} ({})", percent(*share))
     });
-    text.extend(list_any(others).map(|others| format!("The same holds for {others}.")));
+    text.extend(list_any(others).map(|others| format!("Also {others}.")));
     (title, text)
 }
 
@@ -173,8 +174,8 @@ fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
     } = unfair;
     let step = place(about);
     let title = match unfair_count {
-        1 => format!("{worst}: its clients of {step} ended {percent:.1}% apart"),
-        many => format!("{many} targets: clients of {step} ended up to {percent:.1}% apart"),
+        1 => format!("{worst}: clients ended {percent:.1}% apart in {step}"),
+        many => format!("{many} targets: clients ended up to {percent:.1}% apart in {step}"),
     };
     let median = match repeat_count {
         1 => String::new(),
@@ -182,9 +183,9 @@ fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
     };
     let mut text = vec![
         format!(
-            "In {step} the slowest client of {worst} ended {percent:.1}% later than the fastest{median}."
+            "In {step}, the slowest client of {worst} ended {percent:.1}% later than the fastest{median}."
         ),
-        "Mean throughput does not show it: while the last clients work, the others do nothing."
+        "Mean throughput hides this: while the slowest clients work, the others are idle."
             .to_owned(),
     ];
     if *unfair_count > 1 {
@@ -238,14 +239,12 @@ fn sla_missed(
     let others = missed[1..].iter();
     let others = others.map(|it| format!("{} in {} ({})", it.who, it.step, share(it)));
     let reached = reached_by.iter().map(|&target| target.to_owned());
-    text.extend(match (list_any(others), list_any(reached)) {
-        (None, None) => None,
-        (Some(others), None) => Some(format!("It was also missed by {others}.")),
-        (None, Some(reached)) => Some(format!("It was reached in {step} by {reached}.")),
-        (Some(others), Some(reached)) => Some(format!(
-            "It was also missed by {others}, and reached in {step} by {reached}."
-        )),
-    });
+    let others = list_any(others).map(|others| format!("{others} also missed it"));
+    let reached = list_any(reached).map(|reached| format!("{reached} reached it in {step}"));
+    let others: Vec<String> = others.into_iter().chain(reached).collect();
+    if !others.is_empty() {
+        text.push(format!("{}.", others.join("; ")));
+    }
     (title, text)
 }
 
@@ -270,10 +269,10 @@ fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>)
             figure(100.0 * effect)
         ),
         format!(
-            "One setting alone is known to differ from {base}: {}.",
+            "Only one setting is known to differ from {base}: {}.",
             list(&differ)
         ),
-        "That holds for this load on this machine.".to_owned(),
+        "This holds for this load on this machine.".to_owned(),
     ];
     let (_, first) = settings[0];
     (
@@ -290,14 +289,14 @@ fn hidden_cost(
     let (throughput, why) = match is_noisy {
         true => (
             "throughput too noisy to say",
-            "Throughput varies too much between repeats to show what that does to it.",
+            "Throughput varies too much between repeats to show the effect.",
         ),
         false => (
             "no change of throughput shown",
             "Throughput shows no change.",
         ),
     };
-    // As the comparison has it, which is not the ratio of the means.
+    // The comparison's ratio, which is not the ratio of the means.
     let more = |cost: &ComparedStep| {
         let ratio = cost.ratio.unwrap_or(1.0);
         let more = if ratio < 1.0 { "less" } else { "more" };

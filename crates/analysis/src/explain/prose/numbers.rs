@@ -88,7 +88,7 @@ fn inverse(interval: Interval) -> Interval {
 /// `48.9 -> 41.2 us, 1.19x less`.
 pub(super) fn both(pair: Pair, unit: &str) -> String {
     let (base, value) = (figure(pair.base), figure(pair.value));
-    let less = if pair.grown() < 0.0 { " less" } else { "" };
+    let less = if pair.growth() < 0.0 { " less" } else { "" };
     let ratio = pair.ratio().filter(|_| base != value);
     let ratio = ratio.map(|ratio| format!(", {}{less}", factor(ratio)));
     let unit = match unit {

@@ -273,7 +273,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
     }
     let changed = part(&slow_reads);
     assert_eq!(changed.part, FindingKind::Reads);
-    assert_eq!(changed.detail, Some(Detail::OtherBytes));
+    assert_eq!(changed.detail, Some(Detail::BytesChanged));
     assert_eq!(changed.others, []);
 }
 
@@ -282,7 +282,7 @@ fn longer_reads_of_the_same_bytes_are_told_from_more_reads() {
     let of = |us: f64| [("op_read_us", us), ("own_read_kb_per_op", 16.0)];
     let changed = part(&reads(&of(80.0), (15_000.0, &of(200.0))));
     assert_eq!(changed.part, FindingKind::Reads);
-    assert_eq!(changed.detail, Some(Detail::SameBytes));
+    assert_eq!(changed.detail, Some(Detail::BytesUnchanged));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn figures_of_the_host_are_never_a_cause() {
 fn time_in_no_part_is_unexplained_and_never_lent_to_one() {
     let changed = part(&reads(CACHED, (10_000.0, CACHED)));
     assert_eq!(changed.part, FindingKind::Unexplained);
-    assert!(is_about(changed.us.grown(), 267.0), "{changed:?}");
+    assert!(is_about(changed.us.growth(), 267.0), "{changed:?}");
     // Without an accounting there is no cause, whatever other figures say.
     let of = |cpu: f64| [("cpupq", cpu), ("server_cpu_us_per_op", cpu)];
     let unmeasured = cause(&reads(&of(100.0), (15_000.0, &of(200.0))));
@@ -353,7 +353,7 @@ fn a_part_that_varies_as_much_as_it_changed_is_no_cause() {
             lock[row.cell.repeat as usize - 1]
         };
         row.metrics.insert("op_lock_us", Some(us));
-        row.metrics.insert("op_rest_us", Some(0.0));
+        row.metrics.insert("op_unexplained_us", Some(0.0));
     }
     assert_eq!(cause(&figures), Cause::Unexplained(Gap::NoLargePart));
 }
@@ -440,7 +440,7 @@ fn writes_and_waits_for_other_threads_are_named() {
     };
     let changed = part(&load(&of(45.0, 8.0, 4.0)));
     assert_eq!(changed.part, FindingKind::Writes);
-    assert_eq!(changed.detail, Some(Detail::OtherBytes));
+    assert_eq!(changed.detail, Some(Detail::BytesChanged));
     let changed = part(&load(&of(27.0, 8.0, 22.0)));
     assert_eq!(changed.part, FindingKind::Locks);
     assert!(is_about(changed.share, 0.5), "{changed:?}");
@@ -490,7 +490,7 @@ fn stalled(figures: &mut Figures, seconds: impl Fn(&Row) -> usize) {
         let stall = Stall {
             from_second: 31,
             seconds: stalled,
-            beside: vec![ConcurrentChange {
+            concurrent_changes: vec![ConcurrentChange {
                 name: "disk_write_bytes".to_owned(),
                 unit: "bytes/s".to_owned(),
                 during: 9e8,
@@ -552,7 +552,7 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
                     second: 50,
                     before: 30_100.0,
                     after: 18_000.0,
-                    beside: Vec::new(),
+                    concurrent_changes: Vec::new(),
                 };
                 usize::from(is_shifted)
             ];
@@ -563,8 +563,8 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
     let Cause::LevelShift(level) = &found_cause else {
         panic!("{found_cause:?}");
     };
-    assert!(!level.is_of_base && level.begins_alike, "{level:?}");
-    assert_eq!((level.level, level.shift.after), (30_000.0, 18_000.0));
+    assert!(!level.is_of_base && level.matches_before, "{level:?}");
+    assert_eq!((level.other_rate, level.shift.after), (30_000.0, 18_000.0));
     shift(&mut figures, 2);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Unexplained]);
 }
@@ -679,7 +679,7 @@ fn figures_that_make_no_sense_make_no_nonsense() {
         "op_cpu_wait_us",
         "op_read_us",
         "op_fsync_us",
-        "op_rest_us",
+        "op_unexplained_us",
         "own_cpu_us_per_op",
         "own_read_kb_per_op",
         "stall%",

@@ -84,8 +84,8 @@ fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
         let mut evidence = finding.evidence.iter();
         evidence.find(|it| it.name == name).and_then(|it| it.value)
     };
-    assert_eq!(figure("ends apart of a25"), Some(200.5));
-    assert_eq!(figure("ends apart of a24"), Some(18.3));
+    assert_eq!(figure("spread of a25"), Some(200.5));
+    assert_eq!(figure("spread of a24"), Some(18.3));
     // Cached by Postgres, the same page: at most 11.3 %.
     let cached = [
         ("a", 1066.0, 11.3),

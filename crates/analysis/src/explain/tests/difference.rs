@@ -131,8 +131,8 @@ fn two_builds_of_one_version_are_not_the_same() {
     assert_eq!(known(found), (both(), Vec::new(), 0));
 
     // Nor is one setting beside it all that differs.
-    let beside = differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
-    comparison.settings = beside.settings;
+    let concurrent = differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
+    comparison.settings = concurrent.settings;
     let (found, _) = difference(repeated(&costs(DEAR)), comparison);
     let has_other_version = false;
     assert_eq!(

@@ -85,7 +85,7 @@ fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
                     ("op_fsync_us", fsync),
                     ("op_read_us", read),
                     ("op_lock_us", lock),
-                    ("op_rest_us", rest),
+                    ("op_unexplained_us", rest),
                     ("own_cpu_us_per_op", own),
                     ("own_read_kb_per_op", 16.0 * random.factor(0.02)),
                     ("fsyncs_per_commit", fsyncs),

@@ -78,11 +78,11 @@ fn all_causes_of_changes() -> Vec<Cause> {
         changed(ProcessorWait, None),
         changed(ProcessorWait, Some(Detail::NoLimit)),
         changed(HostBusy, None),
-        changed(Reads, Some(Detail::OtherBytes)),
-        changed(Reads, Some(Detail::SameBytes)),
+        changed(Reads, Some(Detail::BytesChanged)),
+        changed(Reads, Some(Detail::BytesUnchanged)),
         expected(Reads, "shared_buffers"),
-        changed(Writes, Some(Detail::OtherBytes)),
-        changed(Writes, Some(Detail::SameBytes)),
+        changed(Writes, Some(Detail::BytesChanged)),
+        changed(Writes, Some(Detail::BytesUnchanged)),
         changed(Fsyncs, None),
         expected(Fsyncs, "synchronous"),
         changed(Locks, None),
@@ -90,7 +90,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         changed(Handover, None),
         changed(Unexplained, None),
     ];
-    let beside = vec![ConcurrentChange {
+    let concurrent = vec![ConcurrentChange {
         name: "disk_write_bytes".to_owned(),
         ..ConcurrentChange::default()
     }];
@@ -99,17 +99,17 @@ fn all_causes_of_changes() -> Vec<Cause> {
         share: 0.96,
         reason,
     };
-    let shift = |begins_alike, is_of_base| {
+    let shift = |matches_before, is_of_base| {
         Cause::LevelShift(LevelShift {
             is_of_base,
             shift: Shift {
                 second: 50,
                 before: 30_100.0,
                 after: 18_000.0,
-                beside: beside.clone(),
+                concurrent_changes: concurrent.clone(),
             },
-            level: 30_000.0,
-            begins_alike,
+            other_rate: 30_000.0,
+            matches_before,
         })
     };
     let mut causes = vec![
@@ -126,7 +126,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
             longest: Some(Stall {
                 from_second: 31,
                 seconds: 20,
-                beside: beside.clone(),
+                concurrent_changes: concurrent.clone(),
                 ..Stall::default()
             }),
         },

@@ -1,4 +1,4 @@
-//! Reads of trees that were not alike when the step began.
+//! Reads of trees that differed when the step began.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn throughput_has_a_note_if_the_trees_were_not_alike() {
+fn throughput_has_a_note_if_the_trees_differed() {
     let mut rows = Vec::new();
     for repeat in 1..=3 {
         rows.push(row("old.c", repeat, 0.0));
@@ -57,10 +57,10 @@ fn throughput_has_a_note_if_the_trees_were_not_alike() {
     assert_eq!(
         told["throughput"],
         [
-            "the trees were not alike when it began, 4 levels with 0 L0 files -> 4 levels with 3 L0 files, and a read looks into each"
+            "the trees differed when the step began: 4 levels with 0 L0 files -> 4 levels with 3 L0 files, and a read searches each level and L0 file"
         ]
     );
-    // Once for each step: what an operation costs stands beside it.
+    // Once for each step, not again for the costs of an operation.
     let says = |reasons: &[String]| reasons.iter().any(|reason| reason.contains("trees"));
     assert!(!says(&told["cpupq"]));
     // A repeat that does not count says nothing of those that do.
