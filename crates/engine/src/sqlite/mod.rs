@@ -257,9 +257,9 @@ impl SqlEngine for Sqlite {
         let began = Deadline::after(limits.at_most);
         let spent = || began.elapsed();
         let connection = self.open()?;
-        let mut observer = SqliteObserver::new(self.open()?, self.wal());
+        let observer = SqliteObserver::new(self.open()?, self.wal());
         let mut settled = Settled {
-            pending_before: observer.sample()?,
+            pending_before: vec![observer.wal_file_bytes()],
             ..Settled::default()
         };
         let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -293,7 +293,7 @@ impl SqlEngine for Sqlite {
         }
         settled.add_action(what, spent().saturating_sub(from));
         let _ = waiting::rest(&began, limits.at_least, stop);
-        settled.pending_after = observer.sample()?;
+        settled.pending_after = vec![observer.wal_file_bytes()];
         Ok(settled)
     }
 }

@@ -20,6 +20,12 @@ impl SqliteObserver {
     pub(super) fn new(connection: Connection, wal: PathBuf) -> Self {
         Self { connection, wal }
     }
+
+    /// Returns the size of the write-ahead log, which is zero without a log.
+    pub(super) fn wal_file_bytes(&self) -> Counter {
+        let bytes = fs_err::metadata(&self.wal).map_or(0, |metadata| metadata.len());
+        Counter::gauge("wal_file_bytes", bytes as f64)
+    }
 }
 
 impl Observer for SqliteObserver {
@@ -45,9 +51,8 @@ impl Observer for SqliteObserver {
 
     /// Reads no page of the database, which would take a read lock every second.
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
-        let wal_bytes = fs_err::metadata(&self.wal).map_or(0, |metadata| metadata.len());
         Ok(vec![
-            Counter::gauge("wal_file_bytes", wal_bytes as f64),
+            self.wal_file_bytes(),
             Counter::cumulative("lock_wait_count", LOCK_WAIT_COUNT.load(Relaxed) as f64),
             Counter::cumulative("lock_wait_ns", LOCK_WAIT_NS.load(Relaxed) as f64),
         ])
