@@ -182,8 +182,15 @@ impl Draft<'_> {
             source,
         } in self.builds
         {
+            let hint = match (self.builds, engine) {
+                // Only one version of SQLite is bundled.
+                ([_], engine) if *engine != Engine::Sqlite => {
+                    "# To compare versions, add a table like this one for each; docs/builds.md shows how to download them.\n"
+                }
+                _ => "",
+            };
             let (engine, source) = (engine.name(), quoted(source));
-            let _ = write!(text, "\n[build.{name}]\n{engine} = {source}\n");
+            let _ = write!(text, "\n{hint}[build.{name}]\n{engine} = {source}\n");
         }
         let mut engines: Vec<Engine> = Vec::new();
         for build in self.builds {

@@ -168,8 +168,8 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
     })?;
     file.write_all(text.as_bytes())?;
-    eprintln!("next: {next}");
     print(&format!("{output}\n"))?;
+    eprintln!("next: edit the plan; {next}");
     Ok(Exit::Ok)
 }
 

@@ -114,10 +114,10 @@ fn a_first_plan_passes_check_and_is_not_overwritten() {
     let shop = Shop::new();
     shop.check(
         "
-        init | 0 | > plan.toml | next: assay check plan.toml; assay run plan.toml
+        init | 0 | > plan.toml | next: edit the plan; assay check plan.toml; assay run plan.toml
         check plan.toml | 0 | > sqlite.full against sqlite.base | > 2 targets x 5 repeats = 10 cells
         init | 2 | plan.toml | does not overwrite plans | `-o FILE`
-        init postgres@17.2 -o pg.toml | 0 | next: assay fetch postgres@17.2; assay check pg.toml
+        init postgres@17.2 -o pg.toml | 0 | next: edit the plan; assay fetch postgres@17.2; assay check pg.toml
         init rocksdb@9.9.3 --workload insert -o none/pg.toml | 2 | cannot write the plan
         ",
     );
