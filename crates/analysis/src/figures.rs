@@ -98,7 +98,7 @@ pub struct Row {
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// What its log-structured merge tree did; `None` where the engine has none.
     pub lsm: Option<Lsm>,
-    /// The target rate and the achieved rate: of writes, or of the step's main operation; `None` without a target rate.
+    /// The requested rate and the achieved rate: of writes, or of the step's main operation; `None` without a rate.
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
@@ -167,7 +167,7 @@ pub struct OpFigures {
     pub per_second: f64,
     /// Rows per second of the step.
     pub rows_per_second: f64,
-    /// It has a target rate: only then do response and service time differ.
+    /// It has a requested rate: only then do response and service time differ.
     pub scheduled: bool,
     /// Failures by class, retried attempts included.
     pub errors: BTreeMap<String, u64>,
@@ -233,7 +233,7 @@ pub struct Buckets {
     pub max_seconds: f64,
 }
 
-/// A target rate, and whether it was reached.
+/// A requested rate, and whether it was reached.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sla {
     /// The kind of operation that has the rate: `insert`, `put`, `event`.
@@ -272,7 +272,7 @@ pub struct Lsm {
 pub struct Level {
     /// Its number, from 0.
     pub number: u32,
-    /// Its files; `None`: not told.
+    /// Its files; `None`: not reported.
     pub files: Option<f64>,
     /// Their bytes.
     pub bytes: Option<f64>,

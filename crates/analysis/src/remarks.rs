@@ -49,7 +49,7 @@ fn failures(when: &str, kind: &str, ops: &Ops) -> Option<Remark> {
     let classes: Vec<&str> = ops.errors.keys().map(String::as_str).collect();
     (ops.failed > 0).then(|| Remark {
         code: "step::failures",
-        text: "operations failed: what fails does not do its work, and mostly takes less time"
+        text: "operations failed: a failed operation does less work, and usually takes less time"
             .to_owned(),
         here: format!(
             "{when}{} of {all} of kind {kind}, {}",
@@ -64,8 +64,8 @@ fn others(percent: f64) -> Option<Remark> {
     (percent > OTHERS_PERCENT).then(|| Remark {
         code: "host::busy",
         text: format!(
-            "other programs used more than {OTHERS_PERCENT:.0}% of the processors: what engine and clients could not \
-             have shows in their figures"
+            "other programs used more than {OTHERS_PERCENT:.0}% of the processors, which slows down the engine and its \
+             clients; stop them and measure again"
         ),
         here: format!("{percent:.0}%"),
         weight: percent,
@@ -76,8 +76,8 @@ fn misses(share: f64) -> Option<Remark> {
     (share < DELETED_SHARE).then(|| Remark {
         code: "step::nothing-to-delete",
         text: format!(
-            "fewer than {:.0}% of the rows to delete were there: the rest of the deletes did next to nothing, and the \
-             faster target has more of these; load more rows, or run the step, and its warm-up, for less time",
+            "fewer than {:.0}% of the rows to delete existed: the other deletes cost almost nothing, and a faster target \
+             has more of them; load more rows, or shorten the step and its warm-up",
             100.0 * DELETED_SHARE
         ),
         here: format!("{:.0}%", 100.0 * share),

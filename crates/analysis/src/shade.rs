@@ -9,11 +9,11 @@ pub enum Shade {
     Good,
     /// Among the worst of its column: red.
     Bad,
-    /// The target rate was missed: gray.
+    /// The requested rate was missed: gray.
     SlaMissed,
 }
 
-/// Shades one column of the summary, where more is better. `sla_met` is true without a target rate.
+/// Shades one column of the summary, where more is better. `sla_met` is true without a requested rate.
 ///
 /// The range is from the smallest value of all rows to the largest of those that met the SLA. The lower quarter of it is
 /// bad, unless the smallest is at least 80 % of the largest. Else a missed SLA is gray, and the upper quarter is good. A low

@@ -8,7 +8,7 @@ use crate::{Sla, operation};
 pub const SLA_SHARE: f64 = 0.95;
 
 /// Returns the target and the achieved rate of inserts or puts over all clients, or else of the step's main operation.
-/// `None` in a step without a target rate, or without length. The seconds give its history.
+/// `None` in a step without a requested rate, or without length. The seconds give its history.
 ///
 /// The rate is over the given time of the step, or up to the last reply of the operations with the rate if that came later.
 /// Later replies of reads don't count. The field rounds `0.95 * target` to a whole number and truncates the rate to one

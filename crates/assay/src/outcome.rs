@@ -58,7 +58,7 @@ pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) ->
         more => format!(" and {more} more"),
     };
     Some(format!(
-        "{proposal}{what} here: `{}`{more}",
+        "{proposal}available {what}: `{}`{more}",
         listed.join("`, `")
     ))
 }

@@ -217,16 +217,15 @@ const CHECKS: [Check; 17] = [
         let allowed = allowed.unwrap_or(u64::from(at.facts.cpu_count));
         let active = at.context.active_connections;
         let crowded = match active > 0 && u64::from(active) >= allowed {
-            true => format!(
-                ", and {active} connections that work at the same time keep all of them busy"
-            ),
+            true => {
+                format!("; {active} connections that work at the same time keep all of them busy")
+            }
             false => String::new(),
         };
         at.context.has_local_server.then(|| {
             format!(
-                                "clients and server share all {allowed} processors{crowded}: CPU time of the clients is reported \
-                separately, but the server can't use it; to measure the server's full throughput, run it on another \
-                host, and write its `url` in the plan"
+                "clients and server share all {allowed} processors, so the clients may take CPU time from the server{crowded}; to \
+                measure the server's full throughput, run it on another host, and write its `url` in the plan"
             )
         })
     }),

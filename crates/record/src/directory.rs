@@ -91,7 +91,7 @@ impl RunDir {
                 } else {
                     "it does not exist".into()
                 },
-                help: "give the directory that `assay run` printed in its last line",
+                help: "give a directory that `assay run` wrote, such as `results/20261121T190211Z-pg`",
             });
         }
         let head: Head = json::read(&file)?;

@@ -252,7 +252,7 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     for group in matrix.groups() {
         table.rows.extend(rows.by_ref().take(group.len()));
         let mut lead = matrix.lead_of(&group[0]);
-        lead[0] = "target rate".to_string();
+        lead[0] = "requested rate".to_string();
         for (text, head) in lead.iter_mut().zip(&table.lead) {
             if matches!(head.as_str(), "repeat" | "run") {
                 text.clear();
@@ -285,7 +285,7 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     let mut table = grid.table("rates-of-tests", |line, step| {
         rate_cell(matrix, line, step, decimals(step), &mut footnotes)
     });
-    table.lead.push("target rate".to_string());
+    table.lead.push("requested rate".to_string());
     for (row, step) in table.rows.iter_mut().zip(&grid.steps) {
         let text = requested(*step).map(|rate| fixed(rate, decimals(*step)));
         row.lead.push(text.unwrap_or_default());

@@ -33,6 +33,9 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     out.gap();
     out.title("Findings");
     for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
+        if number > 0 {
+            out.gap();
+        }
         out.line(&format!("{}. {}", number + 1, finding.title));
         out.wrapped("   ", &finding.text);
         if let Some(caveats) = caveats(finding) {

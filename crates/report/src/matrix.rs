@@ -366,11 +366,11 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
 /// Returns the step that some rows are about. An unfinished step has only a name in its record, and one that failed early
 /// may lack its group.
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
-    let is_told = |row: &&'a Row| row.status != Status::Incomplete;
-    let is_any_told = rows.iter().any(is_told);
+    let is_finished = |row: &&'a Row| row.status != Status::Incomplete;
+    let is_any_finished = rows.iter().any(is_finished);
     let rows = || {
         let rows = rows.iter().copied();
-        rows.filter(|row| is_told(row) || !is_any_told)
+        rows.filter(|row| is_finished(row) || !is_any_finished)
     };
     StepHead {
         name,

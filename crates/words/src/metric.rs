@@ -183,11 +183,11 @@ metrics! {
     "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o_per_s"                                    "operations";
     "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_per_s"                                "rows scanned";
     "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows_per_event"                             "rows deleted per event";
-    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "CPU time that other programs used";
+    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "share of CPU time that other programs used";
     "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "CPU time that the hypervisor took";
     "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz"                                    "frequency of the processors";
-    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "";
-    "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op"                       "";
+    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "CPU of the client threads";
+    "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op"                       "CPU of the server";
     "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us"                                 "";
     "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us"                           "";
     "op_server_cpu_us"               "server_cpu"          "us/op"      Rate         Less Time         All     "op_server_cpu_us"                           "";
@@ -197,9 +197,9 @@ metrics! {
     "op_write_us"                    "writes"              "us/op"      Rate         Less Time         All     "op_write_us"                                "";
     "op_fsync_us"                    "fsyncs"              "us/op"      Rate         Less Time         All     "op_fsync_us"                                "";
     "op_lock_us"                     "locks"               "us/op"      Rate         Less Time         All     "op_lock_us"                                 "waiting for other threads";
-    "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us"                             "between client and server";
+    "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us"                             "client and server both waiting for a message";
     "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us"                              "client and server busy at once, counted twice";
-    "op_unexplained_us"              "unexplained"         "us/op"      Rate         Less Time         All     "op_unexplained_us"                          "";
+    "op_unexplained_us"              "unexplained"         "us/op"      Rate         Less Time         All     "op_unexplained_us"                          "time that no other column explains; below 0 if the columns add up to more than the time";
     "op_unexplained%"                "unexplained"         "% of time"  One          Less Time         All     "op_unexplained_pct"                         "";
     "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the connections' client and server threads";
     "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
@@ -211,7 +211,7 @@ metrics! {
     "client_cpu_us_per_query"        "client_cpu"          "us/query"   Microseconds Less ClientServer Certain "client_cpu_us_per_query"                    "";
     "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read"                     "";
     "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write"                    "";
-    "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "";
+    "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "fsyncs per commit";
     "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit"                      "";
     "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit"                     "";
     "binlog_syncs_per_commit"        "binlog_syncs"        "/commit"    PerOperation Less Durability   All     "binlog_syncs_per_commit"                    "";
@@ -235,7 +235,7 @@ metrics! {
     "usec_op"                        "usec_op"             "us"         Microseconds Less Lsm          All     "usec_op_us_per_op"                          "thread time per operation";
     "uptime"                         "uptime"              "s"          One          Less Lsm          All     "uptime_s"                                   "the library's clock";
     "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct"                                  "share of the time in which writes were stalled";
-    "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "times that writes were delayed or stopped";
+    "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "number of times that writes were delayed or stopped";
     "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s"                                    "user CPU of the process";
     "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s"                                    "system CPU of the process";
     "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s"                                    "";

@@ -123,7 +123,7 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
 /// than its threshold. It is more than were measured, and at most [`REPEATS_CAP`], which means that or more. `None`: unknown
 /// without an interval, or if the figures are too coarse for any number of repeats.
 ///
-/// That many repeats show a change as large as the threshold. A smaller change that is shown has to be told from the
+/// That many repeats show a change as large as the threshold. A smaller change that is shown must be distinguished from the
 /// threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
@@ -236,7 +236,7 @@ mod tests {
         let half = repeats_to_judge(&noisy, size(0.5)).unwrap();
         assert!(half.abs_diff(34) <= 1, "{half}");
         assert_eq!(repeats_to_judge(&noisy, 0.001), Some(REPEATS_CAP));
-        // What is shown has to be told from the threshold, which is half of one further away.
+        // What is shown must be distinguished from the threshold, which is half of one further away.
         let shown = five(Verdict::Slower, (0.7, (-0.2_f64).exp(), 0.95));
         assert_eq!(repeats_to_judge(&shown, size(2.5)), Some(half));
         let coarse = ComparedStep {

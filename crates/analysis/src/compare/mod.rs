@@ -50,14 +50,14 @@ pub struct CompareOptions {
     /// Metrics to compare in addition to [`VERDICT_METRICS`]: names of [`words::METRICS`].
     pub metrics: Vec<&'static str>,
     /// Metrics to compare as well, and to show with their verdicts.
-    pub asked: Vec<&'static str>,
+    pub shown_metrics: Vec<&'static str>,
 }
 
 impl CompareOptions {
-    /// Returns [`VERDICT_METRICS`], then `others` and those that were asked for, each once.
+    /// Returns [`VERDICT_METRICS`], then `others` and [`Self::shown_metrics`], each once.
     fn all_metrics<'a>(&'a self, others: &'a [&'static str]) -> Vec<&'static str> {
         let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-        let others = others.iter().chain(&self.asked).copied();
+        let others = others.iter().chain(&self.shown_metrics).copied();
         distinct(verdicts.chain(others))
     }
 }
@@ -71,7 +71,7 @@ impl Default for CompareOptions {
             resamples: 1999,
             seed: 1,
             metrics: vec!["cpupq"],
-            asked: Vec::new(),
+            shown_metrics: Vec::new(),
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Compared {
     /// are another.
     pub error_rate: f64,
     /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
-    pub asked: Vec<&'static str>,
+    pub shown_metrics: Vec<&'static str>,
     /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
     /// the order of the figures.
     pub rows: Vec<ComparedStep>,

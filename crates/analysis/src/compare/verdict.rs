@@ -52,7 +52,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         base: options.base.clone(),
         effect: options.effect,
         error_rate: options.error_rate,
-        asked: options.asked.clone(),
+        shown_metrics: options.shown_metrics.clone(),
         comparison_count: families[0].1.count,
         rows,
         unfinished: unfinished(figures),
@@ -271,11 +271,17 @@ pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -
 impl FamilyDecision {
     pub fn note(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| {
+            let shown = match self.shown {
+                0 => "none shows a change".to_owned(),
+                shown => format!(
+                    "{shown} {} a change, each with an error probability of at most {}%",
+                    if shown == 1 { "shows" } else { "show" },
+                    percent(self.level)
+                ),
+            };
             format!(
-                "{} of {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
+                "{} of {what}: {shown}; the confidence of each interval is {}%",
                 counted(self.count, "comparison"),
-                self.shown,
-                percent(self.level),
                 percent(1.0 - self.level)
             )
         })
@@ -288,7 +294,7 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
     let has_base = rows.iter().any(|row| !row.base_values.is_empty());
     if !rows.is_empty() && !has_base {
         notes.push(format!(
-            "nothing of the base {} counts: there is nothing to compare with",
+            "no result of the base {} is valid, so there is nothing to compare with",
             options.base
         ));
     }
@@ -304,15 +310,15 @@ pub(super) fn notes_of_repeats<'a>(
     let rows = || rows.clone();
     if rows().any(|row| row.verdict == Verdict::Single) {
         notes.push(
-            "a single run has no interval: the seconds within it depend on each other and are no repeats"
+            "a single run has no interval: its seconds depend on each other, so they are not repeats"
                 .to_owned(),
         );
     }
     let alone = rows().any(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
     if alone {
         notes.push(
-            "where base and target did not take turns, or too few of their repeats are pairs, what the machine did \
-             differently meanwhile counts as a change"
+            "where base and target did not take turns, or too few of their repeats are pairs, changes of the machine \
+             look like changes of the target"
                 .to_owned(),
         );
     }
@@ -322,8 +328,8 @@ pub(super) fn notes_of_repeats<'a>(
         .min();
     if let Some(fewest) = fewest.filter(|&fewest| fewest < REPEATS_ADVISED) {
         notes.push(format!(
-            "{fewest} repeats tell little about noise, and a few bursts of it can pass for a change: use at least \
-             {REPEATS_ADVISED}"
+            "{fewest} repeats are too few to estimate the noise, and a few bursts of it can look like a change: use at \
+             least {REPEATS_ADVISED}"
         ));
     }
     notes

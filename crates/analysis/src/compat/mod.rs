@@ -150,11 +150,11 @@ pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
             if first != index {
                 return Err(Incomparable {
                     message: format!(
-                        "runs {} and {} are one: `{name}` was begun at the same moment in both",
+                        "runs {} and {} are copies of one run: cell `{name}` began at the same moment in both",
                         first + 1,
                         index + 1,
                     ),
-                    help: "a run and its copies are not repeats: give each run once",
+                    help: "a copy adds no repeats: give each run once",
                 });
             }
         }

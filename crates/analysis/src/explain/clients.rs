@@ -216,7 +216,7 @@ fn missed_rates_of<'a>(
     })
 }
 
-/// Returns the unit of a target rate.
+/// Returns the unit of a requested rate.
 pub(super) fn rate_unit(sla: &Sla) -> &'static str {
     match sla.kind.as_str() {
         "insert" => "rows/s",

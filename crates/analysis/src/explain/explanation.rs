@@ -35,7 +35,7 @@ pub(super) enum Statement<'a> {
     ClientBound(Vec<(f64, &'a Case<'a>)>),
     /// Clients of one step ended far apart.
     Unfair(UnfairStep),
-    /// A target rate was missed.
+    /// A requested rate was missed.
     SlaMissed {
         /// The smallest share first.
         missed: Vec<MissedRate<'a>>,

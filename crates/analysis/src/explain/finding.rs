@@ -43,7 +43,7 @@ pub enum FindingKind {
     ClientBound,
     /// Clients of one step ended far apart.
     Unfair,
-    /// The target rate was missed.
+    /// The requested rate was missed.
     SlaMissed,
     /// A setting differs and shows no effect.
     NoEffect,

@@ -1,4 +1,4 @@
-//! Checks second by second whether a target rate was reached.
+//! Checks second by second whether a requested rate was reached.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::rates::longest_response;
 use crate::operation::{has_rate_in_rows, role_of};
 use crate::{OpSeries, SLA_SHARE, Sla};
 
-/// The seconds in which a target rate was reached. A second reaches it with [`SLA_SHARE`] of the rate, less one operation
+/// The seconds in which a requested rate was reached. A second reaches it with [`SLA_SHARE`] of the rate, less one operation
 /// for each connection, which may end in the second before or after.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SlaHistory {
@@ -32,7 +32,7 @@ pub struct SlaHistory {
     pub worst_response: Option<WorstResponse>,
 }
 
-/// Returns the history of a target rate; `None` in steps of less than a second, and where operations are too rare for
+/// Returns the history of a requested rate; `None` in steps of less than a second, and where operations are too rare for
 /// seconds to mean anything.
 pub(crate) fn history(
     step: &Step,

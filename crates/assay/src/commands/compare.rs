@@ -279,7 +279,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
         effect: args.effect / 100.0,
         error_rate: args.error_rate / 100.0,
         metrics,
-        asked: args.metrics.clone(),
+        shown_metrics: args.metrics.clone(),
         ..CompareOptions::default()
     }
 }

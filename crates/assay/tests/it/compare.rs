@@ -82,7 +82,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let repeated = repeated.expect_in_stdout(&[
         "Throughput relative to lite.base",
         "2 repeats of each target and of the base, in pairs",
-        "2 repeats tell little about noise",
+        "2 repeats are too few to estimate the noise",
     ]);
     let run = repeated.run_directory();
     assert!(run.join("report.html").is_file());
@@ -278,12 +278,15 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         (
             &[&run, &run],
             &[
-                "runs 1 and 2 are one: `lite.base/c1/r1`",
+                "runs 1 and 2 are copies of one run: cell `lite.base/c1/r1`",
                 "give each run once",
             ],
         ),
-        (&[&run, &copy], &["runs 1 and 2 are one"]),
-        (&[&run, &copy, "--by-run"], &["runs 1 and 2 are one"]),
+        (&[&run, &copy], &["runs 1 and 2 are copies of one run"]),
+        (
+            &[&run, &copy, "--by-run"],
+            &["runs 1 and 2 are copies of one run"],
+        ),
         (&[&run, "--by-run"], &["needs at least two runs"]),
         (
             &[&run, "--base", "lite.nxt"],
@@ -309,8 +312,8 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     for (other, text) in [
         (&other_work, "did not do the same work"),
         (&other_config, "`assay compare --by-run` compares the runs"),
-        (&run, "runs 1 and 2 are one"),
-        (&copy, "runs 1 and 2 are one"),
+        (&run, "runs 1 and 2 are copies of one run"),
+        (&copy, "runs 1 and 2 are copies of one run"),
     ] {
         let output = place.path().join("both.html");
         let report = place.assay(&["report", &run, other, "-o", output.to_str().unwrap()]);

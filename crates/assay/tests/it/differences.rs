@@ -120,7 +120,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     place
         .assay(&["show", run, "--step", "l.i1"])
         .expect_code(2)
-        .expect_in_stderr(&["the run has no step `l.i1`", "steps here: `l.i0`"]);
+        .expect_in_stderr(&["the run has no step `l.i1`", "available steps: `l.i0`"]);
     let step = place.assay(&["show", run, "--step", "l.i0"]).expect_code(0);
     assert!(step.stdout.contains("━━ l.i0 ━━"), "{step}");
 }

@@ -71,7 +71,7 @@ fn missed_rates_and_missing_work_are_reported() {
         .expect_code(0)
         .stdout;
     for told in [
-        "target rate",
+        "requested rate",
         "Krows/s",
         "[step::failures]",
         "[step::nothing-to-delete]",

@@ -78,6 +78,11 @@ fn table(
         heads,
     );
     table.beside = beside;
+    let explained = columns.iter().filter_map(|(name, _)| Metric::named(name));
+    table.names = explained
+        .filter(|metric| !metric.meaning.is_empty())
+        .map(|metric| format!("`{}`: {}", metric.head, metric.meaning))
+        .collect();
     let mut reasons = Footnotes::default();
     for step in steps {
         for lines in &groups {

@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(
             panel.label,
             "pg17.base: throughput relative to pg15.base. slow 0.80 (0.70-0.90) slower; none invalid; fast 1.60 (1.50-1.70) \
-             faster, target rate missed; wild 1.1 (0.001-900) too noisy to say; once 1.05 single run"
+             faster, requested rate missed; wild 1.1 (0.001-900) too noisy to say; once 1.05 single run"
         );
         let drawn = panel.body.into_string();
         assert!(drawn.contains("1.60 (1.50-1.70) ▲*<"));

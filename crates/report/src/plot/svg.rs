@@ -166,7 +166,7 @@ pub(super) const MARKS: [(Tone, &str); 6] = [
 ];
 
 /// The meaning of the mark of a missed rate.
-pub(super) const RATE_MISSED: &str = "target rate missed";
+pub(super) const RATE_MISSED: &str = "requested rate missed";
 
 /// Draws a mark; its shape alone shows the verdict.
 pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {

@@ -151,7 +151,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         rows,
         unfinished: None,
         notes: vec!["the machine of run 2 is not that of run 1".into()],
-        asked: Vec::new(),
+        shown_metrics: Vec::new(),
     }
 }
 

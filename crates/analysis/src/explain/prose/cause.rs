@@ -20,7 +20,7 @@ pub(super) fn short(kind: FindingKind, is_slower: bool) -> String {
         FindingKind::Handover => format!("{} {}", choose("slower", "faster"), part_name(kind)),
         FindingKind::LevelShift => "the level changed within the step".to_owned(),
         FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
-        FindingKind::SlaMissed => "both missed the target write rate".to_owned(),
+        FindingKind::SlaMissed => "both missed the requested write rate".to_owned(),
         FindingKind::Unexplained => "unexplained".to_owned(),
         kind => format!("{more} {}", part_name(kind)),
     }
@@ -117,7 +117,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     let added = if is_slower { "added" } else { "saved" };
     match cause {
         Cause::BothMissedWrites => {
-            "Both missed their target write rate in at least one repeat: fewer writes competed with \
+            "Both missed their requested write rate in at least one repeat: fewer writes competed with \
              the queries, so no cause is named."
                 .to_owned()
         }

@@ -45,7 +45,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         Caveat::MissedWrites { is_base } => {
             let who = if *is_base { base } else { target };
             format!(
-                "{who} missed its target write rate in at least one repeat: fewer writes competed with its queries"
+                "{who} missed its requested write rate in at least one repeat: fewer writes competed with its queries"
             )
         }
         Caveat::Debt { what, left } => format!(

@@ -211,7 +211,7 @@ fn sla_missed(
     let (what, consequence) = match sla.kind.as_str() {
         "event" => (
             "event",
-            "Response times below the target rate are not comparable with those at the rate.",
+            "Response times below the requested rate are not comparable with those at the rate.",
         ),
         _ => (
             "write",
@@ -219,7 +219,7 @@ fn sla_missed(
         ),
     };
     let title = format!(
-        "{}: missed the target {what} rate in {}: {} of {} {}",
+        "{}: missed the requested {what} rate in {}: {} of {} {}",
         list(&about.targets),
         list(&about.steps),
         figure(sla.achieved),
@@ -230,7 +230,7 @@ fn sla_missed(
         |rate: &MissedRate<'_>| format!("{:.1}%", 100.0 * rate.sla.achieved / rate.sla.target);
     let mut text = vec![
         format!(
-            "{who} reached {} of the target rate in {step}, and missed it in {missed_repeats} of {}.",
+            "{who} reached {} of the requested rate in {step}, and missed it in {missed_repeats} of {}.",
             share(&missed[0]),
             counted(*repeat_count, "repeat")
         ),

@@ -9,7 +9,7 @@ use crate::metrics::tests::stated;
 const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// What the library's observer gives: name, value before the step, value after it.
-type Told<'a> = &'a [(&'a str, f64, f64)];
+type Reported<'a> = &'a [(&'a str, f64, f64)];
 
 /// Names of gauges; the others only grow.
 const GAUGES: [&str; 9] = [
@@ -24,16 +24,17 @@ const GAUGES: [&str; 9] = [
     "level_score.",
 ];
 
-fn counters<'a>(told: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
-    told.map(|(name, value)| {
-        let grows = !GAUGES.iter().any(|gauge| name.starts_with(gauge));
-        counter(name, value, grows)
-    })
-    .collect()
+fn counters<'a>(reported: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
+    reported
+        .map(|(name, value)| {
+            let grows = !GAUGES.iter().any(|gauge| name.starts_with(gauge));
+            counter(name, value, grows)
+        })
+        .collect()
 }
 
 /// Returns a load of ten seconds in which some thousand keys of 400 bytes were put.
-fn load(puts: u64, told: Told<'_>) -> Step {
+fn load(puts: u64, reported: Reported<'_>) -> Step {
     let put = Ops {
         offered: puts,
         ok: puts,
@@ -46,8 +47,8 @@ fn load(puts: u64, told: Told<'_>) -> Step {
         elapsed_ns: 10_000_000_000,
         row_bytes_mean: Some(400.0),
         ops: BTreeMap::from([("put".to_owned(), put)]),
-        counters_before: counters(told.iter().map(|&(name, before, _)| (name, before))),
-        counters_after: counters(told.iter().map(|&(name, _, after)| (name, after))),
+        counters_before: counters(reported.iter().map(|&(name, before, _)| (name, before))),
+        counters_after: counters(reported.iter().map(|&(name, _, after)| (name, after))),
         ..Step::default()
     }
 }
@@ -77,7 +78,7 @@ fn check(step: &Step, expected: &str) {
 fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     let keys = 1 << 23;
     let given = 10.0 * GB;
-    let flushed: Told<'_> = &[
+    let flushed: Reported<'_> = &[
         ("tree_bytes", 0.0, given),
         ("flush_written_bytes", 0.0, given),
         ("compaction_and_flush_written_bytes", 0.0, given),
@@ -107,7 +108,7 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
 
 #[test]
 fn exact_counts_of_flushes_and_compactions_are_added_and_the_text_is_not() {
-    // As 6.29.5 told it after one load, with its statistics on.
+    // As 6.29.5 reported it after one load, with its statistics on.
     let step = load(
         30_000,
         &[
@@ -134,7 +135,7 @@ fn exact_counts_of_flushes_and_compactions_are_added_and_the_text_is_not() {
 
 #[test]
 fn where_nothing_was_written_there_is_no_write_amplification() {
-    let compacting: Told<'_> = &[
+    let compacting: Reported<'_> = &[
         ("tree_bytes", GB, GB),
         ("compaction_and_flush_written_bytes", 0.0, GB),
         // Rounding lets it grow.
@@ -159,13 +160,13 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
 /// rounding while a step settles.
 #[test]
 fn an_index_step_and_settling_have_no_write_amplification() {
-    let told: Told<'_> = &[
+    let reported: Reported<'_> = &[
         ("tree_bytes", GB, 2.0 * GB),
         ("compaction_and_flush_written_bytes", 0.0, GB),
         ("log_bytes", 0.0, GB),
         ("ingested_bytes", 599_538_008.0, 599_759_257.0),
     ];
-    let mut index = load(200, told);
+    let mut index = load(200, reported);
     index.kind = StepKind::Index;
     index.main_op = Some("insert".into());
     let put = index.ops.remove("put").unwrap();
@@ -180,7 +181,7 @@ fn an_index_step_and_settling_have_no_write_amplification() {
     for mut step in [index, settle] {
         step.counters_end = step.counters_after.clone();
         check(&step, "w_amp none, w_amp_settled none, wal_amp none");
-        // What was written is told all the same.
+        // What was written is reported all the same.
         check(&step, "c_wgb 1, wal_gb 1");
     }
 }
@@ -241,8 +242,8 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     };
     // Hundredths of a GB: 10.24 MB over a step.
     let of_written = |step| rounded(step, Role::CompactionAndFlushWrittenBytes, 5.12 * mb);
-    let of = |mb_written: f64, more: Told<'_>| {
-        let mut told = vec![
+    let of = |mb_written: f64, more: Reported<'_>| {
+        let mut reported = vec![
             ("tree_bytes", 0.0, GB),
             (
                 "compaction_and_flush_written_bytes",
@@ -250,8 +251,8 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
                 GB + mb_written * mb,
             ),
         ];
-        told.extend(more);
-        let step = of_written(load(1000, &told));
+        reported.extend(more);
+        let step = of_written(load(1000, &reported));
         lsm(&rounded(step, Role::LogBytes, 5.12 * mb), &BTreeMap::new())
             .unwrap()
             .coarse
@@ -261,21 +262,25 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     assert!(of(206.0, &[]).is_empty());
     // Nothing is said of nothing, and where each is counted exactly that is taken.
     assert!(of(0.0, &[]).is_empty());
-    let exact: Told<'_> = &[
+    let exact: Reported<'_> = &[
         ("compaction_written_bytes", 0.0, mb),
         ("flush_written_bytes", 0.0, mb),
     ];
     assert!(of(2.0, exact).is_empty());
-    let log: Told<'_> = &[("log_bytes", 0.0, 10.0 * mb)];
+    let log: Reported<'_> = &[("log_bytes", 0.0, 10.0 * mb)];
     assert_eq!(of(206.0, log), BTreeSet::from(["wal_gb", "wal_amp"]));
     // What was given is rounded too where the record doesn't say how large a row is; the shares of both add up.
     let over_given = |mb_given: f64, rows: &str| {
-        let told: Told<'_> = &[
+        let reported: Reported<'_> = &[
             ("tree_bytes", 0.0, GB),
             ("compaction_and_flush_written_bytes", GB, 1.4 * GB),
             ("ingested_bytes", GB, GB + mb_given * mb),
         ];
-        let mut step = of_written(rounded(load(1000, told), Role::IngestedBytes, 5.12 * mb));
+        let mut step = of_written(rounded(
+            load(1000, reported),
+            Role::IngestedBytes,
+            5.12 * mb,
+        ));
         step.row_bytes_mean = (rows == "sized").then_some(400.0);
         lsm(&step, &BTreeMap::new()).unwrap().coarse
     };
@@ -283,11 +288,11 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     assert!(over_given(420.0, "unsized").is_empty());
     assert!(over_given(400.0, "sized").is_empty());
     // Until its debt was paid a step may have written enough.
-    let told: Told<'_> = &[
+    let reported: Reported<'_> = &[
         ("tree_bytes", 0.0, GB),
         ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb),
     ];
-    let mut step = load(1000, told);
+    let mut step = load(1000, reported);
     step.counters_end = step.counters_after.clone();
     let mut step = of_written(step);
     assert!(
@@ -308,23 +313,23 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
 #[test]
 fn a_log_that_was_off_is_not_one_that_was_never_synced() {
     let of = |bytes: f64, syncs: f64| {
-        let told: Told<'_> = &[
+        let reported: Reported<'_> = &[
             ("tree_bytes", 0.0, 0.0),
             ("log_bytes", GB, GB + bytes),
             ("log_fsync_count", 7.0, 7.0 + syncs),
         ];
-        let found = of(&load(1000, told));
+        let found = of(&load(1000, reported));
         (found["wal_amp"], found["log_fsyncs_per_commit"])
     };
     assert_eq!(of(0.0, 0.0), (None, None));
     assert_eq!(of(800_000.0, 0.0), (Some(2.0), Some(0.0)));
-    // What was logged is less than what is told: it was on.
+    // What was logged is less than what is reported: it was on.
     assert_eq!(of(0.0, 500.0), (None, Some(0.5)));
 }
 
 #[test]
 fn stalls_are_seconds_and_a_share_of_the_step() {
-    let told: Told<'_> = &[
+    let reported: Reported<'_> = &[
         ("tree_bytes", 0.0, 0.0),
         // Of both formats of the library's text, and after eight minutes of other steps.
         ("stall_seconds", 480.25, 482.75),
@@ -337,14 +342,14 @@ fn stalls_are_seconds_and_a_share_of_the_step() {
         ("uptime_seconds", 480.0, 490.1),
     ];
     check(
-        &load(1, told),
+        &load(1, reported),
         "stall_s 2.5, stall% 25, Nstall 485, c_wsecs 13.5, c_csecs 1.25, uptime 10.1",
     );
 }
 
 #[test]
 fn the_shape_of_the_tree_is_known_at_both_ends() {
-    let told: Told<'_> = &[
+    let reported: Reported<'_> = &[
         ("tree_bytes", GB, 3.0 * GB),
         ("blob_bytes", 0.0, GB),
         ("level_file_count.0", 0.0, 7.0),
@@ -362,7 +367,7 @@ fn the_shape_of_the_tree_is_known_at_both_ends() {
         ("memtable_bytes", 0.0, 0.5 * GB),
         ("block_cache_bytes", 0.0, 0.125 * GB),
     ];
-    let mut step = load(1, told);
+    let mut step = load(1, reported);
     step.data_bytes = Some(2 << 30);
     check(
         &step,
@@ -523,8 +528,8 @@ fn a_count_that_began_anew_has_no_figure_and_no_total() {
 }
 
 /// Reads of one of two clients at the rate of a library with statistics, beside a writer.
-fn reads(kind: &str, ok: u64, rows: u64, told: Told<'_>) -> Step {
-    let mut step = load(1000, told);
+fn reads(kind: &str, ok: u64, rows: u64, reported: Reported<'_>) -> Step {
+    let mut step = load(1000, reported);
     step.kind = StepKind::Query;
     step.main_op = Some(kind.to_owned());
     let ops = Ops {
@@ -551,7 +556,7 @@ fn reads(kind: &str, ok: u64, rows: u64, told: Told<'_>) -> Step {
 
 #[test]
 fn reads_are_counted_by_operation_and_their_blocks_by_key() {
-    let blocks: Told<'_> = &[
+    let blocks: Reported<'_> = &[
         ("tree_bytes", 0.0, 0.0),
         ("data_block_hit_count", 100.0, 700_100.0),
         ("data_block_miss_count", 0.0, 100_000.0),
@@ -625,10 +630,13 @@ fn real_libraries_come_to_their_figures() {
     for counters in [&mut new.counters_before, &mut new.counters_after] {
         counters.retain(|counter| counter.role != Some(Role::CompactionWrittenBytes));
     }
-    let told = of(&new);
+    let reported = of(&new);
     for name in ["w_amp", "c_wgb", "compaction_write_gb"] {
-        let (exact, told) = (exact[name].unwrap(), told[name].unwrap());
-        assert!((told / exact - 1.0).abs() < 0.02, "{name}: {told}, {exact}");
+        let (exact, reported) = (exact[name].unwrap(), reported[name].unwrap());
+        assert!(
+            (reported / exact - 1.0).abs() < 0.02,
+            "{name}: {reported}, {exact}"
+        );
     }
     // The log has a few bytes more for each key, and each file of the tree for its index and its filter.
     let between = |name: &str, least: f64, most: f64| {

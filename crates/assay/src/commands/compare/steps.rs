@@ -53,7 +53,7 @@ fn pairs_by_suffix(pattern: &StepPattern, steps: &[&str]) -> Result<Vec<StepPair
     if pairs.is_empty() {
         return Err(UsageError::new(
             format!("the run has no pair of steps `{ANY}{base}` and `{ANY}{other}`"),
-            Some(format!("steps here: `{}`", steps.join("`, `"))),
+            Some(format!("available steps: `{}`", steps.join("`, `"))),
         ));
     }
     Ok(pairs)
