@@ -83,7 +83,10 @@ fn summary(plan: &Plan, data_root: &Path) -> String {
         let (free, place) = (size(free), data_root.display());
         let _ = write!(text, "{remark} {free} free for `{place}`");
     }
-    let _ = writeln!(text, "\nconnections  at most {connections}");
+    let _ = writeln!(
+        text,
+        "\nconnections  at most {connections}, including Assay's own for loading, checks and monitoring"
+    );
     for left_out in not_applicable(plan, |_| true) {
         let _ = writeln!(text, "left out     {left_out}");
     }
@@ -102,13 +105,20 @@ fn everything(plan: &Plan) -> String {
         let _ = writeln!(text, "  {key:width$} = {value:value_width$}  # {origin}");
     }
     let _ = writeln!(text, "\ncells, in this order:");
-    for cell in plan.cells() {
+    let cells = plan.cells();
+    let names = cells.iter().map(|cell| {
         let target = &plan.targets[cell.target].name;
         let variant = plan.variants[cell.variant].name.iter();
         let variant: String = variant.map(|name| format!("  {name}")).collect();
+        format!("{target}{variant}")
+    });
+    let names: Vec<String> = names.collect();
+    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    for (cell, name) in cells.iter().zip(&names) {
         let _ = writeln!(
             text,
-            "  {target}{variant}  clients {}  repeat {}",
+            "  {name:width$}  clients {}  repeat {}",
             cell.clients, cell.repeat
         );
     }
