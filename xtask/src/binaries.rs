@@ -91,9 +91,13 @@ pub struct Outcome {
 }
 
 /// Builds all tests, and the programs that they run. Returns `None` if they do not compile, after cargo's messages.
-pub fn build(workspace: &Workspace) -> Result<Option<Vec<Binary>>> {
-    let arguments = "test --workspace --no-run --message-format=json-render-diagnostics";
-    let Some(messages) = printed(&mut workspace.cargo(arguments))? else {
+pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>> {
+    let mut arguments =
+        "test --workspace --no-run --message-format=json-render-diagnostics".to_owned();
+    if has_mpi {
+        arguments += " --features assay/mpi";
+    }
+    let Some(messages) = printed(&mut workspace.cargo(&arguments))? else {
         return Ok(None);
     };
     messages

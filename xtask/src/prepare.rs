@@ -11,6 +11,8 @@ use crate::workspace::{Workspace, succeeds, succeeds_quietly, typed, with_retrie
 
 /// The packages that compile the bundled SQLite.
 pub const COMPILER: &str = "gcc libc6-dev";
+/// The packages that build and start Assay with MPI.
+pub const MPI: &str = "openmpi-bin libopenmpi-dev libclang-dev";
 /// The packages that tests need.
 pub const TEST_PACKAGES: [&str; 6] = [
     "postgresql",
@@ -22,8 +24,12 @@ pub const TEST_PACKAGES: [&str; 6] = [
 ];
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs are installed.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 11] = [
     (COMPILER, "${CC:-cc} --version"),
+    (
+        MPI,
+        "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so",
+    ),
     // Debian's servers are not on PATH.
     (
         "postgresql",

@@ -19,7 +19,8 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 13] = [
+const ENGINES: [&str; 14] = [
+    "mpi",
     "postgres",
     "other-postgres",
     "mysql",
@@ -52,9 +53,13 @@ const SLOWEST_COUNT: usize = 10;
 pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     let mut stages = Stages::default();
     prepare::compiler(workspace)?;
+    // Without MPI, the tests of load ranks are skipped.
+    let has_mpi = stages.run("packages of MPI", || {
+        prepare::ensure_installed(&[prepare::MPI])
+    })?;
     let (installed, built) = stages.run("build, packages", || {
         let install = || prepare::ensure_installed(&prepare::TEST_PACKAGES);
-        in_parallel(install, || binaries::build(workspace))
+        in_parallel(install, || binaries::build(workspace, has_mpi))
     });
     installed?;
     let Some(binaries) = built? else {

@@ -52,6 +52,48 @@ pub struct StartedCell {
     pub started_unix_ns: u64,
 }
 
+/// The part of a step that one load rank made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RankFigures {
+    /// The rank, from 1: rank 0 makes no load.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// The share of its host's processors that all processes used, in percent; `None` if the step was too short to tell.
+    pub host_cpu_percent: Option<f64>,
+    /// Clients whose connections it made.
+    pub clients: u32,
+    /// Rows inserted, changed, deleted or read by them.
+    pub rows: u64,
+    /// The shortest time of a query that does nothing, before the first step.
+    pub round_trip_us: f64,
+    /// The time since its start minus that of rank 0, in microseconds.
+    pub clock_offset_us: f64,
+    /// The largest possible error of the offset, and so of the rank's seconds.
+    pub clock_uncertainty_us: f64,
+    /// The change of the offset over the step.
+    pub clock_drift_us: f64,
+}
+
+impl RankFigures {
+    /// Returns the figures of a rank in a step that took `elapsed_ns`.
+    pub(crate) fn new(load: &record::RankLoad, elapsed_ns: u64) -> Self {
+        let available_ns = elapsed_ns as f64 * f64::from(load.processors);
+        let percent = 100.0 * load.host_cpu_ns as f64 / available_ns;
+        Self {
+            host_cpu_percent: (load.host_cpu_ns > 0 && available_ns > 0.0).then_some(percent),
+            rank: load.rank,
+            host: load.host.clone(),
+            clients: load.clients,
+            rows: load.rows,
+            round_trip_us: load.round_trip_ns as f64 / 1e3,
+            clock_offset_us: load.clock_offset_ns as f64 / 1e3,
+            clock_uncertainty_us: load.clock_uncertainty_ns as f64 / 1e3,
+            clock_drift_us: load.clock_drift_ns as f64 / 1e3,
+        }
+    }
+}
+
 /// The figures of one step of one cell.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
@@ -102,6 +144,8 @@ pub struct Row {
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
+    /// The parts of the load ranks; empty where one process made all load.
+    pub ranks: Vec<RankFigures>,
     /// How evenly it went; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.

@@ -10,6 +10,7 @@ use record::{
 };
 
 use crate::consistency::contradictions;
+use crate::figures::RankFigures;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
@@ -348,6 +349,11 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         lsm: metrics::lsm(step, &series.engine),
         sla: sla(step).map(with_history),
         fairness: fairness(step),
+        ranks: step
+            .ranks
+            .iter()
+            .map(|load| RankFigures::new(load, step.elapsed_ns))
+            .collect(),
         remarks: remarks(step, &metrics),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),

@@ -49,6 +49,7 @@ fn main() -> anyhow::Result<ExitCode> {
         connections: 8,
         limits: &engine::limits::Limits::default(),
         timeout: Duration::from_secs(120),
+        network: None,
         stop: &AtomicBool::new(false),
     };
     match engine.as_str() {

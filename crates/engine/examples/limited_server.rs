@@ -44,6 +44,7 @@ fn main() -> ExitCode {
             cpus: None,
         },
         timeout: Duration::from_secs(120),
+        network: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

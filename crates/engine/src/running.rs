@@ -325,6 +325,9 @@ pub trait ServerEngine: SqlEngine {
     /// An error of the server.
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
+    /// Returns the URL by which another process reaches the server.
+    fn url(&self) -> String;
+
     /// Returns notes for readers of the results: options that assay overrides, or a version newer than those tested.
     fn notes(&self) -> &[String] {
         self.server().map_or(&[], |server| server.notes.as_slice())

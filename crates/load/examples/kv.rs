@@ -245,7 +245,7 @@ fn run<S: KeyValueSession>(
     };
     let main = tasks[0].role;
     let mut counts = Counts::default();
-    let mut outcome = load::run(
+    let outcome = load::run(
         tasks,
         limits,
         &SystemClock::begin(),
@@ -266,23 +266,17 @@ fn run<S: KeyValueSession>(
             "{done} operations, {recorded} latencies, and {unexpected} reads of values that were not written"
         );
     }
-    let records = || {
+    let main_records = || {
         outcome
             .connections
             .iter()
-            .map(|connections| &connections.record)
+            .filter(|record| record.role == main)
     };
-    let main_records = || records().filter(|record| record.role == main);
     let operations: u64 = main_records().map(|it| it.ok).sum();
     let cpu_ns: u64 = main_records()
         .map(|it| it.cpu_user_ns + it.cpu_system_ns)
         .sum();
-    let summary = |it: &mut load::ConnectionOutcome| {
-        let summary = it.program.summary(it.record.rows)?;
-        Ok((it.record.client, summary))
-    };
-    let summaries: Result<_, Error> = outcome.connections.iter_mut().map(summary).collect();
-    let checks = kv.apply(step, &summaries?, true);
+    let checks = kv.apply(step, &outcome.summaries, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!(
             "{}: {}, expected {}",

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use words::{IntervalRow, Ops};
 use workload::{OpKind, Schedule};
 
 use crate::new_histogram;
-use crate::tally::{Lap, Latencies, Tally};
+use crate::tally::{Lap, Latencies};
 
 /// A kind of latency: where it starts, and for which operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LatencyKind {
     /// From sending to reply.
     Service,
@@ -54,9 +55,41 @@ pub struct OpCount {
 }
 
 impl OpCount {
-    fn add(&mut self, tally: &Tally) {
-        self.ok += tally.ok;
-        self.rows += tally.rows;
+    fn add(&mut self, ok: u64, rows: u64) {
+        self.ok += ok;
+        self.rows += rows;
+    }
+}
+
+/// Follows the progress of a step.
+#[derive(Default)]
+pub(crate) struct ProgressMeter {
+    progress: Progress,
+    by_second: BTreeMap<(u32, &'static str), OpCount>,
+}
+
+impl ProgressMeter {
+    /// Adds operations that ended in `second`.
+    pub(crate) fn add(&mut self, second: u32, kind: &'static str, ok: u64, rows: u64) {
+        let total = self.progress.total.entry(kind).or_default();
+        total.add(ok, rows);
+        self.by_second
+            .entry((second, kind))
+            .or_default()
+            .add(ok, rows);
+    }
+
+    /// Returns the progress at `now_ns` since the step began.
+    pub(crate) fn at(&mut self, now_ns: u64) -> &Progress {
+        let second = (now_ns / 1_000_000_000) as u32;
+        self.progress.elapsed_ns = now_ns;
+        if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
+            let counts = self.by_second.range((last, "")..(last + 1, ""));
+            let counts = counts.map(|(&(_, kind), &count)| (kind, count));
+            self.progress.last_second = Some(counts.collect());
+            self.by_second = self.by_second.split_off(&(last, ""));
+        }
+        &self.progress
     }
 }
 
@@ -71,10 +104,20 @@ pub struct ConnectionThreads {
 
 /// Receives what a step measures, while it runs. Called from the thread that called [`crate::run`].
 pub trait Sink {
-    /// Called shortly before the step begins: with the time of the common start, by the step's clock, and the threads of
-    /// each connection in the order of the tasks.
-    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
-        let _ = (start_at, connections);
+    /// Returns when the step begins, by its clock: `earliest` or later. Called when every connection has its threads, which
+    /// are in the order of the tasks.
+    ///
+    /// # Errors
+    /// Why the step cannot begin; it then fails.
+    fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        let _ = connections;
+        Ok(earliest)
+    }
+
+    /// Returns whether connections in other processes still work on this step. Until they have ended, background
+    /// connections continue.
+    fn others_run(&mut self) -> bool {
+        false
     }
 
     /// Receives rows of seconds that are over, in no particular order.
@@ -156,8 +199,7 @@ pub(crate) struct Collector<'a> {
     seconds: BTreeMap<(u32, &'static str, LatencyKind), Histogram<u64>>,
     spare_histograms: Vec<Histogram<u64>>,
     rows: Vec<IntervalRow<'static>>,
-    pub(crate) progress: Progress,
-    by_second: BTreeMap<(u32, &'static str), OpCount>,
+    progress: ProgressMeter,
 }
 
 impl<'a> Collector<'a> {
@@ -181,14 +223,22 @@ impl<'a> Collector<'a> {
             seconds: BTreeMap::new(),
             spare_histograms: Vec::new(),
             rows: Vec::new(),
-            progress: Progress::default(),
-            by_second: BTreeMap::new(),
+            progress: ProgressMeter::default(),
         }
     }
 
     /// Announces the start of the step to the sink.
-    pub(crate) fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
-        self.sink.begin(start_at, connections);
+    pub(crate) fn begin(
+        &mut self,
+        earliest: u64,
+        connections: &[ConnectionThreads],
+    ) -> Result<u64, String> {
+        self.sink.begin(earliest, connections)
+    }
+
+    /// Returns whether connections in other processes still work on this step.
+    pub(crate) fn others_run(&mut self) -> bool {
+        self.sink.others_run()
     }
 
     fn total(&mut self, kind: &'static str) -> &mut Ops {
@@ -269,9 +319,7 @@ impl<'a> Collector<'a> {
                 service_ns_max,
                 response_ns_max,
             });
-            self.progress.total.entry(kind).or_default().add(tally);
-            let second = self.by_second.entry((lap.second, kind));
-            second.or_default().add(tally);
+            self.progress.add(lap.second, kind, tally.ok, tally.rows);
             (tally.sent, tally.ok, tally.failed, tally.retried) = (0, 0, 0, 0);
             (tally.rows, tally.unexpected_rows) = (0, 0);
         }
@@ -298,16 +346,7 @@ impl<'a> Collector<'a> {
     /// Passes on what is complete at `now_ns` since the step began.
     pub(crate) fn tick(&mut self, now_ns: u64) -> Result<(), String> {
         let second = (now_ns / 1_000_000_000) as u32;
-        self.progress.elapsed_ns = now_ns;
-        if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
-            let rows_and_ok = self
-                .by_second
-                .range((last, "")..(last + 1, ""))
-                .map(|(&(_, kind), &amount)| (kind, amount));
-            self.progress.last_second = Some(rows_and_ok.collect());
-            self.by_second = self.by_second.split_off(&(last, ""));
-        }
-        self.sink.progress(&self.progress)?;
+        self.sink.progress(self.progress.at(now_ns))?;
         self.flush_latencies(second.saturating_sub(SECONDS_KEPT))
     }
 

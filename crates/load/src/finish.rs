@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use engine::Error;
 use words::Connection;
+use workload::{Program, Summaries};
 
 use crate::start::FinishedWorker;
-use crate::step::{ConnectionOutcome, StepEnd, StepOutcome};
+use crate::step::{StepEnd, StepOutcome};
 use crate::supervise::Supervisor;
 
 /// Returns the outcome of a step whose connections have all ended.
@@ -34,7 +36,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
     }
     let mut totals = collector.totals;
     let mut handover_wait_ns_max = 0;
-    let mut connections = Vec::new();
+    let (mut connections, mut programs) = (Vec::new(), Vec::new());
     for (it, (rows, ok)) in finished.into_iter().zip(collector.rows_and_ok) {
         let (task, report) = (it.task, it.report);
         handover_wait_ns_max = handover_wait_ns_max.max(report.handover_wait_ns);
@@ -43,7 +45,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
             total.offered += report.skipped;
             total.skipped += report.skipped;
         }
-        let record = Connection {
+        connections.push(Connection {
             client: task.client,
             role: task.role.into(),
             started_ns: report.started_ns,
@@ -56,11 +58,8 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
             states: BTreeMap::new(),
             rows,
             ok,
-        };
-        connections.push(ConnectionOutcome {
-            program: task.program,
-            record,
         });
+        programs.push(task.program);
     }
     for (kind, total) in &totals {
         if total.offered != total.skipped + total.ok + total.failed && reasons.is_empty() {
@@ -68,6 +67,15 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
                 "the operation counts of `{kind}` do not add up: offered {} != skipped {} + ok {} + failed {}",
                 total.offered, total.skipped, total.ok, total.failed
             ));
+        }
+    }
+    let mut summaries = Summaries::new();
+    if !interrupted && reasons.is_empty() {
+        match summarize(&connections, &mut programs) {
+            Ok(all) => summaries = all,
+            Err(error) => reasons.push(format!(
+                "cannot read the keys that the server assigned: {error}"
+            )),
         }
     }
     let end = match (interrupted, reasons.is_empty()) {
@@ -79,7 +87,21 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         end,
         elapsed_ns,
         connections,
-        totals,
+        summaries,
+        totals: totals
+            .into_iter()
+            .map(|(kind, ops)| (kind.to_owned(), ops))
+            .collect(),
         handover_wait_ns_max,
     }
+}
+
+/// Collects the summary of each connection.
+fn summarize(
+    connections: &[Connection],
+    programs: &mut [Box<dyn Program>],
+) -> Result<Summaries, Error> {
+    let both = connections.iter().zip(programs);
+    both.map(|(connection, program)| Ok((connection.client, program.summary(connection.rows)?)))
+        .collect()
 }

@@ -44,6 +44,7 @@
 mod clock;
 mod collect;
 mod finish;
+mod merge;
 mod run;
 mod start;
 mod step;
@@ -54,8 +55,9 @@ mod worker;
 
 pub use clock::{Clock, SystemClock};
 pub use collect::{ConnectionThreads, LatencyKind, OpCount, Progress, Sink};
+pub use merge::{ConnectionKinds, Merge};
 pub use run::run;
-pub use step::{ConnectionOutcome, Limits, StepEnd, StepOutcome};
+pub use step::{Limits, StepEnd, StepOutcome};
 pub use tally::new_histogram;
 pub use thread_use::own_cpu_wait_ns;
 

@@ -163,14 +163,14 @@ impl<'a, C: Clock> StepStart<'a, C> {
 
     /// Sets and returns the time of the start, and announces it to the sink.
     pub(crate) fn begin(&self, workers: &Workers<'_>, collector: &mut Collector<'_>) -> u64 {
-        let at = self.clock.now() + LEAD_NS;
-        // The sink may fail to spawn threads of its own; the connections must not wait forever for the start.
-        let begin = || collector.begin(at, &workers.threads);
-        if workers.is_complete
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(begin))
-        {
-            self.shared
-                .poison(format!("cannot start the step: {}", panic_text(&*panic)));
+        let mut at = self.clock.now() + LEAD_NS;
+        if workers.is_complete {
+            // The sink may fail to spawn threads of its own; the connections must not wait forever for the start.
+            let begin = AssertUnwindSafe(|| collector.begin(at, &workers.threads));
+            match catch_unwind(begin).unwrap_or_else(|panic| Err(panic_text(&*panic).to_owned())) {
+                Ok(agreed) => at = agreed,
+                Err(why) => self.shared.poison(format!("cannot start the step: {why}")),
+            }
         }
         let _ = self.at.set(at);
         at

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use words::{Connection, Ops};
-use workload::Program;
+use workload::Summaries;
 
 /// Limits of a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// The length of the step; `None` for until the programs' quotas are done.
     pub time: Option<Duration>,
@@ -28,9 +29,10 @@ impl Limits {
 }
 
 /// How a step ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepEnd {
     /// It ended as planned.
+    #[default]
     Complete,
     /// It failed, for these reasons.
     Failed(Vec<String>),
@@ -38,25 +40,20 @@ pub enum StepEnd {
     Interrupted,
 }
 
-/// What one connection did.
-pub struct ConnectionOutcome {
-    /// The program, with its session, as the step left them.
-    pub program: Box<dyn Program>,
-    /// Its record, without samples of its states.
-    pub record: Connection,
-}
-
 /// The outcome of a step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StepOutcome {
     /// How it ended.
     pub end: StepEnd,
     /// From the common start to the end of the last connection, and no less than [`Limits::time`].
     pub elapsed_ns: u64,
-    /// What each connection did, in the order of the tasks. If the system ran out of threads,
-    /// only the connections that had one.
-    pub connections: Vec<ConnectionOutcome>,
+    /// What each connection did, in the order of the tasks, without the states that its threads were seen in. If the system ran
+    /// out of threads, only the connections that had one.
+    pub connections: Vec<Connection>,
+    /// What the workload needs to know about them; empty unless the step is complete.
+    pub summaries: Summaries,
     /// Totals by kind of operation.
-    pub totals: BTreeMap<&'static str, Ops>,
+    pub totals: BTreeMap<String, Ops>,
     /// The longest time that one connection waited for the collector: a stall caused by assay itself.
     pub handover_wait_ns_max: u64,
 }

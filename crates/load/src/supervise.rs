@@ -105,7 +105,8 @@ impl<'a, 's> Supervisor<'a, 's> {
         self.interrupted |= self.stop.load(Relaxed);
         let both = || self.running.iter().zip(&self.connections);
         let foreground_runs = both().any(|(&running, it)| running && !it.background);
-        if self.recording.is_err() || self.interrupted || !foreground_runs {
+        let is_done = !foreground_runs && !self.collector.others_run();
+        if self.recording.is_err() || self.interrupted || is_done {
             self.shared.halt.store(true, Relaxed);
         }
         let deadline_ns = self.limits.deadline_ns();

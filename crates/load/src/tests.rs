@@ -386,7 +386,7 @@ fn a_panic_of_a_connection_fails_only_the_step() {
 fn a_failure_at_the_start_fails_only_the_step() {
     struct NeverBegins;
     impl Sink for NeverBegins {
-        fn begin(&mut self, _: u64, _: &[ConnectionThreads]) {
+        fn begin(&mut self, _: u64, _: &[ConnectionThreads]) -> Result<u64, String> {
             panic!("no thread left")
         }
     }
@@ -660,7 +660,7 @@ fn every_mix_of_outcomes_and_connections_adds_up() {
             outcome
                 .connections
                 .iter()
-                .map(|connections| connections.record.ok)
+                .map(|connection| connection.ok)
                 .sum::<u64>(),
             total.ok
         );

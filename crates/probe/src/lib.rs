@@ -28,6 +28,7 @@
 //! # Ok::<(), probe::ProbeError>(())
 //! ```
 
+mod addresses;
 mod columns;
 mod disk;
 mod error;
@@ -43,6 +44,7 @@ mod thread_states;
 mod tree;
 mod warnings;
 
+pub use addresses::host_addresses;
 pub use columns::{Column, Sample};
 pub use error::{Malformed, ProbeError};
 pub use fsync::measure_fsync;

@@ -26,6 +26,35 @@ pub enum Status {
     Interrupted,
 }
 
+/// The load that one MPI rank made in a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankLoad {
+    /// The rank, from 1: rank 0 makes no load.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// It runs on the host of rank 0 and the server.
+    pub is_server_host: bool,
+    /// CPU time of its process.
+    pub cpu_ns: u64,
+    /// CPU time of all processes of its host.
+    pub host_cpu_ns: u64,
+    /// The processors of its host.
+    pub processors: u32,
+    /// Clients whose connections it made.
+    pub clients: u32,
+    /// Rows inserted, changed, deleted or read by them.
+    pub rows: u64,
+    /// The shortest time of a query that does nothing, before the first step.
+    pub round_trip_ns: u64,
+    /// Its clock minus that of rank 0, before the step.
+    pub clock_offset_ns: i64,
+    /// The change of that offset by the end of the step.
+    pub clock_drift_ns: i64,
+    /// The true offset differs by at most this much.
+    pub clock_uncertainty_ns: u64,
+}
+
 /// Why something failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -407,6 +436,9 @@ pub struct Step {
     pub ops: BTreeMap<String, Ops>,
     /// Totals of the warm-up before it, which no figure includes; empty without a warm-up.
     pub warm_up_ops: BTreeMap<String, Ops>,
+    /// The parts of the load ranks; empty where one process made all load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankLoad>,
     /// When the whole process of the load was stopped.
     pub held_up: Vec<LoadPause>,
     /// The process times of the step.

@@ -31,6 +31,29 @@ pub struct Ops {
     pub rate_target_ops_per_s: Option<f64>,
 }
 
+impl Ops {
+    /// Adds the operations of other connections.
+    pub fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.skipped += other.skipped;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.retried += other.retried;
+        self.rows += other.rows;
+        self.unexpected_rows += other.unexpected_rows;
+        for (class, count) in &other.errors {
+            *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for (class, example) in &other.error_examples {
+            let ours = self.error_examples.entry(class.clone());
+            ours.or_insert_with(|| example.clone());
+        }
+        if let Some(rate) = other.rate_target_ops_per_s {
+            *self.rate_target_ops_per_s.get_or_insert(0.0) += rate;
+        }
+    }
+}
+
 /// What one connection did in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
@@ -62,7 +85,7 @@ pub struct Connection {
 
 /// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second without completed
 /// operations is a row of zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalRow<'a> {
     /// The second of the step, from 0.
     pub second: u32,

@@ -46,7 +46,7 @@ mod tests;
 
 /// The types of plans, which workloads are made from.
 pub use plan;
-pub use program::{Executed, Next, OpKind, Program, Summaries, Task};
+pub use program::{ClientShare, Executed, Next, OpKind, Program, Summaries, Summary, Task};
 pub use schedule::Schedule;
 pub use words::Check;
 pub(crate) use words::Random;

@@ -1,11 +1,15 @@
 //! The contract between a workload and the load: one connection's work as a sequence of operations.
 
-use std::any::Any;
 use std::time::Duration;
 
 use engine::{Error, ErrorClass, Interrupt};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Schedule;
+use crate::insert::{Deleted, Inserted};
+use crate::kv::{ReadSummary, WriterSummary};
+use crate::sysbench::TableChanges;
 
 /// The work of one connection, and its schedule.
 pub struct Task {
@@ -49,8 +53,46 @@ impl Task {
     }
 }
 
+/// Which clients have their connections in this process. A client's connections stay together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientShare {
+    /// The number of this process' part, from 0.
+    pub part: u32,
+    /// The number of parts.
+    pub parts: u32,
+}
+
+impl ClientShare {
+    /// All clients.
+    pub const ALL: Self = Self { part: 0, parts: 1 };
+
+    /// Returns whether a client is in this part. Clients are dealt in turn, so that parts differ by one at most.
+    pub fn has(self, client: u32) -> bool {
+        client % self.parts == self.part
+    }
+}
+
+/// What one connection did, as far as its workload needs to know it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Summary {
+    /// Nothing that matters to later steps.
+    Nothing,
+    /// It inserted rows of the Insert Benchmark.
+    Inserted(Inserted),
+    /// It deleted rows of the Insert Benchmark.
+    Deleted(Deleted),
+    /// It changed the number of rows in sysbench's tables.
+    RowChanges(TableChanges),
+    /// It wrote key-value pairs. Embedded engines have all connections in one process.
+    #[serde(skip)]
+    KeyValueWrites(WriterSummary),
+    /// It verified key-value pairs.
+    #[serde(skip)]
+    KeyValueReads(ReadSummary),
+}
+
 /// What the connections of a step did: each one's client, and its [`Program::summary`].
-pub type Summaries = Vec<(u32, Box<dyn Any>)>;
+pub type Summaries = Vec<(u32, Summary)>;
 
 /// A kind of operation; each kind has its own latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,13 +175,12 @@ pub trait Program: Send {
         None
     }
 
-    /// Returns what its workload needs to know about what it did, in a type of that workload, given the rows of its
-    /// successful operations. Called once, after the step.
+    /// Returns what its workload needs to know about what it did, given the rows of its successful operations. Called once, after the step.
     ///
     /// # Errors
     /// The engine's own, if the engine has to be asked.
-    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
         let _ = rows;
-        Ok(Box::new(()))
+        Ok(Summary::Nothing)
     }
 }

@@ -6,6 +6,7 @@ use record::Status;
 
 use super::{BuildFacts, EngineRow};
 use crate::run::cell_run::CellRun;
+use crate::run::ranks::{CellOrder, LoadRank};
 use crate::trials::Configs;
 
 /// The engine that stores nothing.
@@ -18,6 +19,10 @@ impl EngineRow for Null {
 
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         cell.measure(null::Null, |cell, engine| cell.sql(engine, false))
+    }
+
+    fn serve(&self, rank: &mut LoadRank<'_>, order: &CellOrder) -> anyhow::Result<()> {
+        rank.run_cell(&null::Null, order)
     }
 }
 

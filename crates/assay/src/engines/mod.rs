@@ -10,6 +10,7 @@ use plan::{Build, Engine};
 use record::{FileHash, Status};
 
 use crate::run::cell_run::CellRun;
+use crate::run::ranks::{CellOrder, LoadRank};
 use crate::trials::Configs;
 
 /// An engine that assay can find, try and measure.
@@ -19,6 +20,11 @@ pub trait EngineRow: Sync {
 
     /// Starts the target of a cell, runs the cell's steps on it, and stops it.
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status>;
+
+    /// Connects a load rank to the target of a cell, and makes the load of its steps.
+    fn serve(&self, _: &mut LoadRank<'_>, _: &CellOrder) -> anyhow::Result<()> {
+        anyhow::bail!("the engine runs inside of assay, where load ranks can't reach it")
+    }
 
     /// Checks the URL of a server that already runs.
     fn check_url(&self, _: &str) -> Result<(), SetupError> {

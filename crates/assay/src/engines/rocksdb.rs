@@ -174,7 +174,7 @@ fn steps(
         }
         KeyValueWorkload::Insert(workload) => {
             let mut runner = InsertRunner {
-                database: &workload::insert::keyed::Keyed(|| database.connect()),
+                database: Box::new(workload::insert::keyed::Keyed(|| database.connect())),
                 workload,
             };
             cell.run_steps(&rocks, &mut runner, steps)

@@ -7,13 +7,16 @@ use anyhow::Context;
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::{ServerEngine, SetupError, StartOptions};
+use engine::{Network, ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource};
 use record::Status;
+use words::Secret;
 
 use super::{BuildFacts, EngineRow};
+use crate::host::random_id;
 use crate::installed::Installed;
 use crate::run::cell_run::{CellRun, remove_database};
+use crate::run::ranks::{CellOrder, LoadRank, LoadRanks, free_port};
 use crate::trials::Configs;
 use crate::{estimate, version};
 
@@ -104,6 +107,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
                 connections,
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
+                network: None,
                 stop: &AtomicBool::new(false),
             })?)
         })?;
@@ -117,9 +121,14 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         if let BuildSource::Url(url) = &cell.build().source {
             let server = (self.attach)(url.expose())?;
+            cell.url = Some(url.expose().to_owned());
             return measure(cell, server);
         }
         let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
+        let network = match &conductor.ranks {
+            Some(ranks) if ranks.has_other_host() => Some(network_for(ranks)?),
+            _ => None,
+        };
         let plan = conductor.plan();
         let variant = &plan.variants[cell.planned.variant];
         let started = (self.start)(&StartOptions {
@@ -133,19 +142,35 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             connections: estimate::connections(variant, cell.planned.clients),
             limits: &config.limits,
             timeout: plan.server_timeout,
+            network: network.as_ref(),
             stop: &conductor.stop,
         });
         let server =
             started.map_err(|error| clean_up_failed_start(cell, &home, self.config_file, error))?;
+        cell.url = Some(server.url());
         if let Some(text) = server.config_text() {
             cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
         measure(cell, server)
     }
 
+    fn serve(&self, rank: &mut LoadRank<'_>, order: &CellOrder) -> anyhow::Result<()> {
+        let url = order.url.as_deref().context("rank 0 gave no address")?;
+        rank.run_cell(&(self.attach)(url)?, order)
+    }
+
     fn check_url(&self, url: &str) -> Result<(), SetupError> {
         (self.check_url)(url)
     }
+}
+
+/// Returns how load ranks on other hosts reach a server that is started next. Its password is made for this server.
+fn network_for(ranks: &LoadRanks) -> anyhow::Result<Network> {
+    let address = ranks.reached_address()?;
+    Ok(Network {
+        address: (address, free_port(address)?).into(),
+        password: Secret::new(random_id()?),
+    })
 }
 
 /// Measures a cell on a started server, and stops it.

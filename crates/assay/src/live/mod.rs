@@ -22,7 +22,6 @@ use std::thread::JoinHandle;
 use anyhow::Context;
 use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
-use workload::Task;
 
 pub use feed::StepFeed;
 pub use server::{bind, serve};
@@ -67,18 +66,14 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the event that `tasks` begin to be measured; they insert `rows` rows if the step has no given time.
-    pub fn load(tasks: &[Task], step: &Step, rows: u64) -> Self {
-        let of = |task: &Task| {
-            let role = task.role;
-            let kinds = task.program.kinds().iter();
-            kinds.map(move |kind| (kind.0.to_owned(), role.to_owned()))
-        };
+    /// Returns the event that a step begins to be measured, whose connections with these roles do each kind of operation;
+    /// they insert `rows` rows if the step has no given time.
+    pub fn load(roles: BTreeMap<String, String>, step: &Step, rows: u64) -> Self {
         Self::Load {
             time_s: step.time_given_ns.map(|time| time as f64 / 1e9),
             main_kind: step.main_op.clone(),
             rows,
-            roles: tasks.iter().flat_map(of).collect(),
+            roles,
         }
     }
 

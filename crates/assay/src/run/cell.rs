@@ -5,6 +5,7 @@ use record::{Cell, CellDir, CellRef, RecordError, Status};
 
 use super::cell_run::CellRun;
 use super::conductor::{Conductor, unix_now_ns};
+use super::ranks::LostRank;
 use crate::engines;
 use crate::outcome::failure_of;
 use crate::output::print_failure;
@@ -65,7 +66,7 @@ pub fn end(
 ) -> anyhow::Result<Status> {
     record.status = match &result {
         Ok(status) => *status,
-        Err(_) if conductor.is_stopped() => Status::Interrupted,
+        Err(error) if conductor.is_stopped() && !error.is::<LostRank>() => Status::Interrupted,
         Err(error) => {
             record.failure.get_or_insert_with(|| failure_of(error));
             Status::Failed

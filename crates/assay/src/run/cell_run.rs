@@ -9,15 +9,16 @@ use engine::notation;
 use engine::{DataDir, Engine, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, Limit, ServerHost, Setting, Status, Warning};
-use workload::insert::Insert;
-use workload::sysbench::Sysbench;
+use workload::ClientShare;
+use workload::sysbench::Options;
 
-use super::conductor::Conductor;
-use super::runners::insert::InsertRunner;
-use super::runners::sysbench::SysbenchRunner;
+use super::conductor::{Conductor, unix_now_ns};
+use super::ranks::CellOrder;
+use super::runners::sql::SqlWorkload;
 use super::runners::{SqlSteps, StepEngine, WorkloadRunner};
 use super::step::{CellNotes, StepRunner};
 use super::tables;
+use crate::outcome::failure_of;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
@@ -31,6 +32,8 @@ pub struct CellRun<'a> {
     pub planned: plan::Cell,
     /// Keep the database when the cell has ended.
     pub keep: bool,
+    /// Where load ranks reach the server; `None` for an engine without one.
+    pub url: Option<String>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
 }
@@ -48,6 +51,7 @@ impl<'a> CellRun<'a> {
             record,
             planned,
             keep: conductor.plan().keep_data,
+            url: None,
             notes: CellNotes::default(),
         }
     }
@@ -181,51 +185,30 @@ impl<'a> CellRun<'a> {
 
     /// Runs a workload on a SQL engine. `foreign`: a server that assay did not start, in which it leaves nothing behind.
     pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
-        let (clients, seed) = (self.planned.clients, self.conductor.plan().seed);
-        match self.workload() {
-            Workload::Insert(insert) => {
-                let mut workload = Insert::new(insert, clients, seed);
-                let tables = workload.tables().to_vec();
-                self.with_tables(engine, &tables, foreign, |this| {
-                    let mut runner = InsertRunner {
-                        database: &workload::insert::sql::Sql(engine),
-                        workload: &mut workload,
-                    };
-                    this.run_all_steps(engine, &mut runner)
-                })
-            }
-            Workload::Sysbench(sysbench) => {
-                let options = workload::sysbench::Options {
-                    seed,
-                    // Another attempt at the cell starts at another time.
-                    nonce: self.record.started_unix_ns,
-                    clients,
-                    writers_max: match engine.capabilities().concurrent_writers {
-                        true => u32::MAX,
-                        false => 1,
-                    },
-                };
-                let mut workload = Sysbench::new(sysbench, options);
-                let tables = workload.tables().to_vec();
-                let makes_tables = !foreign || sysbench.loads();
-                if !makes_tables {
-                    let differences = workload
-                        .adopt_tables(engine)
-                        .context("the existing tables do not fit the plan")?;
-                    self.note("sysbench::tables", &differences);
-                }
-                let workload = &mut workload;
-                let mut runner = SysbenchRunner { engine, workload };
-                match makes_tables {
-                    true => self.with_tables(engine, &tables, foreign, |this| {
-                        this.run_all_steps(engine, &mut runner)
-                    }),
-                    false => self.run_all_steps(engine, &mut runner),
-                }
-            }
-            Workload::Kv(_) => {
-                anyhow::bail!("the workload `kv` does not run on SQL engines")
-            }
+        let options = Options {
+            seed: self.conductor.plan().seed,
+            // Another attempt at the cell starts at another time.
+            nonce: self.record.started_unix_ns,
+            clients: self.planned.clients,
+            share: ClientShare::ALL,
+            writers_max: match engine.capabilities().concurrent_writers {
+                true => u32::MAX,
+                false => 1,
+            },
+        };
+        let mut workload = SqlWorkload::new(self.workload(), options)?;
+        let makes_tables = !foreign || workload.loads();
+        if !makes_tables {
+            let differences = workload.adopt_tables(engine)?;
+            self.note("sysbench::tables", &differences);
+        }
+        let tables = workload.tables().to_vec();
+        let mut runner = workload.runner(engine);
+        match makes_tables {
+            true => self.with_tables(engine, &tables, foreign, |this| {
+                this.run_all_steps(engine, &mut *runner, options.nonce)
+            }),
+            false => self.run_all_steps(engine, &mut *runner, options.nonce),
         }
     }
 
@@ -275,9 +258,40 @@ impl<'a> CellRun<'a> {
         &mut self,
         engine: &E,
         runner: &mut dyn WorkloadRunner,
+        nonce: u64,
     ) -> anyhow::Result<Status> {
         let all = 0..self.record.steps.len();
-        self.run_steps(&SqlSteps(engine), runner, all)
+        let Some(ranks) = &self.conductor.ranks else {
+            return self.run_steps(&SqlSteps(engine), runner, all);
+        };
+        let plan = self.conductor.file.to_record();
+        let begun = ranks.begin_cell(|share| CellOrder {
+            plan: plan.clone(),
+            target: self.planned.target,
+            variant: self.planned.variant,
+            clients: self.planned.clients,
+            nonce,
+            share,
+            url: self.url.clone(),
+        });
+        let result = begun.and_then(|()| self.run_steps(&SqlSteps(engine), runner, all));
+        let alive = match self.conductor.is_stopped() {
+            true => ranks.check_alive(),
+            false => Ok(()),
+        };
+        if let Err(error) = alive {
+            // Before the server is stopped: `mpirun` kills this process soon.
+            self.record.failure = Some(failure_of(&error));
+            self.record.status = Status::Failed;
+            self.record.ended_unix_ns = Some(unix_now_ns());
+            self.directory.write(self.record)?;
+            return Err(error);
+        }
+        let ended = ranks.end_cell();
+        // An earlier error takes precedence.
+        let status = result?;
+        ended?;
+        Ok(status)
     }
 
     /// Runs the steps in the range `part`.

@@ -10,6 +10,7 @@ use plan::Plan;
 use record::RunDir;
 
 use super::display::Display;
+use super::ranks::LoadRanks;
 use crate::live::Live;
 use crate::plan_file::PlanFile;
 
@@ -27,6 +28,8 @@ pub struct Conductor<'a> {
     pub stop: Arc<AtomicBool>,
     pub display: Display,
     pub live: Live,
+    /// The processes that make the load; `None`: this one does.
+    pub ranks: Option<LoadRanks>,
 }
 
 impl Conductor<'_> {

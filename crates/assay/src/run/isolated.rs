@@ -200,6 +200,7 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
         stop,
         display,
         live,
+        ranks: None,
     };
     cell::measure(&conductor, &cell_directory, record, task.cell)?;
     conductor.display.finish();

@@ -12,6 +12,7 @@ mod lock;
 mod matrix;
 mod only;
 mod pace;
+pub mod ranks;
 mod resume;
 pub mod runners;
 mod step;
@@ -30,6 +31,7 @@ use probe::HostContext;
 use record::{CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
+use self::ranks::LoadRanks;
 use crate::cli::{DATA, RunArgs};
 use crate::commands;
 use crate::live::{self, Event, Live, RunInfo};
@@ -40,6 +42,7 @@ use crate::{locate, preflight, version};
 use conductor::{Conductor, unix_now_ns};
 use context::RunContext;
 use display::{Display, MatrixProgress};
+use load::SystemClock;
 use matrix::Matrix;
 use only::CellFilters;
 
@@ -49,15 +52,33 @@ pub use pace::about;
 
 /// Runs a plan, or resumes a run.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    let job = ::ranks::Ranks::join()
+        .map_err(|error| UsageError::new(error.to_string(), Some(error.help().into())))?;
+    let Some(job) = job else {
+        return run_with(args, None);
+    };
+    let (clock, stop) = (SystemClock::begin(), stop::watch()?);
+    if job.rank() > 0 {
+        return ranks::serve(job, clock, &stop);
+    }
+    run_with(args, Some(LoadRanks::join(job, clock, &stop)?))
+}
+
+/// Runs a plan, or resumes a run, with the load made by `ranks`.
+fn run_with(args: &RunArgs, ranks: Option<LoadRanks>) -> anyhow::Result<Exit> {
     let bind = |address: &String| live::bind(address, args.place.listen_anywhere);
     let listener = args.place.listen.as_ref().map(bind).transpose()?;
     match &args.resume {
-        None => begin(args, listener),
-        Some(directory) => resume_run(args, directory, listener),
+        None => begin(args, listener, ranks),
+        Some(directory) => resume_run(args, directory, listener, ranks),
     }
 }
 
-fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
+fn begin(
+    args: &RunArgs,
+    listener: Option<TcpListener>,
+    ranks: Option<LoadRanks>,
+) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let mut file = plan_file::read(&args.plan)?;
     let planned = matrix::references(&file.plan);
@@ -80,7 +101,7 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
-    let needs = needs(&file.plan, &matrix, &data_root);
+    let needs = needs(&file.plan, &matrix, &data_root, ranks.as_ref());
     let mut place = RunContext::new(args, &args.place.results, needs)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
@@ -92,7 +113,15 @@ fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> 
         .push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
-    conduct(args, &file, &directory, run, place, matrix, listener)
+    conduct(
+        args,
+        &file,
+        &directory,
+        run,
+        place,
+        matrix,
+        (listener, ranks),
+    )
 }
 
 /// Returns the error for a results directory that cannot be created: a usage error, unless the disk is full.
@@ -110,7 +139,12 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
 }
 
 /// Measures the cells of a run that are missing or failed.
-fn resume_run(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
+fn resume_run(
+    args: &RunArgs,
+    path: &Path,
+    listener: Option<TcpListener>,
+    ranks: Option<LoadRanks>,
+) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let resume::LockedRun {
         directory,
@@ -156,7 +190,11 @@ fn resume_run(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> any
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
-    let mut place = RunContext::new(args, path, needs(&file.plan, &matrix, &data_root))?;
+    let mut place = RunContext::new(
+        args,
+        path,
+        needs(&file.plan, &matrix, &data_root, ranks.as_ref()),
+    )?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
     let number = run.invocations.len() + 1;
@@ -189,7 +227,15 @@ fn resume_run(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> any
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
-    conduct(args, &file, &directory, run, place, matrix, listener)
+    conduct(
+        args,
+        &file,
+        &directory,
+        run,
+        place,
+        matrix,
+        (listener, ranks),
+    )
 }
 
 /// Ends a run of which every cell is complete, even if `run.json` does not say so yet.
@@ -220,12 +266,19 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
     Ok(Exit::Ok)
 }
 
-fn needs<'a>(plan: &Plan, matrix: &Matrix, data_dir: &'a Path) -> HostContext<'a> {
+fn needs<'a>(
+    plan: &Plan,
+    matrix: &Matrix,
+    data_dir: &'a Path,
+    ranks: Option<&LoadRanks>,
+) -> HostContext<'a> {
+    let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
     let estimate = matrix.estimate();
     HostContext {
         data_dir,
         needed_bytes: Some(estimate.disk_bytes),
-        has_local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+        has_local_server: shares_host
+            && locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         active_connections: estimate.working,
         fsync: None,
@@ -240,7 +293,7 @@ fn conduct(
     mut run: Run,
     place: RunContext,
     mut matrix: Matrix,
-    listener: Option<TcpListener>,
+    (listener, ranks): (Option<TcpListener>, Option<LoadRanks>),
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
     let live = serve_live(listener, &run, directory, &place)?;
@@ -254,8 +307,12 @@ fn conduct(
         stop: Arc::clone(&place.stop),
         display: place.display,
         live,
+        ranks,
     };
     let result = run_cells(&conductor, &mut matrix);
+    if let Some(ranks) = &conductor.ranks {
+        ranks.quit();
+    }
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
     if let Some(invocation) = run.invocations.last_mut() {

@@ -1,6 +1,6 @@
 //! One step: connections, load, probes, checks, and their record.
 
-mod sampling;
+pub mod sampling;
 mod sink;
 
 use std::collections::BTreeMap;
@@ -8,26 +8,30 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
-use load::{Clock as _, Limits, StepEnd};
+use load::{Clock as _, Limits, Sink, StepEnd, StepOutcome};
 use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler, Targets};
 use record::{
-    CellDir, Connection, Counter, Failure, HostColumn, Ops, Settle, Status, Step, StepKind,
+    CellDir, Check, Connection, Counter, Failure, HostColumn, Settle, Status, Step, StepKind,
     StepWriter, StorageSize, Warning,
 };
-use workload::{Summaries, Task};
+use workload::Task;
 
 use super::conductor::{Conductor, unix_now_ns};
-use super::runners::{StepEngine, Totals, WorkloadRunner, find_server_threads};
+use super::ranks::{ConnectionInfo, LostRank, RankedStep};
+use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
 use sampling::note_held_up;
+pub use sink::cpu;
 use sink::{StepSink, seen_states};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
 const GRACE: Duration = Duration::from_secs(300);
 /// A step is invalid if a connection waited longer than this for assay itself.
 const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
+/// A client host may be the bottleneck if its processors are busy for more than this share of a step.
+const CLIENT_HOST_BUSY_SHARE: f64 = 0.9;
 /// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
@@ -109,7 +113,7 @@ impl<'a> StepRunner<'a> {
         };
         let result = self.run_phases(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
-            let stopped = self.conductor.is_stopped();
+            let stopped = self.conductor.is_stopped() && !error.is::<LostRank>();
             record.status = if stopped {
                 Status::Interrupted
             } else {
@@ -177,18 +181,11 @@ impl<'a> StepRunner<'a> {
         time: Duration,
         record: &mut Step,
     ) -> anyhow::Result<bool> {
-        let tasks = self.tasks(number, true)?;
-        let conductor = self.conductor;
-        let mut outcome = load::run(
-            tasks,
-            self.limits(Some(time)),
-            &conductor.clock,
-            &conductor.stop,
-            &mut (),
-        );
-        record.warm_up_ops = recorded(&outcome.totals);
-        let summaries = summaries(&mut outcome)?;
-        self.runner.apply(number, &summaries, &outcome.totals);
+        let limits = self.limits(Some(time));
+        let load = self.prepare(number, true, limits)?;
+        let outcome = self.run_load(load, limits, &mut (), &mut Step::default())?;
+        record.warm_up_ops.clone_from(&outcome.totals);
+        self.apply(number, &outcome)?;
         Ok(is_complete(record, &outcome.end))
     }
 
@@ -201,10 +198,52 @@ impl<'a> StepRunner<'a> {
         }
     }
 
-    fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
+    /// Opens the connections of a step or its warm-up.
+    fn prepare(
+        &mut self,
+        number: usize,
+        is_warm_up: bool,
+        limits: Limits,
+    ) -> anyhow::Result<StepLoad> {
+        if let Some(ranks) = &self.conductor.ranks {
+            let step = ranks.prepare(number, is_warm_up, limits)?;
+            return Ok(StepLoad::Ranks(step));
+        }
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
         find_server_threads(self.engine.engine(), &mut tasks);
-        Ok(tasks)
+        Ok(StepLoad::Local(tasks))
+    }
+
+    /// Runs the load of a step, and records which rank did what.
+    fn run_load(
+        &self,
+        load: StepLoad,
+        limits: Limits,
+        sink: &mut dyn Sink,
+        record: &mut Step,
+    ) -> anyhow::Result<StepOutcome> {
+        let (clock, stop) = (&self.conductor.clock, &self.conductor.stop);
+        match (load, &self.conductor.ranks) {
+            (StepLoad::Local(tasks), _) => Ok(load::run(tasks, limits, clock, stop, sink)),
+            (StepLoad::Ranks(step), Some(ranks)) => {
+                let ranked = ranks.run(&step, stop, sink)?;
+                record.ranks = ranked.ranks;
+                record.held_up = ranked.pauses;
+                Ok(ranked.outcome)
+            }
+            (StepLoad::Ranks(_), None) => unreachable!("only ranks prepare a step of ranks"),
+        }
+    }
+
+    /// Takes note of what a step or its warm-up did, in all processes, and returns the checks of what it read.
+    fn apply(&mut self, number: usize, outcome: &StepOutcome) -> anyhow::Result<Vec<Check>> {
+        let (summaries, totals) = (&outcome.summaries, &outcome.totals);
+        if let Some(ranks) = &self.conductor.ranks
+            && outcome.end == StepEnd::Complete
+        {
+            ranks.apply(number, summaries, totals)?;
+        }
+        Ok(self.runner.apply(number, summaries, totals))
     }
 
     fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
@@ -248,8 +287,8 @@ impl<'a> StepRunner<'a> {
         let time = planned.time;
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
-        let tasks = self.tasks(number, false)?;
         let limits = self.limits(time);
+        let load = self.prepare(number, false, limits)?;
         let sampler = self.sampler.take();
         let sampler = sampler.unwrap_or_else(|| self.new_sampler());
         let observer = match self.second_observer.take() {
@@ -257,26 +296,30 @@ impl<'a> StepRunner<'a> {
             None => self.engine.observer(self.runner.tables())?,
         };
         let conductor = self.conductor;
-        let (clock, stop) = (&conductor.clock, &conductor.stop);
         let rows = self.runner.planned_rows(number);
-        conductor.live.send(|| Event::load(&tasks, record, rows));
+        conductor
+            .live
+            .send(|| Event::load(load.roles(), record, rows));
         let display = conductor.display.begin_step(record, rows);
         let feed = StepFeed::new(&conductor.live);
+        let clock = &conductor.clock;
         let mut sink = StepSink::new(writer, display, feed, clock, (sampler, observer));
-        let mut outcome = load::run(tasks, limits, clock, stop, &mut sink);
+        let outcome = self.run_load(load, limits, &mut sink, record);
         let (sampled, error) = sink.end(record);
+        let mut outcome = outcome?;
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;
+        add_rank_remarks(record);
         note_held_up(record);
-        record.ops = recorded(&outcome.totals);
+        record.ops.clone_from(&outcome.totals);
         let states = sampled.states.iter().flat_map(|states| states.counts());
         let mut states = states.map(seen_states);
         for connection in &outcome.connections {
-            record.cpu.client_user_ns += connection.record.cpu_user_ns;
-            record.cpu.client_system_ns += connection.record.cpu_system_ns;
+            record.cpu.client_user_ns += connection.cpu_user_ns;
+            record.cpu.client_system_ns += connection.cpu_system_ns;
             record.connections.push(Connection {
                 states: states.next().unwrap_or_default(),
-                ..connection.record.clone()
+                ..connection.clone()
             });
         }
         self.add_remarks(record, &outcome);
@@ -286,12 +329,10 @@ impl<'a> StepRunner<'a> {
         if !is_complete(record, &outcome.end) {
             return Ok(());
         }
-        let summaries = summaries(&mut outcome)?;
-        let checks = self.runner.apply(number, &summaries, &outcome.totals);
+        let checks = self.apply(number, &outcome)?;
         if self.checks_data() {
             record.checks = checks;
         }
-        drop(outcome);
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());
@@ -391,6 +432,59 @@ impl<'a> StepRunner<'a> {
     }
 }
 
+/// Counts the CPU time of load ranks on the server's host as assay's own, and warns about busy client hosts.
+fn add_rank_remarks(record: &mut Step) {
+    for rank in &record.ranks {
+        if rank.is_server_host {
+            record.cpu.assay_ns += rank.cpu_ns;
+        }
+        let share =
+            rank.host_cpu_ns as f64 / (record.elapsed_ns as f64 * f64::from(rank.processors));
+        if !rank.is_server_host && share > CLIENT_HOST_BUSY_SHARE {
+            let text = format!(
+                "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
+                rank.host,
+                share * 100.0
+            );
+            record
+                .warnings
+                .push(Warning::new("client::host-busy", text));
+        }
+    }
+}
+
+/// The load of a step whose connections are open.
+enum StepLoad {
+    /// This process makes it.
+    Local(Vec<Task>),
+    /// Load ranks make it.
+    Ranks(RankedStep),
+}
+
+impl StepLoad {
+    /// Returns the role of the connections that do each kind of operation.
+    fn roles(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Local(tasks) => {
+                let kinds = |task: &Task| {
+                    let role = task.role;
+                    let kinds = task.program.kinds().iter();
+                    kinds.map(move |kind| (kind.0.to_owned(), role.to_owned()))
+                };
+                tasks.iter().flat_map(kinds).collect()
+            }
+            Self::Ranks(step) => {
+                let kinds = |it: &ConnectionInfo| {
+                    let role = it.role.clone();
+                    let kinds = it.kinds.clone().into_iter();
+                    kinds.map(move |kind| (kind, role.clone()))
+                };
+                step.connections().flat_map(kinds).collect()
+            }
+        }
+    }
+}
+
 /// Records how the load ended; returns whether it did all of its work.
 fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
     record.status = match end {
@@ -405,22 +499,4 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
         }
     };
     record.status == Status::Complete
-}
-
-/// Collects the summary of each connection.
-fn summaries(outcome: &mut load::StepOutcome) -> anyhow::Result<Summaries> {
-    let summary = |connection: &mut load::ConnectionOutcome| {
-        let summary = connection.program.summary(connection.record.rows)?;
-        Ok((connection.record.client, summary))
-    };
-    let summaries: Result<Summaries, engine::Error> =
-        outcome.connections.iter_mut().map(summary).collect();
-    summaries.context("cannot read the keys that the server assigned")
-}
-
-fn recorded(totals: &Totals) -> BTreeMap<String, Ops> {
-    let named = totals
-        .iter()
-        .map(|(kind, ops)| ((*kind).to_owned(), ops.clone()));
-    named.collect()
 }

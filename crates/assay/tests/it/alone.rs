@@ -3,6 +3,7 @@
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE};
 use crate::postgres_is_here_or_test_is_skipped;
+use crate::ranks::{a_stall_shows_on_all_ranks, mpi_is_here_or_test_is_skipped};
 use crate::scale::run_64_clients;
 use crate::stall::a_stall_shows;
 
@@ -29,5 +30,12 @@ fn sixty_four_clients_on_sqlite() {
 fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     if postgres_is_here_or_test_is_skipped() {
         a_stall_shows(&Place::alone());
+    }
+}
+
+#[test]
+fn a_stall_of_the_server_delays_the_operations_of_all_load_ranks() {
+    if mpi_is_here_or_test_is_skipped() {
+        a_stall_shows_on_all_ranks(&Place::alone());
     }
 }

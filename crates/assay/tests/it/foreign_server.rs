@@ -48,6 +48,7 @@ impl Foreign {
             connections: 10,
             limits: &engine::limits::Limits::default(),
             timeout: Duration::from_secs(60),
+            network: None,
             stop: &AtomicBool::new(false),
         })
         .unwrap();

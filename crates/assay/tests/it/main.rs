@@ -27,6 +27,7 @@ mod install;
 mod live;
 mod place;
 mod prepared_tables;
+mod ranks;
 mod remarks;
 mod resume;
 mod rocksdb;

@@ -17,7 +17,7 @@ const STALL_S: u64 = 2;
 const STEP_S: u32 = 6;
 const STEP: &str = "6s";
 
-fn step(run: &std::path::Path, name: &str) -> StepReader {
+pub(crate) fn step(run: &std::path::Path, name: &str) -> StepReader {
     let run = RunDir::open(run).unwrap();
     let cell = run.cell(&run.read_run().unwrap().cells[0]).unwrap();
     let mut steps = cell.read_steps().unwrap().into_iter();
@@ -32,17 +32,17 @@ struct Done {
 }
 
 /// Operations that took so long or longer.
-fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u64) -> u64 {
+pub(crate) fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u64) -> u64 {
     histogram.count_between(milliseconds * 1_000_000, u64::MAX)
 }
 
 /// How long the whole server paused, in nanoseconds: a sleep may be longer than requested.
-struct Stall {
-    least_ns: u64,
+pub(crate) struct Stall {
+    pub(crate) least_ns: u64,
 }
 
 /// Stops all processes of a server for a while.
-fn stall(server: &[u32]) -> Stall {
+pub(crate) fn stall(server: &[u32]) -> Stall {
     let clock = SystemClock::begin();
     server.iter().for_each(|&pid| send(pid, Signal::STOP));
     let stopped = clock.now();

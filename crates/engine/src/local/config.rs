@@ -191,6 +191,7 @@ pub(crate) mod tests {
             connections,
             limits: &Limits::default(),
             timeout: std::time::Duration::MAX,
+            network: None,
             stop: &AtomicBool::new(false),
         })
     }

@@ -1,6 +1,7 @@
 //! The life of a server that assay starts on this host, as far as it is the same for all kinds of servers.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,9 +16,34 @@ use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::{DataDir, SetupError, trial};
+use words::Secret;
 
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
+
+/// The port of a server that only its private socket leads to: it is in the names of sockets of PostgreSQL.
+const PORT: u16 = 5432;
+
+impl StartOptions<'_> {
+    /// Returns the port of the server.
+    pub(crate) fn port(&self) -> u16 {
+        self.network.map_or(PORT, |network| network.address.port())
+    }
+
+    /// Returns the name of the socket of a kind of server.
+    fn socket_name(&self, kind: &Kind) -> String {
+        kind.socket.replace("{port}", &self.port().to_string())
+    }
+}
+
+/// How clients on other hosts reach a server, in addition to its private socket.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The password of the account that they use.
+    pub password: Secret,
+}
 
 /// The options of a server's start.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +73,8 @@ pub struct StartOptions<'a> {
     pub limits: &'a Limits,
     /// How long the server may take to start, and to stop.
     pub timeout: Duration,
+    /// Where clients on other hosts reach it; `None`: it listens only on its private socket.
+    pub network: Option<&'a Network>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
@@ -60,6 +88,7 @@ pub struct Kind {
     pub(crate) user: &'static str,
     /// The directory of its data within that directory.
     pub(crate) data: &'static str,
+    /// The name of its socket, with `{port}` for the port.
     pub(crate) socket: &'static str,
     /// Environment variables that affect its programs.
     pub(crate) environment: &'static [&'static str],
@@ -81,6 +110,7 @@ pub struct Place {
     pub(crate) data_dir: DataDir,
     /// Removed with its contents when the server has ended.
     pub(crate) socket_dir: SocketDirectory,
+    socket_name: String,
     pub(crate) user: Option<SystemUser>,
     pub(super) enforced: Enforced,
     pub(super) guard_exe: PathBuf,
@@ -97,7 +127,8 @@ impl Place {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        Self::create_with(&socket_parent(kind.socket), kind, options, bin_dir)
+        let parent = socket_parent(&options.socket_name(kind));
+        Self::create_with(&parent, kind, options, bin_dir)
     }
 
     fn create_with(
@@ -125,6 +156,7 @@ impl Place {
             kind,
             data_dir,
             socket_dir,
+            socket_name: options.socket_name(kind),
             user,
             enforced: Enforced::prepare(options.limits)?,
             guard_exe,
@@ -140,7 +172,7 @@ impl Place {
 
     /// Returns the path of the server's socket.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.socket_dir.path().join(self.kind.socket)
+        self.socket_dir.path().join(&self.socket_name)
     }
 
     /// Creates a directory that belongs to the server's user.

@@ -7,7 +7,7 @@ use super::installation::{Installation, ROCKSDB_PLUGIN};
 use super::notation::{MysqlNotation, plain};
 use crate::SetupError;
 use crate::local::config::{ConfigText, Format, OptionValue};
-use crate::local::server::StartOptions;
+use crate::local::server::{Network, StartOptions};
 use crate::notation::Notation;
 
 pub(super) static FORMAT: Format = Format {
@@ -77,8 +77,17 @@ pub(super) fn compose(
             &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
+    let network = match options.network {
+        None => "skip_networking".to_owned(),
+        // Names of hosts take a query of DNS each.
+        Some(Network { address, .. }) => format!(
+            "bind_address={}\nport={}\nskip_name_resolve",
+            address.ip(),
+            address.port()
+        ),
+    };
     let mut own = format!(
-        "{datadir}\n{}\n{}\nskip_networking\nloose_mysqlx=OFF\n",
+        "{datadir}\n{}\n{}\n{network}\nloose_mysqlx=OFF\n",
         assigned("socket", &socket.display().to_string()),
         assigned(
             "pid_file",

@@ -74,6 +74,10 @@ impl SqlEngine for Mysql {
 }
 
 impl ServerEngine for Mysql {
+    fn url(&self) -> String {
+        self.url_for_others()
+    }
+
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, &self.address.database, needs)
     }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fs_err as fs;
 
@@ -13,7 +12,8 @@ use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::SqlKind;
-use crate::{Error, SetupError, Storage};
+use crate::{Error, Session, SetupError, Storage};
+use words::Secret;
 
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
@@ -160,8 +160,18 @@ impl SqlKind for MysqlKind {
         Ok(unknown.map(|name| format!("unknown variable '{name}'")))
     }
 
-    fn address(place: &Place, connect_timeout: Duration) -> Address {
-        Address::of_socket(&SCHEME, place.socket(), USER, connect_timeout)
+    fn admit(session: &mut MysqlSession, password: &Secret) -> Result<&'static str, Error> {
+        const USER: &str = "assay";
+        let password = password.expose();
+        session.query(&format!(
+            "create user '{USER}'@'%' identified by '{password}'"
+        ))?;
+        session.query(&format!("grant all privileges on *.* to '{USER}'@'%'"))?;
+        Ok(USER)
+    }
+
+    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
+        Address::of_socket(&SCHEME, place.socket(), USER, options.timeout)
     }
 
     fn query_facts(session: &mut MysqlSession) -> Result<Self, Error> {

@@ -133,6 +133,15 @@ impl fmt::Display for Address {
 }
 
 impl Address {
+    /// Returns the URL with the password, in full.
+    pub(crate) fn url(&self) -> String {
+        let url = self.to_string();
+        match &self.password {
+            None => url,
+            Some(password) => url.replacen('@', &format!(":{}@", password.expose()), 1),
+        }
+    }
+
     /// Returns the address of a server that assay started, which listens only on a socket.
     pub(crate) fn of_socket(
         scheme: &'static Scheme,

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use super::address::Address;
+use super::address::{Address, Host};
 use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
 use crate::local::program::Readiness;
-use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
+use crate::local::server::{Kind, Network, Place, Server, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
+use words::Secret;
 
 /// The database that assay creates. Its name comes from the Insert Benchmark.
 const DATABASE: &str = "ib";
@@ -95,7 +95,10 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     ) -> Result<Option<String>, SetupError>;
 
     /// Returns the address of a server that assay starts, without a database.
-    fn address(place: &Place, connect_timeout: Duration) -> Address;
+    fn address(place: &Place, options: &StartOptions<'_>) -> Address;
+
+    /// Lets clients on other hosts connect with this password; returns their user.
+    fn admit(session: &mut Self::Session, password: &Secret) -> Result<&'static str, Error>;
 
     /// Queries a server for the facts about itself.
     fn query_facts(session: &mut Self::Session) -> Result<Self, Error>;
@@ -120,6 +123,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
 pub struct SqlServer<K: SqlKind> {
     pub(crate) kind: K,
     pub(crate) address: Address,
+    /// Its address for other hosts, if assay started it for them.
+    network: Option<Address>,
     process_id: Option<u32>,
     is_on_other_host: bool,
     /// The paths of its files; `None` if assay can't access them.
@@ -139,7 +144,7 @@ impl<K: SqlKind> SqlServer<K> {
         let config = K::compose(options, &build, &place)?;
         K::create_data(options, &build, &place, &config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
-        let address = K::address(&place, options.timeout);
+        let address = K::address(&place, options);
         let name = format!("{} at `{address}`", build.version());
         let config_error = |log: &[String]| {
             let help = format!(
@@ -172,6 +177,21 @@ impl<K: SqlKind> SqlServer<K> {
             },
             &name,
         )?;
+        if let Some(Network { address, password }) = options.network {
+            let admitted = K::admit(&mut session, password);
+            let user = admitted.map_err(|source| SetupError::Server {
+                server: name,
+                help: None,
+                source,
+            })?;
+            started.network = Some(Address {
+                host: Host::Tcp(address.ip().to_string()),
+                port: address.port(),
+                user: user.into(),
+                password: Some(password.clone()),
+                ..started.address.clone()
+            });
+        }
         started.process_id = Some(server.process_id());
         started.places = K::places(&mut session);
         started.server = Some(server);
@@ -236,12 +256,18 @@ impl<K: SqlKind> SqlServer<K> {
         let server = Self {
             kind,
             address,
+            network: None,
             process_id: None,
             is_on_other_host: false,
             places: None,
             server: None,
         };
         Ok((server, session))
+    }
+
+    /// Returns the URL by which another process reaches the server, with its password.
+    pub(crate) fn url_for_others(&self) -> String {
+        self.network.as_ref().unwrap_or(&self.address).url()
     }
 
     /// Returns the server's address.

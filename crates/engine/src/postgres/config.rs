@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::notation::PostgresNotation;
-use super::server::PORT;
 use crate::SetupError;
 use crate::local::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
 use crate::local::server::StartOptions;
@@ -44,13 +43,15 @@ pub(super) fn compose(
         "# The defaults that initdb wrote.\ninclude {}\n",
         quoted_path(&cluster.join("postgresql.conf"))
     );
+    let network = options.network;
+    let listens = network.map_or(String::new(), |it| it.address.ip().to_string());
     let mut own = format!(
         "data_directory = {}\n\
          hba_file = {}\n\
          ident_file = {}\n\
          external_pid_file = ''\n\
-         listen_addresses = ''\n\
-         port = {PORT}\n\
+         listen_addresses = {}\n\
+         port = {}\n\
          unix_socket_directories = {}\n\
          unix_socket_group = ''\n\
          log_destination = 'stderr'\n\
@@ -58,6 +59,8 @@ pub(super) fn compose(
         quoted_path(cluster),
         quoted_path(&cluster.join("pg_hba.conf")),
         quoted_path(&cluster.join("pg_ident.conf")),
+        quoted(&listens),
+        options.port(),
         quoted(&one_of_list(socket.parent().unwrap_or(socket))),
     );
     if major < 15 {

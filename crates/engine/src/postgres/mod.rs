@@ -77,6 +77,10 @@ impl SqlEngine for Postgres {
 }
 
 impl ServerEngine for Postgres {
+    fn url(&self) -> String {
+        self.url_for_others()
+    }
+
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, needs)
     }

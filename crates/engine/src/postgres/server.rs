@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fs_err as fs;
 
@@ -15,19 +14,16 @@ use crate::local::config::ConfigText;
 use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
+use words::Secret;
 
 /// The role that assay creates.
 const ROLE: &str = "assay";
-
-/// The port in the socket's name. The socket's directory is private, so any number works.
-pub(super) const PORT: u16 = 5432;
 
 const KIND: Kind = Kind {
     name: "PostgreSQL",
     user: "postgres",
     data: "cluster",
-    // Contains the port.
-    socket: ".s.PGSQL.5432",
+    socket: ".s.PGSQL.{port}",
     environment: &[
         "PGDATA",
         "PGPORT",
@@ -102,7 +98,21 @@ impl SqlKind for PostgresKind {
         ];
         let mut args: Vec<OsString> = args.map(OsString::from).into();
         args.push(place.data().into());
-        place.run(&build.bin_dir.join("initdb"), args, None, options.stop)
+        place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
+        if options.network.is_some() {
+            let path = place.data().join("pg_hba.conf");
+            let rules = fs::read_to_string(&path)?;
+            // First: the first rule that matches decides.
+            fs::write(&path, format!("host all all all scram-sha-256\n{rules}"))?;
+        }
+        Ok(())
+    }
+
+    fn admit(session: &mut PostgresSession, password: &Secret) -> Result<&'static str, Error> {
+        session.query("set password_encryption = 'scram-sha-256'")?;
+        let password = password.expose();
+        session.query(&format!("alter role {ROLE} password '{password}'"))?;
+        Ok(ROLE)
     }
 
     fn arguments(place: &Place, config_file: &Path) -> Vec<OsString> {
@@ -135,12 +145,12 @@ impl SqlKind for PostgresKind {
         )))
     }
 
-    fn address(place: &Place, connect_timeout: Duration) -> Address {
+    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
         let directory = place.socket_dir.path().to_path_buf();
         Address {
-            port: PORT,
+            port: options.port(),
             database: "postgres".into(),
-            ..Address::of_socket(&SCHEME, directory, ROLE, connect_timeout)
+            ..Address::of_socket(&SCHEME, directory, ROLE, options.timeout)
         }
     }
 

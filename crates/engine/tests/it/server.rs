@@ -269,6 +269,7 @@ impl<S: TestServer> Place<S> {
             connections: 10,
             limits: &Limits::default(),
             timeout: Duration::from_secs(120),
+            network: None,
             stop: &GO_ON,
         })
     }

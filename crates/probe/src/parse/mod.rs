@@ -1,6 +1,7 @@
 //! Pure parsers for files of `/proc`, with one module per subject. The formats are documented in the kernel's
 //! `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst` and `accounting/psi.rst`.
 
+mod address;
 mod cgroup;
 mod cpu;
 mod disk;
@@ -8,6 +9,7 @@ mod mount;
 mod pressure;
 mod process;
 
+pub(crate) use address::{parse_fib_trie, parse_if_inet6};
 pub(crate) use cgroup::{
     Membership, UNLIMITED, parse_cgroup, parse_cpu_max, parse_group_cache, parse_limit,
 };

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::{Table, TableFacts};
+use serde::{Deserialize, Serialize};
 
 use crate::Check;
 use crate::check::index_check;
@@ -63,8 +64,8 @@ pub(super) struct Ledger {
 const SEQUENCE_CACHE: i64 = 1000;
 
 /// What one connection inserted into a table during a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Inserted {
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Inserted {
     /// Rows.
     pub(super) rows: u64,
     /// The largest of their keys.
@@ -76,8 +77,8 @@ pub(super) struct Inserted {
 }
 
 /// What one connection deleted from a table during a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Deleted {
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Deleted {
     /// Rows; each was the oldest that nobody else was deleting.
     pub(super) rows: u64,
     /// No key is smaller.

@@ -23,10 +23,11 @@ use std::sync::Arc;
 use engine::{Error, Partitions, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
-use crate::program::Summaries;
-use crate::{Check, OpKind, Program, Random, Schedule, Task};
+use crate::program::{Summaries, Summary};
+use crate::{Check, ClientShare, OpKind, Program, Random, Schedule, Task};
 use choices::{OldestRows, PointChoices, RangeChoices};
-use ledger::{Deleted, Inserted, Ledger};
+use ledger::Ledger;
+pub use ledger::{Deleted, Inserted};
 use pace::{CommitQuota, Pace};
 use programs::{
     BULK_LOAD_END, CREATE_INDEX, Connection, Deleter, INSERT, Inserter, PointReader, RangeReader,
@@ -184,6 +185,8 @@ impl ClientStep<'_> {
 pub struct Insert {
     plan: plan::Insert,
     clients: u32,
+    /// Which of them connect.
+    share: ClientShare,
     /// The seed of all rows and random choices.
     seed: u64,
     tables: Vec<Table>,
@@ -209,8 +212,14 @@ impl Insert {
             tables,
             plan: plan.clone(),
             clients,
+            share: ClientShare::ALL,
             seed,
         }
+    }
+
+    /// Connects only these clients in [`Database::tasks`].
+    pub fn set_share(&mut self, share: ClientShare) {
+        self.share = share;
     }
 
     /// Returns its plan.
@@ -259,7 +268,7 @@ impl Insert {
         let shared = |ledger: &Ledger| Arc::new(SharedKeys::new(ledger.next_key, ledger.key_min()));
         let shared: Vec<Arc<SharedKeys>> = self.ledgers.iter().map(shared).collect();
         let mut tasks = Vec::new();
-        for client in 0..self.clients {
+        for client in (0..self.clients).filter(|client| self.share.has(*client)) {
             let table = self.table_of(client);
             let part = ClientStep {
                 insert: self,
@@ -339,8 +348,11 @@ impl Insert {
         let mut did = vec![(Vec::new(), Vec::new()); self.tables.len()];
         for (client, summary) in summaries {
             let (inserted, deleted) = &mut did[self.table_of(*client)];
-            inserted.extend(summary.downcast_ref::<Inserted>());
-            deleted.extend(summary.downcast_ref::<Deleted>());
+            match summary {
+                Summary::Inserted(rows) => inserted.push(*rows),
+                Summary::Deleted(rows) => deleted.push(*rows),
+                _ => {}
+            }
         }
         for (ledger, (inserted, deleted)) in self.ledgers.iter_mut().zip(did) {
             ledger.apply(&inserted, &deleted, is_flawless);
@@ -370,8 +382,6 @@ impl Insert {
 
 #[cfg(test)]
 mod tests {
-    use std::any::Any;
-
     use super::*;
     use crate::tests::planned;
 
@@ -399,15 +409,15 @@ mod tests {
             ..plan()
         };
         let mut insert = Insert::new(&shared, 2, 1);
-        let inserted = |rows, last_key| -> Box<dyn Any> {
-            Box::new(Inserted {
+        let inserted = |rows, last_key| {
+            Summary::Inserted(Inserted {
                 rows,
                 last_key: Some(last_key),
                 ..Inserted::default()
             })
         };
-        let deleted = |rows, key_min| -> Box<dyn Any> {
-            Box::new(Deleted {
+        let deleted = |rows, key_min| {
+            Summary::Deleted(Deleted {
                 rows,
                 key_min,
                 covers_old_rows_only: true,

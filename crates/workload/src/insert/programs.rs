@@ -1,6 +1,5 @@
 //! What each connection of the Insert Benchmark does, on any engine.
 
-use std::any::Any;
 use std::time::Duration;
 
 use engine::{Error, Interrupt};
@@ -10,7 +9,7 @@ use super::ledger::{Deleted, Inserted};
 use super::pace::CommitQuota;
 use super::rows::RowBatches;
 use super::schema::POINT_KEYS;
-use crate::{Executed, Next, OpKind, Program};
+use crate::{Executed, Next, OpKind, Program, Summary};
 
 /// A statement or batch that inserts rows and commits.
 pub(super) const INSERT: OpKind = OpKind("insert");
@@ -151,9 +150,9 @@ impl<C: Connection> Program for Inserter<C> {
         self.connection.server_thread()
     }
 
-    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
         let (last_key, next_key) = self.connection.last_keys(rows)?;
-        Ok(Box::new(Inserted {
+        Ok(Summary::Inserted(Inserted {
             rows,
             last_key,
             end_row: self.batches.end_row,
@@ -219,9 +218,9 @@ impl<C: Connection> Program for Deleter<C> {
         self.connection.server_thread()
     }
 
-    fn summary(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+    fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
         let left = || self.connection.first_undeleted_key(&self.oldest);
-        Ok(Box::new(Deleted {
+        Ok(Summary::Deleted(Deleted {
             rows,
             key_min: self.oldest.key_min,
             covers_old_rows_only: self.covers_old_rows_only,

@@ -19,11 +19,13 @@ use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View
 use plan::{KvStep, KvStepKind};
 
 use crate::check::ValueCheck;
-use crate::{Check, Random, Schedule, Summaries, Task};
+use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, NUMBER_BYTES};
 use history::{History, WriterHistory};
-use programs::{Reader, Writer, WriterSummary};
-use verifier::{ReadSummary, ReadVerifier};
+pub use programs::WriterSummary;
+use programs::{Reader, Writer};
+pub use verifier::ReadSummary;
+use verifier::ReadVerifier;
 
 /// How often the writer in a step with readers writes a burst; `db_bench` writes ten times a second.
 const BURST: Duration = Duration::from_millis(10);
@@ -141,18 +143,18 @@ impl Kv {
     pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
         let (mut writers, mut reads) = (Vec::new(), Vec::new());
         for (_, summary) in summaries {
-            reads.extend(summary.downcast_ref::<ReadSummary>());
-            match summary.downcast_ref::<WriterSummary>() {
-                Some(wrote) if wrote.is_load => {
+            match summary {
+                Summary::KeyValueReads(verified) => reads.push(verified),
+                Summary::KeyValueWrites(wrote) if wrote.is_load => {
                     self.keys = wrote.written;
                     Arc::make_mut(&mut self.history).record_load(step.number);
                 }
-                Some(wrote) => writers.push(WriterHistory {
+                Summary::KeyValueWrites(wrote) => writers.push(WriterHistory {
                     begun: wrote.begun,
                     // After a failure it is unknown which writes are in the database.
                     confirmed: if is_flawless { wrote.written } else { 0 },
                 }),
-                None => {}
+                _ => {}
             }
         }
         let checks = check_reads(&reads, &writers);

@@ -1,6 +1,5 @@
 //! What each connection of the key-value sequence does.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use engine::{Direction, Error, KeyValueSession, Scan, View};
@@ -8,7 +7,7 @@ use plan::KvRead;
 
 use super::data::{self, Data, Fault, KeyChoices, Version};
 use super::verifier::ReadVerifier;
-use crate::{Executed, Next, OpKind, Program, Random};
+use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
 /// One entry is written.
 const PUT: OpKind = OpKind("put");
@@ -38,7 +37,7 @@ pub(super) struct Writer<S> {
 
 /// What a writer did.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WriterSummary {
+pub struct WriterSummary {
     pub(super) is_load: bool,
     /// Writes begun.
     pub(super) begun: u64,
@@ -111,8 +110,8 @@ impl<S: KeyValueSession> Program for Writer<S> {
         Ok(Executed::new(1, (1, 1)))
     }
 
-    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(WriterSummary {
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        Ok(Summary::KeyValueWrites(WriterSummary {
             is_load: self.choices.is_none(),
             begun: self.version.sequence,
             written: self.written,
@@ -266,7 +265,7 @@ impl<S: KeyValueSession> Program for Reader<S> {
         Ok(Executed::new(rows, (self.expected, self.expected)))
     }
 
-    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(self.verifier.summarize()))
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        Ok(Summary::KeyValueReads(self.verifier.summarize()))
     }
 }

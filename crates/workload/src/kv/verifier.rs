@@ -116,8 +116,8 @@ impl ReadVerifier {
 }
 
 /// What a reader verified.
-#[derive(Clone, Copy)]
-pub(super) struct ReadSummary {
+#[derive(Clone, Copy, Debug)]
+pub struct ReadSummary {
     /// Values that were compared.
     pub(super) count: u64,
     /// Values that were wrong or missing, whether they were sampled or not.

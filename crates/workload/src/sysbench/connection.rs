@@ -1,21 +1,21 @@
 //! The connections of the sysbench workload.
 
-use std::any::Any;
 use std::ops::RangeInclusive;
 
 use engine::{Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
+use serde::{Deserialize, Serialize};
 
 use super::data::LoadedRows;
 use super::event::{Event, EventValues, Streams};
-use crate::{Executed, Next, OpKind, Program};
+use crate::{Executed, Next, OpKind, Program, Summary};
 
 /// Changes of the number of rows, by table number: the summary of a program.
-pub(super) type TableChanges = Vec<(u32, RowChanges)>;
+pub type TableChanges = Vec<(u32, RowChanges)>;
 
 /// Changes of the number of a table's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowChanges {
     /// Rows inserted, without those that the same transaction deleted.
     pub inserted: u64,
@@ -112,8 +112,8 @@ impl<S: Session> Program for Loader<S> {
         self.session.server_thread()
     }
 
-    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(self.changes.clone()))
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        Ok(Summary::RowChanges(self.changes.clone()))
     }
 }
 
@@ -428,7 +428,7 @@ impl<S: Session> Program for Runner<S> {
         self.session.server_thread()
     }
 
-    fn summary(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        Ok(Box::new(self.changes.clone()))
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        Ok(Summary::RowChanges(self.changes.clone()))
     }
 }

@@ -24,10 +24,11 @@ use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
 
 use crate::check::ValueCheck;
-use crate::{Check, Random, Schedule, Summaries, Task};
+use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
+pub use connection::TableChanges;
 use connection::{
-    Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, TableChanges,
-    TransactionStatement, Transactions,
+    Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, TransactionStatement,
+    Transactions,
 };
 use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
@@ -52,6 +53,8 @@ pub struct Options {
     pub nonce: u64,
     /// The number of clients, with one connection each.
     pub clients: u32,
+    /// Which of them connect.
+    pub share: ClientShare,
     /// Connections that can write at once.
     pub writers_max: u32,
 }
@@ -133,6 +136,7 @@ impl Sysbench {
                 rate,
                 ..
             } => (0..self.options.clients)
+                .filter(|client| self.options.share.has(*client))
                 .map(|client| {
                     let program = self.runner(step, test, *distribution, client, engine)?;
                     let schedule = rate.map_or(Schedule::Closed, |rate| {
@@ -160,6 +164,9 @@ impl Sysbench {
                 continue;
             }
             let client = part % self.options.clients.max(1);
+            if !self.options.share.has(client) {
+                continue;
+            }
             let loader = Box::new(self.loader(engine, from, to)?);
             tasks.push(Task::new(client, "insert", Schedule::Closed, loader)?);
         }
@@ -225,17 +232,18 @@ impl Sysbench {
         let parts = self.load_connections().min(self.plan.tables) as usize;
         let dialect = engine.dialect();
         let create = |table| dialect.create_indexes(table, IndexStatements::Usual);
+        let client = |part: usize| part as u32 % self.options.clients.max(1);
         (0..parts)
+            .filter(|part| self.options.share.has(client(*part)))
             .map(|part| {
                 let tables = self.tables.iter().skip(part).step_by(parts);
                 let statements = tables.flat_map(create).collect();
-                let client = part as u32 % self.options.clients.max(1);
                 let indexer = Indexer {
                     session: engine.connect()?,
                     statements,
                     next: 0,
                 };
-                Task::new(client, "index", Schedule::Closed, Box::new(indexer))
+                Task::new(client(part), "index", Schedule::Closed, Box::new(indexer))
             })
             .collect()
     }
@@ -307,7 +315,10 @@ impl Sysbench {
         // All together: one connection may have deleted what another inserted.
         let mut sums = vec![RowChanges::default(); self.ledgers.len()];
         for (_, summary) in summaries {
-            for (table, changes) in summary.downcast_ref::<TableChanges>().into_iter().flatten() {
+            let Summary::RowChanges(changes) = summary else {
+                continue;
+            };
+            for (table, changes) in changes {
                 sums[*table as usize].add(*changes);
             }
         }

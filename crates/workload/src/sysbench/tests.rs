@@ -77,6 +77,7 @@ const OPTIONS: Options = Options {
     seed: 11,
     nonce: 1,
     clients: 2,
+    share: ClientShare::ALL,
     writers_max: 2,
 };
 
@@ -590,8 +591,9 @@ fn tables_are_chosen_as_the_test_says() {
             .connections(step(&sysbench, "mine"), &Null)
             .unwrap();
         let tables = |task: &mut Task| {
-            let summary = task.program.summary(0).unwrap();
-            let changes = summary.downcast::<TableChanges>().unwrap();
+            let Summary::RowChanges(changes) = task.program.summary(0).unwrap() else {
+                panic!("it is the summary of another workload");
+            };
             changes.iter().map(|(table, _)| *table).collect::<Vec<_>>()
         };
         tasks.iter_mut().map(tables).collect::<Vec<_>>()

@@ -11,7 +11,7 @@ use super::{Totals, WorkloadRunner, none_failed};
 
 /// Runs the Insert Benchmark; its tables exist.
 pub struct InsertRunner<'a> {
-    pub database: &'a dyn Database,
+    pub database: Box<dyn Database + 'a>,
     pub workload: &'a mut Insert,
 }
 

@@ -2,6 +2,7 @@
 
 pub mod insert;
 pub mod kv;
+pub mod sql;
 pub mod sysbench;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use record::{Ops, Step};
 use workload::{Check, Summaries, Task};
 
 /// Totals of all connections of a step, by kind of operation.
-pub type Totals = BTreeMap<&'static str, Ops>;
+pub type Totals = BTreeMap<String, Ops>;
 
 /// What a step needs from a started engine besides sessions.
 pub trait StepEngine {

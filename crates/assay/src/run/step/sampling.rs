@@ -65,13 +65,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The mean interval between samples of connection states; intervals vary between half and three halves of it.
 const STATES_EVERY_NS: u64 = 10_000_000;
 
-/// The three sampling threads.
+/// The sampling threads.
 pub struct Sampling {
     done: Arc<AtomicBool>,
     readings: Receiver<Reading>,
     host: JoinHandle<Sampler>,
-    engine: JoinHandle<Box<dyn Observer>>,
-    states: JoinHandle<ThreadStates>,
+    engine: Option<JoinHandle<Box<dyn Observer>>>,
+    states: Option<JoinHandle<ThreadStates>>,
 }
 
 /// The last readings, and what the next step reuses.
@@ -86,13 +86,13 @@ pub struct SamplingResult {
 }
 
 impl Sampling {
-    /// Starts sampling a step that starts at `start_at` by `clock`.
+    /// Starts sampling a step that starts at `start_at` by `clock`. A load rank samples only its host.
     pub fn begin(
         clock: &SystemClock,
         start_at: u64,
         sampler: Sampler,
-        observer: Box<dyn Observer>,
-        states: ThreadStates,
+        observer: Option<Box<dyn Observer>>,
+        states: Option<ThreadStates>,
     ) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let (sender, readings) = channel();
@@ -111,11 +111,12 @@ impl Sampling {
             });
             std::thread::spawn(move || read_host(seconds, sampler, &sender))
         };
-        let states = {
+        let states = states.map(|states| {
             let seconds = seconds.clone();
             std::thread::spawn(move || sample_states(seconds, states))
-        };
-        let engine = std::thread::spawn(move || read_engine(seconds, observer, &sender));
+        });
+        let engine = observer
+            .map(|observer| std::thread::spawn(move || read_engine(seconds, observer, &sender)));
         Self {
             done,
             readings,
@@ -134,24 +135,24 @@ impl Sampling {
     /// its observer.
     pub fn end(self) -> SamplingResult {
         self.done.store(true, Ordering::Release);
-        let threads = [
-            self.host.thread(),
-            self.engine.thread(),
-            self.states.thread(),
-        ];
-        threads.into_iter().for_each(Thread::unpark);
+        let engine = self.engine.as_ref().map(JoinHandle::thread);
+        let states = self.states.as_ref().map(JoinHandle::thread);
+        let threads = [Some(self.host.thread()), engine, states];
+        threads.into_iter().flatten().for_each(Thread::unpark);
         let sampler = self.host.join().ok();
-        let mut waited = Duration::ZERO;
-        while !self.engine.is_finished() && waited < TIMEOUT {
-            std::thread::sleep(Duration::from_millis(5));
-            waited += Duration::from_millis(5);
-        }
-        let is_finished = self.engine.is_finished();
+        let engine = self.engine.filter(|engine| {
+            let mut waited = Duration::ZERO;
+            while !engine.is_finished() && waited < TIMEOUT {
+                std::thread::sleep(Duration::from_millis(5));
+                waited += Duration::from_millis(5);
+            }
+            engine.is_finished()
+        });
         SamplingResult {
             sampler,
-            observer: is_finished.then(|| self.engine.join().ok()).flatten(),
+            observer: engine.and_then(|engine| engine.join().ok()),
             readings: self.readings.try_iter().collect(),
-            states: self.states.join().ok(),
+            states: self.states.and_then(|states| states.join().ok()),
         }
     }
 }

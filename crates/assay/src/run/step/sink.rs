@@ -70,7 +70,7 @@ impl<'a> StepSink<'a> {
         }
         self.feed.end();
         record.started_unix_ns = self.started_unix_ns;
-        record.held_up = self.held_up;
+        record.held_up.extend(self.held_up);
         record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
         (sampled, self.error)
     }
@@ -103,7 +103,7 @@ impl<'a> StepSink<'a> {
 }
 
 impl Sink for StepSink<'_> {
-    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.writer.started(self.started_unix_ns);
         if let Some((sampler, observer)) = self.instruments.take() {
@@ -111,9 +111,11 @@ impl Sink for StepSink<'_> {
                 .iter()
                 .map(|&ConnectionThreads { client, server }| WatchedConnection { client, server });
             let states = ThreadStates::new(&watched.collect::<Vec<_>>());
-            let sampling = Sampling::begin(self.clock, start_at, sampler, observer, states);
+            let sampling =
+                Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
             self.sampling = Some(sampling);
         }
+        Ok(start_at)
     }
 
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
@@ -151,7 +153,7 @@ fn error_text(error: record::RecordError) -> String {
 }
 
 /// Returns the CPU time of assay, the server and the host between two samples.
-fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
+pub fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
     let difference = |names: &[&str]| -> Option<u64> {
         let (first, last) = (first?, last?);
         let mut sum = 0;

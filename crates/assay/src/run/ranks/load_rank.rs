@@ -1,0 +1,375 @@
+//! A load rank: makes the load of its clients, and nothing else.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use engine::{Session as _, SqlEngine};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+use load::{
+    Clock as _, ConnectionThreads, LatencyKind, Limits, Progress, Sink, StepEnd, SystemClock,
+};
+use plan::Workload;
+use probe::{Sample, Sampler, Targets};
+use ranks::Ranks;
+use record::{IntervalRow, LoadPause};
+use workload::Task;
+use workload::sysbench::Options;
+
+use super::protocol::{
+    CellOrder, ConnectionInfo, EndedPart, HostId, Numbered, Order, Report, decode, encode,
+};
+use super::reach::reachable;
+use crate::engines;
+use crate::outcome::{Exit, failure_of};
+use crate::plan_file;
+use crate::run::runners::WorkloadRunner;
+use crate::run::runners::sql::SqlWorkload;
+use crate::run::step::cpu;
+use crate::run::step::sampling::{Reading, Sampling};
+
+/// How often to look for orders.
+const POLL: Duration = Duration::from_millis(1);
+/// After a question for the time another is likely: the rank looks for it without a pause for this long.
+const ALERT_NS: u64 = 20_000_000;
+/// How long to wait for orders after `mpirun` or the operator has asked assay to end.
+const ORPHANED_NS: u64 = 3_000_000_000;
+
+/// Queries that measure the round trip to the server, of which the shortest counts.
+const ROUND_TRIPS: usize = 20;
+
+/// Serves rank 0 until it ends the run.
+pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    let mut rank = LoadRank {
+        ranks,
+        clock,
+        stop,
+        order: 0,
+        alert_until: 0,
+    };
+    rank.report(&Report::Hello(HostId::of_this_process()))?;
+    loop {
+        match rank.next_order()? {
+            Order::Cell(order) => {
+                let result = engines::of(rank_engine(&order)?).serve(&mut rank, &order);
+                rank.report_failure(result)?;
+            }
+            Order::Reach(addresses) => rank.report(&Report::Reached(reachable(&addresses)))?,
+            Order::EndCell => rank.report(&Report::Done)?,
+            Order::Quit => {
+                rank.report(&Report::Done)?;
+                while !rank.ranks.is_sent()? {
+                    std::thread::sleep(POLL);
+                }
+                rank.ranks.leave();
+                return Ok(Exit::Ok);
+            }
+            // Orders about a cell that failed here.
+            _ => {}
+        }
+    }
+}
+
+fn rank_engine(order: &CellOrder) -> anyhow::Result<plan::Engine> {
+    let file = plan_file::recorded_quietly(&order.plan)?;
+    let target = file.plan.targets.get(order.target);
+    let target = target.context("the plan of rank 0 has other targets")?;
+    Ok(file.plan.builds[target.build].engine)
+}
+
+/// A rank that makes load.
+pub struct LoadRank<'a> {
+    ranks: Ranks,
+    clock: SystemClock,
+    /// Set by a signal.
+    stop: &'a AtomicBool,
+    /// The number of the order that it follows.
+    order: u64,
+    /// Until when to look for orders without pauses.
+    alert_until: u64,
+}
+
+impl LoadRank<'_> {
+    /// Runs the steps of a cell on an engine that it has connected to.
+    pub fn run_cell<E: SqlEngine>(&mut self, engine: &E, order: &CellOrder) -> anyhow::Result<()> {
+        let file = plan_file::recorded_quietly(&order.plan)?;
+        let variant = file.plan.variants.get(order.variant);
+        let plan: &Workload = &variant
+            .context("the plan of rank 0 has other variants")?
+            .workload;
+        let options = Options {
+            seed: file.plan.seed,
+            nonce: order.nonce,
+            clients: order.clients,
+            share: order.share,
+            writers_max: match engine.capabilities().concurrent_writers {
+                true => u32::MAX,
+                false => 1,
+            },
+        };
+        let mut workload = SqlWorkload::new(plan, options)?;
+        if !workload.loads() {
+            workload.adopt_tables(engine)?;
+        }
+        let mut runner = workload.runner(engine);
+        let round_trip_ns = self.round_trip_ns(engine)?;
+        self.report(&Report::Connected { round_trip_ns })?;
+        loop {
+            match self.next_order()? {
+                Order::Prepare {
+                    step,
+                    is_warm_up,
+                    limits,
+                } => {
+                    let result = self.run_step(&mut *runner, (step, is_warm_up), limits);
+                    self.report_failure(result)?;
+                }
+                Order::Apply {
+                    step,
+                    summaries,
+                    totals,
+                } => {
+                    runner.apply(step, &summaries, &totals);
+                    self.report(&Report::Done)?;
+                }
+                Order::EndCell => return self.report(&Report::Done),
+                Order::Quit => bail!("rank 0 ended the run in the middle of a cell"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the shortest time of a query that does nothing.
+    fn round_trip_ns<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<u64> {
+        let mut session = engine.connect()?;
+        let mut shortest = u64::MAX;
+        for _ in 0..ROUND_TRIPS {
+            let sent_at = self.clock.now();
+            session.query("select 1")?;
+            shortest = shortest.min(self.clock.now() - sent_at);
+        }
+        Ok(shortest)
+    }
+
+    fn run_step(
+        &mut self,
+        runner: &mut dyn WorkloadRunner,
+        (step, is_warm_up): (usize, bool),
+        limits: Limits,
+    ) -> anyhow::Result<()> {
+        let tasks = runner.tasks(step, is_warm_up)?;
+        let info = |task: &Task| ConnectionInfo {
+            client: task.client,
+            role: task.role.to_owned(),
+            kinds: task
+                .program
+                .kinds()
+                .iter()
+                .map(|kind| kind.0.to_owned())
+                .collect(),
+        };
+        let connections = tasks.iter().map(info).collect();
+        let clock = self.clock.clone();
+        let halt = AtomicBool::new(false);
+        let mut sink = RankSink {
+            rank: self,
+            halt: &halt,
+            connections: Some(connections),
+            is_waiting: false,
+            all_ended: false,
+            sampling: None,
+            pauses: Vec::new(),
+            first_sample: None,
+            last_sample: None,
+            serializer: V2Serializer::new(),
+            bytes: Vec::new(),
+        };
+        let outcome = load::run(tasks, limits, &clock, &halt, &mut sink);
+        if let (Some(_), StepEnd::Failed(reasons)) = (&sink.connections, &outcome.end) {
+            bail!("{}", reasons.join("; "));
+        }
+        let sampled = sink.sampling.take().map(Sampling::end).unwrap_or_default();
+        sink.take_readings(sampled.readings);
+        let (first, last) = (sink.first_sample, sink.last_sample);
+        let cpu = cpu(first.as_ref(), last.as_ref());
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let part = EndedPart {
+            outcome,
+            pauses: sink.pauses,
+            cpu_ns: cpu.assay_ns,
+            host_cpu_ns: cpu.host_ns,
+            processors: processors as u32,
+        };
+        self.report(&Report::Ended(Box::new(part)))
+    }
+
+    fn report(&mut self, message: &Report<'_>) -> anyhow::Result<()> {
+        self.report_with(message, &[])
+    }
+
+    fn report_with(&mut self, message: &Report<'_>, tail: &[u8]) -> anyhow::Result<()> {
+        let order = self.order;
+        let bytes = encode(&Numbered { order, message }, tail);
+        Ok(self.ranks.send(0, bytes)?)
+    }
+
+    /// Reports why an order could not be followed.
+    fn report_failure(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) => self.report(&Report::Failed(failure_of(&error))),
+        }
+    }
+
+    /// Returns the next order if there is one. Answers questions for the time itself.
+    fn poll(&mut self) -> anyhow::Result<Option<Order>> {
+        let Some((_, bytes)) = self.ranks.receive()? else {
+            return Ok(None);
+        };
+        let (Numbered { order, message }, _) = decode(&bytes)?;
+        if let Order::ReadClock = message {
+            let now = self.clock.now();
+            let answer = Numbered {
+                order,
+                message: Report::Clock { now },
+            };
+            self.ranks.send(0, encode(&answer, &[]))?;
+            self.alert_until = now + ALERT_NS;
+            return Ok(None);
+        }
+        self.order = order;
+        Ok(Some(message))
+    }
+
+    /// Waits for the next order.
+    fn next_order(&mut self) -> anyhow::Result<Order> {
+        let mut stopped_at = None;
+        loop {
+            if let Some(order) = self.poll()? {
+                return Ok(order);
+            }
+            let now = self.clock.now();
+            if self.stop.load(Relaxed) && now > *stopped_at.get_or_insert(now) + ORPHANED_NS {
+                bail!(
+                    "a signal ended load rank {}, and rank 0 gives no more orders",
+                    self.ranks.rank()
+                );
+            }
+            if now >= self.alert_until {
+                std::thread::sleep(POLL);
+            }
+        }
+    }
+}
+
+/// Sends rank 0 what the load measures.
+struct RankSink<'a, 'b> {
+    rank: &'a mut LoadRank<'b>,
+    halt: &'a AtomicBool,
+    /// The connections, until they are ready.
+    connections: Option<Vec<ConnectionInfo>>,
+    /// Only background connections are left here.
+    is_waiting: bool,
+    /// All connections of all ranks that the step waits for have ended.
+    all_ended: bool,
+    /// Samples this host, and detects stalls of this process.
+    sampling: Option<Sampling>,
+    pauses: Vec<LoadPause>,
+    first_sample: Option<Sample>,
+    last_sample: Option<Sample>,
+    serializer: V2Serializer,
+    bytes: Vec<u8>,
+}
+
+impl RankSink<'_, '_> {
+    /// Follows the orders that have arrived.
+    fn follow(&mut self) -> anyhow::Result<()> {
+        while let Some(order) = self.rank.poll()? {
+            match order {
+                Order::AllEnded => self.all_ended = true,
+                // Any other order means that rank 0 has given up this step.
+                _ => self.halt.store(true, Relaxed),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_readings(&mut self, readings: impl IntoIterator<Item = Reading>) {
+        for reading in readings {
+            match reading {
+                Reading::LoadPause(pause) => self.pauses.push(pause),
+                Reading::Host(_, Ok(sample)) => {
+                    self.first_sample.get_or_insert_with(|| sample.clone());
+                    self.last_sample = Some(sample);
+                }
+                Reading::Host(_, Err(_)) | Reading::Engine(..) => {}
+            }
+        }
+    }
+
+    /// Tells rank 0 that the step continues.
+    fn alive(&mut self) -> anyhow::Result<()> {
+        self.follow()?;
+        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        self.take_readings(readings);
+        let is_waiting = self.is_waiting;
+        self.rank.report(&Report::Alive { is_waiting })
+    }
+}
+
+impl Sink for RankSink<'_, '_> {
+    fn begin(&mut self, _: u64, _: &[ConnectionThreads]) -> Result<u64, String> {
+        let connections = self.connections.take().unwrap_or_default();
+        let ready = self.rank.report(&Report::Prepared { connections });
+        let order = ready.and_then(|()| self.rank.next_order());
+        match order.map_err(error_text)? {
+            Order::Begin { at } => {
+                let sampler = Sampler::new(Targets::default());
+                let sampling = Sampling::begin(&self.rank.clock, at, sampler, None, None);
+                self.sampling = Some(sampling);
+                Ok(at)
+            }
+            _ => Err("rank 0 has given up the step".into()),
+        }
+    }
+
+    fn others_run(&mut self) -> bool {
+        self.is_waiting = true;
+        // Reporting may bring the order that all have ended.
+        let can_wait = self.all_ended || self.alive().is_ok();
+        can_wait && !self.all_ended
+    }
+
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let report = Report::Intervals(rows.to_vec());
+        self.rank.report(&report).map_err(error_text)
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: LatencyKind,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), String> {
+        self.bytes.clear();
+        self.serializer
+            .serialize(histogram, &mut self.bytes)
+            .map_err(|error| format!("a histogram can't be sent to rank 0: {error:?}"))?;
+        let report = Report::Latencies { second, kind, time };
+        let sent = self.rank.report_with(&report, &self.bytes);
+        sent.map_err(error_text)
+    }
+
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        self.alive().map_err(error_text)
+    }
+}
+
+fn error_text(error: anyhow::Error) -> String {
+    failure_of(&error).causes.join(": ")
+}

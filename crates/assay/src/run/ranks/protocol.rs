@@ -1,0 +1,176 @@
+//! The messages between rank 0 and the load ranks.
+//!
+//! Every order has a number, and every report names the order that it answers: what a rank still sends about an order that
+//! rank 0 has given up is ignored.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, ensure};
+use load::{LatencyKind, Limits, StepOutcome};
+use record::{Failure, IntervalRow, LoadPause};
+use serde::{Deserialize, Serialize};
+use workload::{ClientShare, Summaries};
+
+use crate::run::runners::Totals;
+
+/// An order of rank 0.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Numbered<T> {
+    /// The number of the order.
+    pub order: u64,
+    /// The order, or a report about it.
+    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
+    pub message: T,
+}
+
+/// What a load rank is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Try which of these addresses of rank 0's host can be reached.
+    Reach(Vec<SocketAddr>),
+    /// Connect to a cell's target.
+    Cell(Box<CellOrder>),
+    /// Open the connections of a step or its warm-up, and have them ready.
+    Prepare {
+        step: usize,
+        is_warm_up: bool,
+        limits: Limits,
+    },
+    /// Report the clock.
+    ReadClock,
+    /// Begin the step that was prepared at this time of the rank's clock.
+    Begin { at: u64 },
+    /// End the step early.
+    Halt,
+    /// All connections of all ranks that the step waits for have ended.
+    AllEnded,
+    /// Take note of what the connections of all ranks did.
+    Apply {
+        step: usize,
+        summaries: Summaries,
+        totals: Totals,
+    },
+    /// Disconnect from the cell's target.
+    EndCell,
+    /// End.
+    Quit,
+}
+
+/// What a load rank needs to know about a cell.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CellOrder {
+    /// The plan, as it is recorded.
+    pub plan: record::Plan,
+    /// The index of the target in the plan.
+    pub target: usize,
+    /// The index of the variant in the plan.
+    pub variant: usize,
+    /// The clients of all ranks.
+    pub clients: u32,
+    /// See [`workload::sysbench::Options`].
+    pub nonce: u64,
+    /// Which clients are this rank's.
+    pub share: ClientShare,
+    /// Where the server is reached; `None` for the engine that stores nothing.
+    pub url: Option<String>,
+}
+
+/// What a load rank tells.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Report<'a> {
+    /// It is there.
+    Hello(HostId),
+    /// The addresses that it reaches.
+    Reached(Vec<SocketAddr>),
+    /// It has connected to the target. A query that does nothing took at least this long.
+    Connected { round_trip_ns: u64 },
+    /// It has done what was ordered.
+    Done,
+    /// The connections of the step.
+    Prepared { connections: Vec<ConnectionInfo> },
+    /// Its clock.
+    Clock { now: u64 },
+    /// Rows of seconds that are over.
+    #[serde(borrow)]
+    Intervals(Vec<IntervalRow<'a>>),
+    /// Latencies of a second; the histogram follows the message.
+    Latencies {
+        second: u32,
+        kind: &'a str,
+        time: LatencyKind,
+    },
+    /// The step continues. `is_waiting`: only its background connections are left.
+    Alive { is_waiting: bool },
+    /// The step has ended.
+    Ended(Box<EndedPart>),
+    /// It could not do what was ordered.
+    Failed(Failure),
+}
+
+/// The part of a step that one rank has ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EndedPart {
+    pub outcome: StepOutcome,
+    /// Stalls of the process.
+    pub pauses: Vec<LoadPause>,
+    /// CPU time of the process.
+    pub cpu_ns: u64,
+    /// CPU time of all processes of its host.
+    pub host_cpu_ns: u64,
+    /// The processors of its host.
+    pub processors: u32,
+}
+
+/// The host of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostId {
+    /// Its name.
+    pub name: String,
+    /// Differs between machines, and between network namespaces of one machine.
+    pub network: String,
+}
+
+impl HostId {
+    /// Returns the host of this process.
+    pub fn of_this_process() -> Self {
+        let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
+        let name = rustix::system::uname();
+        Self {
+            name: name.nodename().to_string_lossy().into_owned(),
+            network: format!("{} {}", boot.trim(), network.display()),
+        }
+    }
+}
+
+/// A connection of a load rank.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConnectionInfo {
+    /// Its client, from 0.
+    pub client: u32,
+    /// What it does.
+    pub role: String,
+    /// Its kinds of operation.
+    pub kinds: Vec<String>,
+}
+
+/// Returns a message as bytes, followed by `tail`.
+pub fn encode(message: &impl Serialize, tail: &[u8]) -> Vec<u8> {
+    let json =
+        serde_json::to_vec(message).expect("messages have no maps with keys that are not strings");
+    let length = (json.len() as u32).to_le_bytes();
+    [&length, json.as_slice(), tail].concat()
+}
+
+/// Returns the message and the tail of [`encode`].
+pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> anyhow::Result<(T, &'a [u8])> {
+    let (length, rest) = bytes
+        .split_first_chunk()
+        .context("a message of another rank is too short")?;
+    let length = u32::from_le_bytes(*length) as usize;
+    ensure!(length <= rest.len(), "a message of another rank is cut off");
+    let (json, tail) = rest.split_at(length);
+    let message = serde_json::from_slice(json)
+        .context("a message of another rank can't be read: do all hosts run the same assay?")?;
+    Ok((message, tail))
+}

@@ -1,0 +1,40 @@
+//! Which address of rank 0's host the load ranks reach.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use probe::Proc;
+
+/// How long a rank tries an address.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Listens on every address of this host, so that other ranks can try them.
+pub struct Listeners(Vec<TcpListener>);
+
+impl Listeners {
+    /// Begins to listen.
+    pub fn open() -> Self {
+        let addresses = probe::host_addresses(&Proc::live());
+        let bind = |address: IpAddr| TcpListener::bind((address, 0)).ok();
+        Self(addresses.into_iter().filter_map(bind).collect())
+    }
+
+    /// Returns where it listens.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.0
+            .iter()
+            .filter_map(|it| it.local_addr().ok())
+            .collect()
+    }
+}
+
+/// Returns those of another host's listeners that this host reaches.
+pub fn reachable(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let reaches = |address: &&SocketAddr| TcpStream::connect_timeout(address, TIMEOUT).is_ok();
+    addresses.iter().filter(reaches).copied().collect()
+}
+
+/// Returns a port of an address that is free for TCP now.
+pub fn free_port(address: IpAddr) -> std::io::Result<u16> {
+    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
+}

@@ -1,0 +1,379 @@
+//! Load made by several processes, with Open MPI on this host.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{
+    ASSAY, Ended, LONG_AND_SHORT, POSTGRES, Place, QUICK, Running, eventually, mysql, send,
+    with_children, workload,
+};
+use crate::show_json::Shown;
+use crate::stall::{at_least, stall, step};
+use crate::{mysql_or_test_is_skipped, not_here, postgres_is_here_or_test_is_skipped};
+
+/// Returns whether this build of assay has MPI, and PostgreSQL is here; if not, the test is skipped.
+pub(crate) fn mpi_is_here_or_test_is_skipped() -> bool {
+    if !cfg!(feature = "mpi") {
+        not_here("mpi", "assay was built without the feature `mpi`");
+        return false;
+    }
+    postgres_is_here_or_test_is_skipped()
+}
+
+/// Starts assay with so many load ranks.
+fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running {
+    let mut command = Command::new("mpirun");
+    command
+        // A killed `mpirun` leaves its own files there.
+        .env("OMPI_MCA_orte_tmpdir_base", place.join("output"))
+        // Else `mpirun` kills all ranks a second after one has died, which is too soon on a slow machine.
+        .args(["--mca", "odls_base_sigkill_timeout", "5"])
+        .args(["--oversubscribe", "--allow-run-as-root", "-n"])
+        .arg((load_ranks + 1).to_string())
+        .arg(ASSAY);
+    place.spawn_as(command, args)
+}
+
+fn run(place: &Place, plan: &str, load_ranks: usize) -> Ended {
+    place.write("plan.toml", plan);
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let ended = spawn(place, load_ranks, &args).wait();
+    place.assert_nothing_is_left();
+    ended
+}
+
+/// Four clients, which 3 ranks can't share evenly.
+fn plan(time: &str, more: &str) -> String {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\"]\n";
+    let workload = workload(600, 200, time, &format!("{steps}{more}"));
+    format!("clients = [4]\n{workload}{POSTGRES}")
+}
+
+/// What a step did that does not depend on time.
+fn work(row: &Value) -> (String, BTreeMap<String, [u64; 2]>) {
+    let ops = row["ops"].as_object().unwrap().iter();
+    let counts = ops.map(|(kind, ops)| {
+        let count = |key: &str| ops[key].as_u64().unwrap();
+        (kind.clone(), [count("count"), count("rows")])
+    });
+    (row["step"].as_str().unwrap().to_owned(), counts.collect())
+}
+
+#[test]
+fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let alone = Place::new();
+    let ended = alone.run(&plan(QUICK, ""), &[]).expect_code(0);
+    let shown = Shown::read(&alone, &ended.run_directory());
+    let timed = |row: &&Value| row["step"] == "qr100";
+    let expected: Vec<_> = shown
+        .rows()
+        .iter()
+        .filter(|row| !timed(row))
+        .map(work)
+        .collect();
+    assert!(
+        shown
+            .rows()
+            .iter()
+            .all(|row| row["ranks"] == serde_json::json!([]))
+    );
+    for load_ranks in 1..=3 {
+        let place = Place::new();
+        run(&place, &plan(QUICK, ""), load_ranks).expect_code(0);
+        let shown = Shown::read(&place, &place.only_run());
+        shown.assert_all_valid();
+        let found: Vec<_> = shown
+            .rows()
+            .iter()
+            .filter(|row| !timed(row))
+            .map(work)
+            .collect();
+        assert_eq!(found, expected, "with {load_ranks} load ranks");
+        for row in shown.rows() {
+            let ranks = row["ranks"].as_array().unwrap();
+            let sum = |key: &str| {
+                ranks
+                    .iter()
+                    .map(|rank| rank[key].as_u64().unwrap())
+                    .sum::<u64>()
+            };
+            assert_eq!(ranks.len(), load_ranks, "{row}");
+            assert_eq!(sum("clients"), 4, "{row}");
+            let ops = row["ops"].as_object().unwrap().values();
+            let rows: u64 = ops.map(|ops| ops["rows"].as_u64().unwrap()).sum();
+            assert_eq!(sum("rows"), rows, "{row}");
+        }
+    }
+}
+
+/// Kills one process of a run with two load ranks in the middle of a step, and resumes the run.
+fn kill(which: impl Fn(&[u32]) -> u32, expect: impl Fn(&Value)) {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = plan("60s", LONG_AND_SHORT);
+    place.write("plan.toml", &plan);
+    let args = [
+        "run",
+        "plan.toml",
+        "--results",
+        "results",
+        "--data",
+        "data",
+        "--only",
+        "*/long/*/*",
+    ];
+    let mut running = spawn(&place, 2, &args);
+    place.wait_for_step(&mut running, "04-qr100");
+    // `mpirun` and its ranks, in their order.
+    let mut processes = with_children(running.id());
+    processes.sort_unstable();
+    send(which(&processes), Signal::KILL);
+    running.wait();
+    eventually("all processes have ended", || place.processes().is_empty());
+    place.assert_no_process_is_left();
+    let run = place.only_run();
+    let cell = run.join("cells/pg.base/long/c4/r1/cell.json");
+    expect(&serde_json::from_slice(&fs_err::read(cell).unwrap()).unwrap());
+}
+
+#[test]
+fn a_load_rank_that_is_killed_fails_its_cell_by_name() {
+    kill(
+        |processes| processes[3],
+        |cell| {
+            assert_eq!(cell["status"], "failed", "{cell}");
+            let causes = cell["failure"]["causes"].to_string();
+            assert!(causes.contains("load rank 2 on host"), "{causes}");
+        },
+    );
+}
+
+#[test]
+fn nothing_outlives_rank_0_or_mpirun() {
+    for index in [0, 1] {
+        kill(
+            |processes| processes[index],
+            |cell| assert_ne!(cell["status"], "complete"),
+        );
+    }
+}
+
+/// Starts a run with a client on each of two load ranks, and waits until its query step runs, in which each inserts at this
+/// rate.
+fn start_with_rate(place: &Place, rate: u32) -> Running {
+    let steps = format!(
+        "steps = [\"l.i0\", \"l.x\", \"qr{rate}\"]\nstep.qr{rate}.rows-per-commit = {ROWS_PER_COMMIT}"
+    );
+    let plan = format!(
+        "clients = [2]\n{}{POSTGRES}",
+        workload(20_000, 1_000, "6s", &steps)
+    );
+    place.write("plan.toml", &plan);
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let mut running = spawn(place, 2, &args);
+    place.wait_for_step(&mut running, &format!("03-qr{rate}"));
+    std::thread::sleep(Duration::from_millis(1300));
+    running
+}
+
+/// So few commits that a slow server catches up with them soon, too.
+const ROWS_PER_COMMIT: u64 = 10;
+
+/// Measures a step of two load ranks in which the server pauses.
+pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
+    let running = start_with_rate(place, 1000);
+    let stall = stall(&with_children(place.server("pg.base")));
+    running.wait().expect_code(0);
+    place.assert_nothing_is_left();
+    let run = place.only_run();
+    Shown::read(place, &run).assert_all_valid();
+    let histograms = step(&run, "qr1000").histograms().unwrap();
+    let late = at_least(&histograms["insert.response"], 100);
+    let seconds = stall.least_ns.saturating_sub(100_000_000) as f64 / 1e9;
+    // Each rank's connection may have sent one before the stall.
+    let due = seconds * (2 * 1000 / ROWS_PER_COMMIT) as f64 - 2.0;
+    assert!(late as f64 >= due, "{late} inserts were late, not {due}");
+    let waited = at_least(&histograms["insert.service"], 1000);
+    assert!(
+        waited >= 2,
+        "{waited} inserts waited for the server, not one of each rank"
+    );
+}
+
+#[test]
+fn a_stall_of_a_load_rank_makes_the_step_invalid() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let running = start_with_rate(&place, 100);
+    let mut processes = with_children(running.id());
+    processes.sort_unstable();
+    send(processes[2], Signal::STOP);
+    std::thread::sleep(Duration::from_secs(2));
+    send(processes[2], Signal::CONT);
+    running.wait();
+    place.assert_nothing_is_left();
+    let shown = Shown::read(&place, &place.only_run());
+    let row = shown.row("pg.base", "qr100");
+    assert_eq!(row["valid"], false, "{row}");
+    let reasons = row["reasons"].to_string();
+    assert!(reasons.contains("assay itself was stalled"), "{reasons}");
+}
+
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn an_assay_without_mpi_says_so_when_mpirun_starts_it() {
+    let place = Place::new();
+    let mut command = Command::new(ASSAY);
+    command.env("OMPI_COMM_WORLD_SIZE", "4");
+    let ended = place.spawn_as(command, &["run"]).wait().expect_code(2);
+    let text = "one of 4 MPI ranks, but this build of assay has no MPI";
+    ended.expect_in_stderr(&[text, "help: ", "--features mpi"]);
+}
+
+/// Network namespaces on a bridge, which are hosts as far as names and addresses tell.
+struct Hosts {
+    names: Vec<String>,
+    bridge: String,
+    /// The network of the bridge.
+    network: String,
+}
+
+impl Hosts {
+    /// Makes hosts; `None` if the test is skipped.
+    fn make_or_test_is_skipped(count: usize) -> Option<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        // Two tests of one process, or of two, don't share names or networks.
+        let id = 4 * (std::process::id() % 4096) + MADE.fetch_add(1, Ordering::Relaxed);
+        let hosts = Self {
+            names: (0..count).map(|index| format!("as{id}n{index}")).collect(),
+            bridge: format!("as{id}br"),
+            network: format!("10.{}.{}", 192 + id / 256, id % 256),
+        };
+        let (bridge, network) = (&hosts.bridge, &hosts.network);
+        let mut commands = vec![
+            format!("link add {bridge} type bridge"),
+            format!("link set {bridge} up"),
+        ];
+        for (index, name) in hosts.names.iter().enumerate() {
+            let wire = format!("as{id}w{index}");
+            commands.extend([
+                format!("netns add {name}"),
+                format!("link add {wire} type veth peer name eth0 netns {name}"),
+                format!("link set {wire} master {bridge} up"),
+                format!("-n {name} address add {network}.{}/24 dev eth0", index + 1),
+                format!("-n {name} link set eth0 up"),
+                format!("-n {name} link set lo up"),
+            ]);
+        }
+        for command in commands {
+            let done = Command::new("ip").args(command.split(' ')).output();
+            if !done.is_ok_and(|done| done.status.success()) {
+                not_here("namespaces", &format!("`ip {command}` failed"));
+                return None;
+            }
+        }
+        Some(hosts)
+    }
+
+    /// Starts assay with a rank on each host; the first has rank 0.
+    fn spawn(&self, place: &Place, args: &[&str]) -> Running {
+        // How `mpirun` starts processes elsewhere: the host's name, then words for a shell.
+        let agent = place.write_program(
+            "agent",
+            "#!/bin/sh\nhost=$1\nshift\nexec ip netns exec $host unshare --uts sh -c \"hostname $host; $*\"\n",
+        );
+        let [first, ..] = &self.names[..] else {
+            panic!("no hosts");
+        };
+        let network = format!("{}.0/24", self.network);
+        let mut command = Command::new(&agent);
+        command
+            .args([
+                first.as_str(),
+                "exec",
+                "mpirun",
+                "--allow-run-as-root",
+                "-n",
+            ])
+            .args([
+                &self.names.len().to_string(),
+                "--host",
+                &self.names.join(","),
+            ])
+            .args(["--mca", "odls_base_sigkill_timeout", "5"])
+            .args(["--mca", "plm_rsh_agent", agent.to_str().unwrap()])
+            .args(["--mca", "oob_tcp_if_include", &network])
+            .args(["--mca", "btl_tcp_if_include", &network])
+            .args(["--mca", "btl", "tcp,self"])
+            .arg(ASSAY);
+        place.spawn_as(command, args)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        let delete = |kind: &[&str]| {
+            let _ = Command::new("ip").args(kind).output();
+        };
+        for name in &self.names {
+            delete(&["netns", "delete", name]);
+        }
+        delete(&["link", "delete", &self.bridge]);
+    }
+}
+
+/// Runs a plan with load ranks on two other hosts than the server's.
+fn run_on_three_hosts(engine: &str, target: &str) {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let Some(hosts) = Hosts::make_or_test_is_skipped(3) else {
+        return;
+    };
+    let place = Place::new();
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"qp100\"]\n";
+    let plan = format!(
+        "clients = [3]\n{}{engine}",
+        workload(1_000, 200, QUICK, steps)
+    );
+    place.write("plan.toml", &plan);
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    hosts.spawn(&place, &args).wait().expect_code(0);
+    place.assert_nothing_is_left();
+    let shown = Shown::read(&place, &place.only_run());
+    shown.assert_all_valid();
+    let ranks = shown.row(target, "qr100")["ranks"].as_array().unwrap();
+    let of = |key: &str| -> Vec<&Value> { ranks.iter().map(|rank| &rank[key]).collect() };
+    assert_eq!(of("host"), [&hosts.names[1], &hosts.names[2]]);
+    assert_eq!(of("clients"), [2, 1]);
+    assert!(
+        ranks
+            .iter()
+            .all(|rank| rank["round_trip_us"].as_f64().unwrap() > 0.0)
+    );
+}
+
+#[test]
+fn load_ranks_on_other_hosts_log_in_to_postgres_by_password() {
+    run_on_three_hosts(POSTGRES, "pg.base");
+}
+
+#[test]
+#[ignore = "the ranks are those of PostgreSQL"]
+fn load_ranks_on_other_hosts_log_in_to_mysql_by_password() {
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        run_on_three_hosts(&mysql(&build, "innodb"), "my.base");
+    }
+}

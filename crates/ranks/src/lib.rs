@@ -1,0 +1,71 @@
+//! The ranks of an MPI job: how many there are, and messages between them.
+//!
+//! ```text
+//!            mpirun -n 3 assay run PLAN
+//!    rank 0                     rank 1, rank 2
+//!    servers, samples,  ◄────►  load
+//!    checks, record
+//! ```
+//!
+//! Messages are bytes. They arrive in the order in which a rank sent them. Nothing here blocks or spins: rank 0 shares its host
+//! with the server that is measured, so callers poll at a rate that suits them. One thread of a process may use [`Ranks`].
+//!
+//! Without the feature `mpi` a process is always alone, and [`Ranks::join`] refuses to run in a job of several ranks.
+//!
+//! ```
+//! // This process was not started by `mpirun`.
+//! assert!(ranks::Ranks::join()?.is_none());
+//! # Ok::<(), ranks::RanksError>(())
+//! ```
+
+#[cfg(feature = "mpi")]
+mod job;
+#[cfg(not(feature = "mpi"))]
+mod no_job;
+
+#[cfg(feature = "mpi")]
+pub use job::Ranks;
+#[cfg(not(feature = "mpi"))]
+pub use no_job::Ranks;
+
+/// Why a process can't take part in its MPI job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RanksError {
+    /// This build has no MPI.
+    #[error("assay was started as one of {size} MPI ranks, but this build of assay has no MPI")]
+    NotBuilt {
+        /// The ranks of the job.
+        size: u32,
+    },
+    /// An MPI function failed.
+    #[error("{function} failed: {reason}")]
+    Mpi {
+        /// The function.
+        function: &'static str,
+        /// The MPI library's message.
+        reason: String,
+    },
+}
+
+impl RanksError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NotBuilt { .. } => {
+                "install libopenmpi-dev and libclang-dev, and build assay with `--features mpi`; or start it without `mpirun`"
+            }
+            Self::Mpi { .. } => {
+                "check that `mpirun` and assay use the same MPI library, and that every host can be reached"
+            }
+        }
+    }
+}
+
+/// Variables in which Open MPI, and MPICH and its descendants, tell a process the number of ranks.
+const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
+/// Returns the number of ranks in the job that started this process; 1 if none did.
+fn launched_ranks() -> u32 {
+    let size = |name: &&str| std::env::var(name).ok()?.parse().ok();
+    SIZE_VARIABLES.iter().find_map(size).unwrap_or(1)
+}
