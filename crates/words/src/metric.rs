@@ -186,7 +186,7 @@ metrics! {
     "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "share of CPU time that other programs used";
     "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "CPU time that the hypervisor took";
     "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz"                                    "frequency of the processors";
-    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "CPU of the client threads";
+    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "CPU of all client threads, including those with other operations";
     "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op"                       "CPU of the server";
     "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us"                                 "";
     "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us"                           "";
@@ -201,7 +201,7 @@ metrics! {
     "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us"                              "client and server busy at once, counted twice";
     "op_unexplained_us"              "unexplained"         "us/op"      Rate         Less Time         All     "op_unexplained_us"                          "time that no other column explains; below 0 if the columns add up to more than the time";
     "op_unexplained%"                "unexplained"         "% of time"  One          Less Time         All     "op_unexplained_pct"                         "";
-    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the connections' client and server threads";
+    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the client and server threads that do the step's main operation";
     "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
     "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";
     "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op"                         "the engine's own reads from storage";
