@@ -2,8 +2,10 @@
 
 mod builtin;
 mod expression;
+mod names;
 mod placeholder;
 mod read;
+mod statement;
 pub(crate) mod test;
 #[cfg(test)]
 mod tests;
@@ -353,9 +355,9 @@ fn step(
     let setting = &defaults.setting;
     // Errors in the test itself are already reported.
     let mut test_cx = Context::new("");
-    let parsed = test.with(&mut test_cx, &values, setting);
+    let parsed = test.read_with(&mut test_cx, &values, setting);
     let errors = test_cx.diagnostics.into_iter();
-    let mut errors = errors.filter(|it| test.trusted && it.severity == Severity::Error);
+    let mut errors = errors.filter(|it| test.is_valid && it.severity == Severity::Error);
     let argument_help = || format!("change the arguments of step {}", code(&name.name));
     cx.diagnostics.extend(errors.next().map(|error| Diagnostic {
         place: here,

@@ -35,7 +35,7 @@ fn every_built_in_test_is_valid() {
     for test in &mut Builtin::read(&mut cx).tests {
         test.read(&mut cx, &setting);
         let shown = crate::render(&cx.diagnostics, "builtin.toml", TEXT, &[], false);
-        assert!(test.trusted && cx.diagnostics.is_empty(), "{shown}");
+        assert!(test.is_valid && cx.diagnostics.is_empty(), "{shown}");
     }
 }
 

@@ -1,0 +1,388 @@
+//! Reads the statements of a test, with their parameters.
+
+use std::ops::RangeInclusive;
+
+use super::expression::{self, Bounds, ExpressionError, PARAMETERS, Scope, Symbol};
+use super::names::{TABLE, VALUES, check_name, report_unused};
+use super::placeholder::{Segment, segments};
+use super::test::{Block, Effect, ExpectedRows, Piece, Slot, TestStatement};
+use crate::diagnostic::{Diagnostic, Place, Span};
+use crate::reader::{Context, Section};
+use crate::tree::{Entry, Node, Value};
+use crate::value_kinds::{Flag, Optional};
+use crate::wording::{choices, code, quoted};
+
+const REPEAT: RangeInclusive<i64> = 1..=100_000;
+const WEIGHT: RangeInclusive<i64> = 0..=1_000_000;
+
+/// Writes text as in the plan: integers without quotes.
+fn shown(node: &Node, text: &str) -> String {
+    match node.value {
+        Value::Integer(_) => text.to_owned(),
+        _ => quoted(text),
+    }
+}
+
+const EXPRESSION: &str = "an integer or an expression";
+
+/// The text of a statement, or of its rows; `None` if it has errors.
+struct Sql {
+    text: Option<String>,
+    key_place: Place,
+    node: Node,
+}
+
+/// Reads the contents of a test, in order.
+pub(super) struct Reader<'c, 'x> {
+    pub(super) cx: &'c mut Context<'x>,
+    pub(super) scope: Scope,
+    /// Whether statements are prepared by default.
+    pub(super) prepared: bool,
+}
+
+impl Reader<'_, '_> {
+    /// Reads an expression with `read`, and adds its text to the resolved values.
+    fn computed<T>(
+        &mut self,
+        path: &str,
+        node: &Node,
+        expected: &str,
+        read: impl FnOnce(&str, &mut Scope) -> Result<T, ExpressionError>,
+    ) -> Option<T> {
+        let text = match &node.value {
+            Value::Integer(digits) => digits,
+            _ => self.cx.text(path, node, expected, "")?,
+        };
+        self.cx.resolve(path, shown(node, text), node.place);
+        match read(text, &mut self.scope) {
+            Ok(read) => Some(read),
+            Err(error) => {
+                self.report(*error, node, 0, path);
+                None
+            }
+        }
+    }
+
+    /// Reports an error in a node's text. The error's place is relative to byte `lead` of the text; `context` names the text.
+    fn report(&mut self, mut error: Diagnostic, node: &Node, lead: usize, context: &str) {
+        if let Place::File(Span { start, end }) = error.place {
+            error.place = self.cx.within(node, lead + start, lead + end);
+        }
+        error.message = format!("{} in {}", error.message, code(context));
+        self.cx.diagnostics.push(error);
+    }
+
+    /// Reads a constant and its place, if the table has the key.
+    fn number(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        allowed: &RangeInclusive<i64>,
+    ) -> Option<(Option<u32>, Place)> {
+        let node = section.take(key)?.node;
+        let read = |text: &str, scope: &mut Scope| expression::count(text, scope, allowed);
+        let number = self.computed(&section.name_of(key), &node, EXPRESSION, read);
+        Some((number, node.place))
+    }
+
+    /// Reads the parameters of a block, and returns their names and places.
+    pub(super) fn parameters(
+        &mut self,
+        section: &mut Section,
+        block: &mut Block,
+        slot: fn(usize) -> Slot,
+    ) -> Vec<(String, Place)> {
+        let path = section.name_of("parameters");
+        let table = self.cx.table(section, "parameters");
+        let mut names = Vec::new();
+        for entry in table.entries {
+            let (name, place) = (entry.key, entry.key_place);
+            let is_known = self.scope.find(&name).is_some();
+            if !check_name(self.cx, &name, place, false, is_known) {
+                continue;
+            }
+            let path = format!("{path}.{name}");
+            let symbol = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
+                expression::draw(text, scope, block, slot)
+            });
+            let symbol = symbol.unwrap_or(Symbol::Unknown);
+            self.scope.named.push((name.clone(), symbol));
+            names.push((name, place));
+        }
+        names
+    }
+
+    /// Reads a statement, and the place of its weight.
+    pub(super) fn statement(
+        &mut self,
+        path: &str,
+        node: Node,
+    ) -> Option<(TestStatement, Option<Place>)> {
+        let errors = self.cx.errors();
+        let section = &mut Section::of(self.cx, path, node)?;
+        let sql = self.sql(section, "sql");
+        if sql.is_none() {
+            let message = format!("`{path}.sql` is missing");
+            self.cx
+                .error("plan::missing-key", section.place, message)
+                .label("expected the statement's text")
+                .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`");
+        }
+        let values = self.sql(section, "values");
+        let count = self.number(section, "count", &PARAMETERS);
+        match (&values, &count) {
+            (Some(values), None) => {
+                self.report_without(path, ["values", "count"], values.key_place)
+            }
+            (None, Some((_, place))) => self.report_without(path, ["count", "values"], *place),
+            _ => {}
+        }
+        let weight = self.number(section, "weight", &WEIGHT);
+        let repeat = self.number(section, "repeat", &REPEAT);
+        if repeat.is_none() {
+            let name = section.name_of("repeat");
+            self.cx.resolve(name, "1".to_owned(), Place::Nowhere);
+        }
+        let prepared = Optional(Flag, "(as the workload)");
+        let prepared = self.cx.value(section, "prepared", &prepared, None);
+
+        let shared = self.scope.named.len();
+        let mut own = Block::default();
+        let names = self.parameters(section, &mut own, Slot::Own);
+        let row = values
+            .as_ref()
+            .and_then(|values| self.pieces(values, &[], None));
+        // Each row of `values` draws its own parameters, so the rest of the statement can't use them.
+        let hidden = match values {
+            Some(_) => self.scope.named.split_off(shared),
+            None => Vec::new(),
+        };
+        let rows = section.take("rows");
+        let rows = rows.and_then(|entry| self.rows(&section.name_of("rows"), entry.node));
+        section.finish(self.cx);
+        let sql = sql?;
+        let comma = Piece::Text(", ".to_owned());
+        let row = values.map(|_| [vec![comma], row.unwrap_or_default()].concat());
+        let text = self.pieces(&sql, &hidden, row);
+        let count = count.map_or(1, |(count, _)| count.unwrap_or(1));
+        let bound: i64 = text.iter().flatten().map(|piece| piece.bound(count)).sum();
+        if bound > *PARAMETERS.end() {
+            let message = format!("{} has {bound} parameters", code(path));
+            self.cx
+                .error("plan::bad-test", sql.node.place, message)
+                .label(format!("at most {} are allowed", PARAMETERS.end()));
+        }
+        if self.cx.errors() == errors {
+            let names = names.iter().map(|(name, place)| (name.as_str(), *place));
+            report_unused(self.cx, path, &self.scope.used, names);
+        }
+        self.scope.named.truncate(shared);
+        let is_own = |used: &String| names.iter().any(|(name, _)| name == used);
+        self.scope.used.retain(|used| !is_own(used));
+
+        let statement = TestStatement {
+            text: text?,
+            weight: weight.map(|(weight, _)| weight.unwrap_or(1)),
+            repeat: repeat.map_or(1, |(repeat, _)| repeat.unwrap_or(1)),
+            prepared: prepared.unwrap_or(self.prepared),
+            rows,
+            effect: Effect::of(&sql.text?),
+            count,
+            own,
+        };
+        Some((statement, weight.map(|(_, place)| place)))
+    }
+
+    /// Reports a statement that has only one of `values` and `count`.
+    fn report_without(&mut self, path: &str, [key, other]: [&str; 2], place: Place) {
+        let message = format!("`{path}` has `{key}` but no `{other}`");
+        self.cx
+            .error("plan::missing-key", place, message)
+            .label(format!("`{other}` is missing"))
+            .help(
+                "`values` is the text of one row, and `count` the number of rows that replace `{values}`",
+            );
+    }
+
+    /// Takes the text of a statement or of its rows, and adds it to the resolved values.
+    fn sql(&mut self, section: &mut Section, key: &str) -> Option<Sql> {
+        let path = section.name_of(key);
+        let Entry {
+            key_place, node, ..
+        } = section.take(key)?;
+        let text = self.cx.text(&path, &node, "a string", "");
+        let text = text.map(|text| text.trim().to_owned());
+        // It may have several lines.
+        let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+        let error = match text.as_deref() {
+            Some("") => Some(("is empty", "expected SQL")),
+            Some(text) if text.contains(is_control) => {
+                Some(("holds a control character", "expected text without it"))
+            }
+            _ => None,
+        };
+        if let Some((what, label)) = error {
+            let message = format!("{} {what}", code(&path));
+            self.cx
+                .error("plan::bad-text", node.place, message)
+                .label(label);
+        } else if let Some(text) = &text {
+            self.cx.resolve(path, quoted(text), node.place);
+        }
+        Some(Sql {
+            text: text.filter(|_| error.is_none()),
+            key_place,
+            node,
+        })
+    }
+
+    /// Reads `rows = "range"` or `rows = { least = 0, most = 1 }`.
+    fn rows(&mut self, path: &str, node: Node) -> Option<ExpectedRows> {
+        let place = node.place;
+        let is_table = matches!(node.value, Value::Table(_));
+        let (least, most) = if is_table {
+            let mut section = Section::of(self.cx, path, node)?;
+            let mut ends = ["least", "most"].map(|key| {
+                let Some(entry) = section.take(key) else {
+                    let message = format!("`{path}` has no `{key}`");
+                    self.cx
+                        .error("plan::missing-key", place, message)
+                        .label(format!("`{key}` is missing"))
+                        .help("write `rows = { least = 0, most = 1 }`, or one number");
+                    return None;
+                };
+                let path = section.name_of(key);
+                self.computed(&path, &entry.node, EXPRESSION, expression::integer)
+            });
+            section.finish(self.cx);
+            (ends[0].take()?, ends[1].take()?)
+        } else {
+            let expected = "an integer, an expression, or a table of `least` and `most`";
+            let rows = self.computed(path, &node, expected, expression::integer)?;
+            (rows.clone(), rows)
+        };
+        let ((least, of_least), (most, of_most)) = (least, most);
+        if expression::between(of_least, of_most).is_none() {
+            let message = format!(
+                "`least` of {} is greater than `most`: `{}` and `{}`",
+                code(path),
+                of_least.min,
+                of_most.max
+            );
+            self.cx
+                .error("plan::bad-test", place, message)
+                .label("`least` is always above `most`");
+        }
+        Some(ExpectedRows {
+            least,
+            most,
+            answered: of_most.min.max(0).cast_unsigned(),
+        })
+    }
+
+    /// Splits a statement's text into pieces, and reports unknown placeholders. Only `row`, the text of `values`, may use the
+    /// names in `hidden`.
+    fn pieces(
+        &mut self,
+        sql: &Sql,
+        hidden: &[(String, Symbol)],
+        row: Option<Vec<Piece>>,
+    ) -> Option<Vec<Piece>> {
+        let (node, sql) = (&sql.node, sql.text.as_ref()?);
+        // The length of the whitespace that was trimmed at the start.
+        let lead = node
+            .text()
+            .map_or(0, |text| text.len() - text.trim_start().len());
+        let segments = match segments(sql) {
+            Ok(segments) => segments,
+            Err(error) => {
+                self.report(*error, node, lead, sql);
+                return None;
+            }
+        };
+        let has_values = segments
+            .iter()
+            .any(|segment| matches!(segment, Segment::Name { name: VALUES, .. }));
+        if row.is_some() && !has_values {
+            let message = format!("{} does not say where its rows go", code(sql));
+            self.cx
+                .error("plan::bad-sql", node.place, message)
+                .label("expected `{values}`")
+                .help("write `INSERT INTO {table} (k) VALUES {values}`");
+        }
+        let mut pieces = Vec::new();
+        for segment in segments {
+            let (name, span) = match segment {
+                Segment::Text(text) => {
+                    pieces.push(Piece::Text(text));
+                    continue;
+                }
+                Segment::Name { name, span } => (name, span),
+            };
+            let symbol = self.scope.find(name).cloned();
+            let integers = |first, count, bounds: Bounds| Piece::Integers {
+                first,
+                count,
+                is_wide: bounds.is_wide(),
+            };
+            pieces.push(match (symbol, &row) {
+                _ if name == TABLE => Piece::Table,
+                (_, Some(row)) if name == VALUES => Piece::Rows(row.clone()),
+                (Some(Symbol::Argument(value)), _) => Piece::Text(value.to_string()),
+                (Some(Symbol::Integer { slot, bounds, .. }), _) => integers(slot, 1, bounds),
+                (Some(Symbol::List(first, count, bounds)), _) => integers(first, count, bounds),
+                (Some(Symbol::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
+                (Some(Symbol::Unknown), _) => continue,
+                (Some(Symbol::Variable(_)) | None, _) => {
+                    let place = self.cx.within(node, lead + span.start, lead + span.end);
+                    self.report_unknown(name, place, sql, hidden);
+                    continue;
+                }
+            });
+            self.scope.mark_used(name);
+        }
+        Some(pieces)
+    }
+
+    fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Symbol)]) {
+        let mut known = vec![TABLE];
+        for (name, symbol) in &self.scope.named {
+            if !matches!(symbol, Symbol::Variable(_)) {
+                known.push(name);
+            }
+        }
+        let (label, help) = if hidden.iter().any(|(hidden, _)| hidden == name) {
+            (
+                "drawn for each row of `values`",
+                "use it in `values`, or define it in the test's `parameters`".to_owned(),
+            )
+        } else if name == VALUES {
+            (
+                "the statement has no rows",
+                "add `values`, the text of one row, and `count`, the number of rows".to_owned(),
+            )
+        } else {
+            ("not defined", choices(name, "defined names", &known))
+        };
+        let message = format!("unknown parameter `{{{name}}}` in {}", code(sql));
+        self.cx
+            .error("plan::unknown-parameter", place, message)
+            .label(label)
+            .help(help);
+    }
+}
+
+impl Piece {
+    /// Returns how many values it binds, in a statement with `rows` rows.
+    fn bound(&self, rows: u32) -> i64 {
+        match self {
+            Self::Text(_) | Self::Table => 0,
+            Self::Integers { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
+            Self::Drawn { .. } => 1,
+            Self::Rows(row) => {
+                let of_row: i64 = row.iter().map(|piece| piece.bound(1)).sum();
+                of_row.saturating_mul(rows.into())
+            }
+        }
+    }
+}
