@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_did_not_complete_says_so_even_when_the_record_gives_no_reason() {
+    fn an_incomplete_step_is_named_even_without_a_recorded_reason() {
         for status in [Status::Failed, Status::Interrupted, Status::Incomplete] {
             let step = Step {
                 status,

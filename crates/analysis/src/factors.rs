@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_take_every_combination_are_factors_and_what_follows_from_them_is_none() {
+    fn settings_in_all_combinations_are_factors_and_derived_settings_are_not() {
         let found = Factors::find(&durability(), &["m.bl1_sync1_dwON".to_owned()]);
         assert_eq!(names(&found), ["log_bin", "flush", "doublewrite"]);
         assert_eq!(found.determined[0].0, "sync_binlog");

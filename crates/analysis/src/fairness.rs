@@ -101,7 +101,7 @@ mod tests {
     /// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: the runtimes of two of its configurations
     /// and what its table says of them.
     #[test]
-    fn the_published_lists_are_had_from_the_published_runtimes() {
+    fn the_published_lists_follow_from_the_published_run_times() {
         check(15038.1, 30505.9, "15468", "102.9");
         check(7909.0, 33011.0, "25102", "317.4");
     }

@@ -32,7 +32,7 @@ pub struct UnfinishedCell {
     /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// How far it got; `None`: it was never begun.
+    /// How far it got; `None`: it was never started.
     pub status: Option<Status>,
     /// Why, outermost cause first.
     pub causes: Vec<String>,

@@ -160,15 +160,15 @@ mod tests {
             difference_text(&[two, three, two], &[three, three, two], |_| ()),
             None
         );
-        let told = difference_text(&[two, two, two], &[three, three, two], |_| ()).unwrap();
+        let text = difference_text(&[two, two, two], &[three, three, two], |_| ()).unwrap();
         assert!(
-            told.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"),
-            "{told}"
+            text.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"),
+            "{text}"
         );
     }
 
     #[test]
-    fn what_writes_makes_its_own_tree_and_what_has_none_has_no_shape() {
+    fn steps_that_write_and_engines_without_a_tree_have_no_initial_tree() {
         let of = |change: fn(&mut Row)| difference_text(&[(3.0, 4.0)], &[(0.0, 3.0)], change);
         let puts = |row: &mut Row| {
             let put = OpFigures {

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sampled_is_none_and_not_zero() {
+    fn a_missing_sample_is_none_not_zero() {
         assert_eq!(
             per_second(2_000_000_000, 2, true, &[(0, Some(1.0))]),
             [None, None]

@@ -179,7 +179,7 @@ mod tests {
     /// "Configuration options that make writes faster or slower with MySQL and Postgres", small server without fsync:
     /// (57%, 83%, 54%) with the binlog against without it, (80%, 20%, 62%) against Postgres.
     #[test]
-    fn the_published_ratios_are_had_from_the_published_throughput() {
+    fn the_published_ratios_follow_from_the_published_throughput() {
         let (off, on, postgres) = (
             [20458.0, 5881.0, 20271.0],
             [11614.0, 4910.0, 10992.0],
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_to_nothing_is_none() {
+    fn a_ratio_to_zero_is_none() {
         assert_eq!(relative(Some(0.0), Some(0.0)), Some(1.0));
         assert_eq!(relative(Some(1.0), Some(0.0)), None);
         assert_eq!(relative(None, Some(1.0)), None);

@@ -1,4 +1,4 @@
-//! Whether the rate that was asked for was had.
+//! Compares the achieved rate with the target rate.
 
 use record::Step;
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_which_nothing_was_had_is_missed_and_not_absent() {
+    fn a_rate_of_zero_is_missed_not_absent() {
         let step = Step {
             elapsed_ns: 1,
             insert_rate_target_rows_per_s: Some(100.0),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_held_to_a_rate_of_its_own_events_has_it_in_events() {
+    fn the_target_rate_of_events_is_in_events() {
         let events = Ops {
             ok: 940,
             // What they read says nothing.

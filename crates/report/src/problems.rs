@@ -124,7 +124,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
 /// Returns the problem of a cell that did not end as planned: its severity, its place and its texts.
 fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec<String>) {
     let what = match cell.status {
-        None => "the cell was never begun",
+        None => "the cell was never started",
         Some(Status::Incomplete) => "the cell was begun, but how it ended is not recorded",
         Some(Status::Failed) => "the cell failed",
         Some(Status::Interrupted) => "the cell was interrupted",

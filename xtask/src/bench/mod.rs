@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measures what Assay itself costs, in comparison with other tools.
+//! `cargo xtask bench`: measures the cost of Assay itself, and compares it with other tools.
 //!
 //! Most benchmarks are a [`measure::pair`]: Assay and a peer run in turn, so that both see the same machine, and the ratios
 //! of their figures have bounds.

@@ -6,7 +6,7 @@ use super::student;
 /// The share of intervals that miss the true difference.
 const ERROR_RATE: f64 = 0.05;
 
-/// Rounding makes errors below this share of the largest value, even of equal values.
+/// The least error, as a share of the largest value: values that print as equal may differ by rounding.
 const RESOLUTION: f64 = 1e-9;
 
 /// A mean with the interval that holds the true one in 95 % of all cases, by Student's t.
@@ -23,19 +23,19 @@ impl Difference {
         (values.len() >= 2).then(|| Self::new(mean_of(values, resolution(values))))
     }
 
-    /// Returns the mean of target less base over pairs of repeats that ran side by side.
+    /// Returns the mean of target minus base over pairs of repeats that ran next to each other.
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(base, value)| value - base).collect();
         Self::of_values(&differences)
     }
 
-    /// Returns the mean of the target less that of the base, for repeats that did not take turns.
+    /// Returns the mean of the target minus the mean of the base, for repeats that did not take turns.
     pub fn of_samples(base: &[f64], values: &[f64]) -> Option<Self> {
         let floor = resolution(base).max(resolution(values));
         (base.len().min(values.len()) >= 2).then(|| Self::new(difference_of(base, values, floor)))
     }
 
-    /// Returns true where the interval excludes zero.
+    /// Returns whether the interval excludes zero.
     pub fn is_shown(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -63,14 +63,20 @@ mod tests {
 
     /// 10, 12 and 14 more: mean 12, standard deviation 2, t(0.05, 2) = 4.302653.
     #[test]
-    fn the_interval_of_pairs_is_students_by_hand() {
+    fn the_interval_of_pairs_matches_students_t_by_hand() {
         let pairs = [(100.0, 110.0), (50.0, 62.0), (70.0, 84.0)];
-        let found = Difference::of_pairs(&pairs).unwrap();
+        let difference = Difference::of_pairs(&pairs).unwrap();
         let reach = 4.302_653 * 2.0 / 3.0_f64.sqrt();
-        assert!((found.mean - 12.0).abs() < 1e-12);
-        assert!((found.low - (12.0 - reach)).abs() < 1e-5, "{found:?}");
-        assert!((found.high - (12.0 + reach)).abs() < 1e-5, "{found:?}");
-        assert!(found.is_shown());
+        assert!((difference.mean - 12.0).abs() < 1e-12);
+        assert!(
+            (difference.low - (12.0 - reach)).abs() < 1e-5,
+            "{difference:?}"
+        );
+        assert!(
+            (difference.high - (12.0 + reach)).abs() < 1e-5,
+            "{difference:?}"
+        );
+        assert!(difference.is_shown());
     }
 
     #[test]

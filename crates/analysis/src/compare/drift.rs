@@ -1,12 +1,12 @@
-//! Computes the mean of ratios without the steady drift of the machine between the two repeats of a pair.
+//! Subtracts the steady drift of the machine between the two repeats of a pair from the mean of ratios.
 
 use super::mean::{Mean, Pair};
 
-/// The drift of the machine in one invocation of a run, from the first pair to the last.
+/// The drift of the machine in one block of pairs: those that one invocation of a run measured.
 struct Block {
-    /// From the base to the target, over all of its pairs.
+    /// The time from the base's repeat to the target's, summed over all pairs.
     delay: f64,
-    /// From the first pair to the last; zero where there is one.
+    /// The time from the first pair to the last; zero if there is only one.
     span: f64,
     /// The logarithm of the last pair's level over the first one's.
     rise: f64,
@@ -35,8 +35,8 @@ fn blocks(pairs: &[Pair]) -> Vec<Block> {
     blocks.map(Block::new).collect()
 }
 
-/// Returns whether base and target came later in a pair equally often, up to one pair, in all blocks together and in each.
-/// Drift then cancels in the mean, and the remainder is in the spread.
+/// Returns whether base and target came second equally often, give or take one pair, in all blocks together and in each
+/// block. Drift then cancels in the mean, and what remains of it is in the spread.
 fn is_balanced(pairs: &[Pair]) -> bool {
     let is_even = |pairs: &[Pair]| {
         let later = pairs.iter().filter(|pair| pair.at > pair.base_at).count();
@@ -45,18 +45,19 @@ fn is_balanced(pairs: &[Pair]) -> bool {
     is_even(pairs) && pairs.chunk_by(|a, b| a.block == b.block).all(is_even)
 }
 
-/// Returns whether a drift that restarts in each block stays hidden: all blocks have one pair, and the order does not cancel
-/// it.
+/// Returns whether a drift within blocks cannot be seen: each block has only one pair, and the order does not cancel the
+/// drift.
 pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
     let blocks = blocks(pairs);
     blocks.len() > 1 && !blocks.iter().any(Block::has_drift) && !is_balanced(pairs)
 }
 
-/// Returns the mean of the ratios less the drift. The drift of a pair is the time between its two repeats, times the rate at
-/// which the machine changed from the first to the last pair of its block. Changes between blocks, such as a night or a
-/// reboot, do not count. A block with one pair takes the rate of all others together; if all blocks have one pair, they
-/// count as one block. The noise of the first and last pairs is part of the rates and adds to the error. If the machine
-/// wanders instead, the spread of the ratios shows it. In a balanced order nothing is subtracted.
+/// Returns the mean of the ratios minus the drift; in a balanced order, the mean unchanged.
+///
+/// The drift of a pair is the time between its two repeats, times the rate at which the machine changed from the first to
+/// the last pair of its block. Changes between blocks, such as after a reboot, do not count. A block with one pair takes the
+/// rate of all other blocks together. If each block has only one pair, they count as one block. The noise of the first and
+/// last pairs is part of the rates and adds to the error. If the change is not steady, the spread of the ratios shows it.
 pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
@@ -85,8 +86,8 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
 mod tests {
     use super::*;
 
-    /// Pairs with so much time between the two, of blocks that begin at a level of 100 and change by `rate` per unit of
-    /// time; a day lies between blocks.
+    /// Returns the pairs of blocks, each of a number of pairs, the delay within a pair, and the rate of change. Each block
+    /// begins at a level of 100, a day after the one before.
     fn pairs(blocks: &[(usize, f64, f64)]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (block, &(count, delay, rate)) in blocks.iter().enumerate() {
@@ -122,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn each_block_is_freed_of_its_own_drift() {
-        // By hand: of one block 1/n + h² / 2(n - 1)², with h = 1/3.
+    fn the_drift_of_each_block_is_subtracted() {
+        // By hand, for one block: 1/n + h² / 2(n - 1)², with h = 1/3.
         check(&pairs(&[(4, 1.0, 0.01)]), 0.0, 0.25 + 1.0 / 162.0);
         // Each rise counts for delay / span / n: 2 x 1/6 / 4, and 2 x 2/3 / 4.
         let two = [(2, 1.0, 0.01), (2, 2.0, -0.03)];
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_of_one_pair_drifts_as_the_others_do() {
+    fn a_block_of_one_pair_has_the_drift_of_the_others() {
         let pairs = pairs(&[(1, 2.0, 0.01), (3, 1.0, 0.01)]);
         let times = (3.0 / 6.0 + 2.0 / 6.0) / 4.0;
         check(&pairs, 0.0, 0.25 + times * times / 2.0);
@@ -140,15 +141,15 @@ mod tests {
     }
 
     #[test]
-    fn where_every_block_has_one_pair_they_are_taken_for_one() {
+    fn blocks_of_one_pair_count_as_one_block() {
         let single = pairs(&[(1, 1.0, 0.01), (1, 1.0, 0.01), (1, 1.0, 0.01)]);
         assert!(is_hidden(&single));
-        // Nothing of 0.01 in each of them is seen in what happens from day to day.
+        // The change from day to day does not show the drift of 0.01 in each pair.
         let times = 3.0 / 20_000.0 / 3.0;
         check(&single, 0.01, 1.0 / 3.0 + times * times / 2.0);
     }
 
-    /// Pairs a minute delay from each other, of which the target is the later one or not; a day lies between blocks.
+    /// Returns the pairs of blocks a day apart. Each flag says whether the target came second in a pair.
     fn in_order(blocks: &[&[bool]]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (block, order) in blocks.iter().enumerate() {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_balanced_order_nothing_is_taken_off() {
+    fn in_a_balanced_order_nothing_is_subtracted() {
         for order in [
             &[&[true, false][..]][..],
             &[&[true, false, false, true, true]],
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_is_balanced_in_all_blocks_together_and_not_in_each_is_none() {
+    fn an_order_must_be_balanced_in_each_block() {
         for order in [
             &[&[true, true][..]][..],
             &[&[true, true], &[false, false]],

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_drift_alone_is_no_change() {
+    fn a_steady_drift_is_not_a_change() {
         // 1 % from each slot to the next, and nothing else: without noise both means have no error to speak of.
         let values: Vec<(f64, f64)> = (0..5)
             .map(|i| {

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_changed_each_is_decided_as_if_alone() {
+    fn if_all_changed_each_is_judged_as_if_it_were_the_only_one() {
         check(&[0.04; 20], 20);
     }
 }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_is_one_that_is_shown_and_beyond_the_threshold() {
+    fn a_regression_is_shown_and_exceeds_the_threshold() {
         let slower = |low, ratio, high| row(THROUGHPUT, Verdict::Slower, Some((low, ratio, high)));
         assert_eq!(
             judged(vec![slower(0.90, 0.94, 0.98)], &[]),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_finer_than_the_effect_is_held_to_as_well() {
+    fn a_threshold_below_the_effect_applies_too() {
         let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.98, 1.0, 1.02)));
         assert_eq!(judged(vec![same.clone()], &[]), Gate::Pass);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Reads what is compared, a row's throughput and its metrics, and says which way is better.
+//! The compared figures of a row: its throughput and its metrics, and whether more or less of each is better.
 
 use record::StepKind;
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
@@ -9,25 +9,25 @@ use crate::{Figures, Row};
 /// The name of the figure that says how fast a step was.
 pub const THROUGHPUT: &str = "throughput";
 
-/// The metrics that each tell by themselves whether a target got faster or slower, with their names in sentences. Each is a
-/// family of comparisons of its own, has tables of verdicts, and is judged by the gate.
+/// The metrics that show by themselves whether a target got faster or slower, with their names in sentences. Each is a family
+/// of comparisons and has tables of verdicts, and the gate judges it.
 pub const VERDICT_METRICS: [(&str, &str); 3] = [
     (THROUGHPUT, THROUGHPUT),
     CPU_VERDICT_METRICS[0],
     CPU_VERDICT_METRICS[1],
 ];
 
-/// The family of the metrics that have none of their own.
+/// The family of all other metrics.
 const OTHER_METRICS: &str = "other metrics";
 
-/// Returns what one of [`VERDICT_METRICS`] is called in sentences.
+/// Returns the name of one of [`VERDICT_METRICS`] in sentences.
 fn verdict_label(metric: &str) -> Option<&'static str> {
     let mut labels = VERDICT_METRICS.iter();
     let known = labels.find(|(name, _)| *name == metric);
     known.map(|(_, label)| *label)
 }
 
-/// Returns what a metric is called in sentences.
+/// Returns the name of a metric in sentences.
 pub fn metric_label(metric: &str) -> &str {
     verdict_label(metric).unwrap_or(metric)
 }
@@ -58,7 +58,7 @@ pub fn throughput(row: &Row) -> Option<f64> {
     row.metric(name)
 }
 
-/// Returns whether a larger value of [`THROUGHPUT`] or of a metric is the better one.
+/// Returns whether larger values of [`THROUGHPUT`], or of a metric, are better.
 pub fn more_is_better(metric: &str) -> bool {
     let is_better = |metric: &Metric| metric.better == Better::More;
     metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
@@ -77,8 +77,8 @@ pub fn costs(figures: &Figures) -> Vec<&'static str> {
 /// The kernel's tick: CPU times of processes and of the host are multiples of it. `USER_HZ` is 100.
 const TICK_SECONDS: f64 = 0.01;
 
-/// Returns the error of a metric's value by rounding to ticks: the standard deviation as a share of the value, and zero for
-/// metrics without ticks. A counter is rounded down to whole ticks where a step begins and where it ends. Each has the
+/// Returns the error of a metric's value from rounding to ticks: the standard deviation as a share of the value. It is zero for
+/// metrics without ticks. A counter is rounded down to whole ticks at the start and at the end of a step. Each rounding has the
 /// variance of a uniform distribution, tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// 5000 rows in two seconds, with 50 ms of the server's CPU and 100 ms of the host's.
+    /// Returns a step of 5000 rows in two seconds, with 50 ms of the server's CPU and 100 ms of the host's.
     fn row() -> Row {
         Row {
             kind: StepKind::Load,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_in_ticks_is_off_by_their_share_of_the_time() {
+    fn the_rounding_error_is_the_share_of_a_tick_in_the_time() {
         let row = row();
         let of = |name: &str| rounding(&row, name, value(&row, name).unwrap());
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_time_is_not_known_neither_is_its_rounding() {
+    fn without_a_time_there_is_no_rounding_error() {
         let mut row = row();
         row.metrics.insert("ips", None);
         assert_eq!(rounding(&row, "server_cpu_us_per_op", 10.0), 0.0);

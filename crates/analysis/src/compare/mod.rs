@@ -1,5 +1,5 @@
-//! Compares targets with a base: how much each step changed, how sure that is, and what is not known. Pure, and seeded: the
-//! same figures always give the same verdicts. What is computed and why is in `docs/statistics.md`.
+//! Compares targets with a base: how much each step changed, and how sure that is. All random numbers have a fixed seed, so
+//! that the same figures always give the same verdicts. `docs/statistics.md` explains the computations.
 
 mod bootstrap;
 mod difference;
@@ -33,7 +33,7 @@ use power::PowerAnalysis;
 pub use power::{POWER, REPEATS_CAP};
 pub use verdict::compare;
 
-/// What is compared, and how sure a verdict has to be.
+/// The options of a comparison.
 #[derive(Clone, Debug)]
 pub struct CompareOptions {
     /// The target that others are compared to: `build.config`.
@@ -41,7 +41,7 @@ pub struct CompareOptions {
     /// The least relative change that matters: 0.03 is 3 %.
     pub effect: f64,
     /// The rate of errors over all comparisons of a family. At most this share of the changes that are shown is expected to
-    /// be false; where nothing changed, any is shown at most this often.
+    /// be false. If nothing changed, this is the probability that any change is shown, at most.
     pub error_rate: f64,
     /// Resamples of each bootstrap.
     pub resamples: u32,
@@ -83,8 +83,8 @@ pub struct Compared {
     pub base: String,
     /// The least relative change that matters.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family: each of [`VERDICT_METRICS`] is one, all other metrics together
-    /// are another.
+    /// The rate of errors over all comparisons of a family. Each of [`VERDICT_METRICS`] is a family, and all other metrics
+    /// together are another.
     pub error_rate: f64,
     /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
     pub shown_metrics: Vec<&'static str>,
@@ -93,13 +93,13 @@ pub struct Compared {
     pub rows: Vec<ComparedStep>,
     /// Comparisons of throughput that can have a verdict: the family of the error rates.
     pub comparison_count: usize,
-    /// Which cells are missing or failed, so that the verdicts may change; `None`: all are complete.
+    /// The cells that are missing or failed, so that the verdicts may change; `None` if all are complete.
     pub unfinished: Option<String>,
-    /// What should be known about all of them.
+    /// Notes on all comparisons.
     pub notes: Vec<String>,
 }
 
-/// One metric of one step of a target, against the same of the base.
+/// One metric in one step of a target, compared with the base.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ComparedStep {
     /// The target's cells that are compared, in all repeats.
@@ -108,23 +108,23 @@ pub struct ComparedStep {
     pub workload: String,
     /// The step.
     pub step: String,
-    /// The benchmark's group that shows it.
+    /// The group of the benchmark's tables that shows it.
     pub group: Option<String>,
     /// [`THROUGHPUT`], or one of [`words::METRICS`].
     pub metric: String,
-    /// Whether a larger value is the better one.
+    /// Whether larger values are better.
     pub more_is_better: bool,
     /// The base's values that count, by run and repeat.
     pub base_values: Vec<Sample>,
-    /// The target's.
+    /// The target's values that count.
     pub values: Vec<Sample>,
-    /// Target / base: of pairs the geometric mean of their ratios, else the ratio of the geometric means.
+    /// Target / base: for pairs, the geometric mean of their ratios; otherwise the ratio of the geometric means.
     pub ratio: Option<f64>,
-    /// Where the true ratio is; `None` without repeats.
+    /// The interval that holds the true ratio; `None` without repeats.
     pub interval: Option<Interval>,
-    /// What is compared with what.
+    /// Which repeats are compared with each other.
     pub pairing: Pairing,
-    /// What can be said.
+    /// The verdict.
     pub verdict: Verdict,
     /// The probability that chance alone shows a change at least as large, before the number of comparisons is taken into
     /// account.
@@ -132,15 +132,15 @@ pub struct ComparedStep {
     /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
     pub spread: Option<f64>,
     /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at most [`REPEATS_CAP`], which
-    /// means that or more. `None`: unknown, or the figures are too coarse for any number of repeats.
+    /// means that or more. `None` if unknown, or if the figures are too coarse for any number of repeats.
     pub repeats_needed: Option<u32>,
-    /// Notes: repeats that were left out, why there is no ratio, interval or verdict, and differences between what was
-    /// compared.
+    /// Notes: repeats that were left out, differences between base and target, and why a ratio, interval or verdict is
+    /// missing.
     pub reasons: Vec<String>,
 }
 
 impl ComparedStep {
-    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None`: there is
+    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None` if there is
     /// no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
@@ -148,7 +148,7 @@ impl ComparedStep {
         self.power(self.interval?).effect(repeats, self.spread?)
     }
 
-    /// Returns the power at the level of its family, which its interval has.
+    /// Returns the power at the confidence of its interval, which is that of its family.
     fn power(&self, interval: Interval) -> PowerAnalysis {
         PowerAnalysis {
             level: 1.0 - interval.confidence,
@@ -162,7 +162,7 @@ impl ComparedStep {
 pub struct Sample {
     /// The index of the run, from 0.
     pub run: usize,
-    /// Which repeat of it, from 1.
+    /// The repeat in that run, from 1.
     pub repeat: u32,
     /// In the metric's unit.
     pub value: f64,
@@ -181,8 +181,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Formats its ratio, or one of its bounds, with as many digits as it allows: two to four. The bounds of two repeats may
-    /// be anywhere, so values beyond 0.001 and 1000 are cut.
+    /// Formats the ratio, or one of the bounds, with as many digits as the interval allows: two to four. Bounds from two
+    /// repeats may be extreme, so values below 0.001 or above 1000 are cut.
     pub fn digits_of(&self, ratio: f64) -> String {
         const LEAST: f64 = 0.001;
         const MOST: f64 = 1000.0;
@@ -198,9 +198,9 @@ impl Interval {
             width if width < 10.0 => 1,
             _ => 0,
         };
-        let of_digits =
+        let decimals_for =
             |digits: f64| (digits - 1.0 - ratio.log10().floor()).clamp(0.0, 3.0) as usize;
-        let decimals = decimals.min(of_digits(4.0)).max(of_digits(2.0));
+        let decimals = decimals.min(decimals_for(4.0)).max(decimals_for(2.0));
         let mut texts = (decimals..=3).map(|decimals| fixed(ratio, decimals));
         let text = texts.next().unwrap_or_default();
         // An interval that excludes 1 must not round to 1.
@@ -211,21 +211,21 @@ impl Interval {
         texts.find(|text| !looks_like_1(text)).unwrap_or(text)
     }
 
-    /// Returns whether `ratio` is in it.
+    /// Returns whether the interval contains `ratio`.
     pub fn contains(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
     }
 }
 
-/// What is compared with what.
+/// Which repeats are compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// Each repeat of the target with the base's repeat that ran next to it.
+    /// Each repeat of the target with the repeat of the base that ran next to it.
     Paired,
-    /// All repeats of the target with all of the base: they did not take turns.
+    /// All repeats of the target with all repeats of the base, because they did not take turns.
     Independent,
-    /// One of the two was measured once.
+    /// Base or target was measured only once.
     #[default]
     Single,
 }
@@ -238,9 +238,9 @@ pub enum Verdict {
     Faster,
     /// A change for the worse is shown.
     Slower,
-    /// No change is shown, and one that matters is ruled out.
+    /// No change is shown, and a change that matters is ruled out.
     NoChangeShown,
-    /// No change is shown, and one that matters is possible.
+    /// No change is shown, but a change that matters is possible.
     TooNoisy,
     /// There is no second repeat to tell a change from noise.
     Single,

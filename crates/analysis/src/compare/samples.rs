@@ -11,7 +11,7 @@ use crate::compat::label;
 use crate::order::distinct;
 use crate::{Figures, Row, UnfinishedCell};
 
-/// Where a comparison is made: everything but the target and the metric.
+/// The workload, load and step of a comparison: all but its target and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place<'a> {
     pub workload: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
-    /// The invocation in which a cell was begun, and when.
+    /// The invocation that began each cell, and the time.
     begun: BTreeMap<(usize, &'a CellKey), (u32, u64)>,
     many_runs: bool,
 }
@@ -34,27 +34,27 @@ pub(super) struct Samples<'a> {
 pub(super) struct Side {
     /// The values that count, by run and repeat.
     pub values: Vec<TimedSample>,
-    /// Repeats that do not count, and why.
+    /// The repeats that do not count, each with the reason.
     pub reasons: Vec<String>,
-    /// How many repeats are invalid or ended before the step.
+    /// The number of repeats that are invalid or ended before the step.
     pub invalid: usize,
-    /// In how many repeats the metric is not applicable.
+    /// The number of repeats in which the metric is not applicable.
     pub not_applicable: usize,
 }
 
-/// A value with when it was measured.
+/// A value and the time of its measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedSample {
     pub sample: Sample,
-    /// The error by rounding, as a share of the value.
+    /// The rounding error, as a share of the value.
     rounding: f64,
-    /// Its place among all rows of the figures.
+    /// Its position among all rows of the figures.
     index: OrderSpan,
-    /// The invocation, and when the cell was begun; `None`: the record does not say.
+    /// The invocation, and the time at which it began the cell; `None` if the record does not say.
     begun: Option<(u32, OrderSpan)>,
 }
 
-/// A position in an order: of several cells the first, the last, and the mean of all.
+/// The positions of some cells in an order: the first, the last, and the mean of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OrderSpan {
     first: u64,
@@ -85,14 +85,14 @@ impl OrderSpan {
 }
 
 impl TimedSample {
-    /// Returns the geometric mean of what several targets have in one repeat.
+    /// Returns the geometric mean of the values of several targets in one repeat.
     fn of_all(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
         let count = all.len() as f64;
         let ln_mean = all.iter().map(|it| it.sample.value.ln()).sum::<f64>() / count;
         let invocation = first.begun.map(|(invocation, _)| invocation);
-        let is_one = |it: &Self| it.begun.map(|(invocation, _)| invocation) == invocation;
-        let begun = invocation.filter(|_| all.iter().all(is_one));
+        let is_same = |it: &Self| it.begun.map(|(invocation, _)| invocation) == invocation;
+        let begun = invocation.filter(|_| all.iter().all(is_same));
         let moments = || OrderSpan::of_all(all.iter().filter_map(|it| Some(it.begun?.1)));
         Some(Self {
             sample: Sample {
@@ -106,10 +106,10 @@ impl TimedSample {
     }
 }
 
-/// What is compared with what.
+/// The values that are compared with each other.
 pub(super) struct Matched {
     pub pairing: Pairing,
-    /// Those of [`Pairing::Paired`], in the order of time.
+    /// The pairs of [`Pairing::Paired`], in the order of time; empty for other pairings.
     pub pairs: Vec<Pair>,
     pub base: Vec<Sample>,
     pub values: Vec<Sample>,
@@ -127,11 +127,11 @@ impl<'a> Samples<'a> {
             many_runs: figures.rows.iter().any(|row| row.run > 0),
         };
         for (index, row) in figures.rows.iter().enumerate() {
-            let of_place = samples
+            let rows = samples
                 .rows
                 .entry((place(row), &row.cell.target))
                 .or_default();
-            of_place.push((index, row));
+            rows.push((index, row));
         }
         for cell in &figures.begun {
             if cell.started_unix_ns > 0 {
@@ -142,7 +142,7 @@ impl<'a> Samples<'a> {
         samples
     }
 
-    /// Returns the measured steps that are among the results, or all if there are none.
+    /// Returns the measured steps that are among the results, or all measured steps if none is.
     fn shown(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
         let figures = self.figures;
         let measured = || {
@@ -172,18 +172,18 @@ impl<'a> Samples<'a> {
         for group in groups {
             for &target in targets.iter().filter(|target| **target != base) {
                 let places = steps.iter().map(|step| Place { step, ..group });
-                let made = places.filter(|place| {
+                let compared = places.filter(|place| {
                     let has = |target: &str| !self.numbered_rows(*place, target).is_empty();
-                    has(target) || (has(base) && self.takes_part(*place, target))
+                    has(target) || (has(base) && self.is_planned(*place, target))
                 });
-                comparisons.extend(made.map(|place| (place, target)));
+                comparisons.extend(compared.map(|place| (place, target)));
             }
         }
         comparisons
     }
 
     /// Returns whether the plan measures a target with these clients.
-    fn takes_part(&self, place: Place<'a>, target: &'a str) -> bool {
+    fn is_planned(&self, place: Place<'a>, target: &'a str) -> bool {
         self.unfinished(place, target).next().is_some()
             || self.rows.keys().any(|(other, name)| {
                 *name == target && other.without_step() == place.without_step()
@@ -255,11 +255,11 @@ impl<'a> Samples<'a> {
                     status => ended(status),
                 };
                 side.reasons
-                    .push(format!("{name} has no such step: its cell {ended}"));
+                    .push(format!("{name} does not have the step: its cell {ended}"));
             }
         }
         side.values
-            .sort_by_key(|taken| (taken.sample.run, taken.sample.repeat));
+            .sort_by_key(|value| (value.sample.run, value.sample.repeat));
         side
     }
 
@@ -273,10 +273,9 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Pairs the repeats that ran side by side. Pairs are used when the two took turns: each pair ended before the next
-    /// began.
+    /// Pairs repeats that ran next to each other, if base and target took turns: each pair ended before the next one began.
     pub fn matched(&self, base_name: &str, base: &Side, target: &str, side: &Side) -> Matched {
-        let all = |side: &Side| side.values.iter().map(|taken| taken.sample).collect();
+        let all = |side: &Side| side.values.iter().map(|value| value.sample).collect();
         let mut matched = Matched {
             pairing: Pairing::Independent,
             pairs: Vec::new(),
@@ -289,11 +288,11 @@ impl<'a> Samples<'a> {
             matched.pairing = Pairing::Single;
             return matched;
         }
-        let Some((pairs, alone)) = take_turns(&base.values, &side.values) else {
+        let Some((pairs, unpaired)) = pair_turns(&base.values, &side.values) else {
             return matched;
         };
-        // Pairs are not worth losing half of the repeats.
-        if pairs.len() < 3 && (pairs.len() < 2 || !alone.is_empty()) {
+        // Pairing is not worth the loss of half of the repeats.
+        if pairs.len() < 3 && (pairs.len() < 2 || !unpaired.is_empty()) {
             return matched;
         }
         matched.pairing = Pairing::Paired;
@@ -304,37 +303,38 @@ impl<'a> Samples<'a> {
         let paired = |sample: &Sample| partners.contains(&(sample.run, sample.repeat));
         matched.base.retain(paired);
         matched.values.retain(paired);
-        for (of_base, sample) in alone {
-            let name = if of_base { base_name } else { target };
+        for (is_of_base, sample) in unpaired {
+            let name = if is_of_base { base_name } else { target };
             let name = self.repeat_name(name, sample.run, sample.repeat);
-            matched
-                .reasons
-                .push(format!("{name} is left out: it has no partner"));
+            matched.reasons.push(format!(
+                "{name} is left out: the other target has no repeat next to it"
+            ));
         }
-        matched.pairs = in_time(&pairs);
+        matched.pairs = with_times(&pairs);
         matched
     }
 }
 
 impl Side {
-    /// Returns whether no repeat has the metric, not even one that does not count.
+    /// Returns whether no repeat has the metric, not even an invalid one.
     pub fn has_nothing(&self) -> bool {
         self.values.is_empty() && self.invalid == 0
     }
 
-    /// Returns the geometric means of several targets in each repeat that all of them have; a zero in any makes the mean
-    /// zero. Without common repeats, as in different runs, it takes the first of each, the second, and so on.
+    /// Returns the geometric mean of several targets in each repeat that all of them have. A zero makes the mean zero.
+    /// Without common repeats, as in different runs, it combines the first values of all targets, then the second ones, and
+    /// so on.
     pub fn mean_of(sides: &[Self]) -> Self {
         let [first, others @ ..] = sides else {
             return Self::default();
         };
         let mut rounds: Vec<Vec<TimedSample>> = Vec::new();
-        for taken in &first.values {
-            let of_others = others.iter().map(|side| side.of_repeat(&taken.sample));
-            let Some(of_others) = of_others.collect::<Option<Vec<TimedSample>>>() else {
+        for value in &first.values {
+            let values = others.iter().map(|side| side.of_repeat(&value.sample));
+            let Some(values) = values.collect::<Option<Vec<TimedSample>>>() else {
                 continue;
             };
-            rounds.push([vec![*taken], of_others].concat());
+            rounds.push([vec![*value], values].concat());
         }
         if rounds.is_empty() {
             let fewest = sides.iter().map(|side| side.values.len()).min();
@@ -355,14 +355,14 @@ impl Side {
 
     fn of_repeat(&self, sample: &Sample) -> Option<TimedSample> {
         let mut values = self.values.iter();
-        let is_it =
+        let is_same =
             |it: &&TimedSample| (it.sample.run, it.sample.repeat) == (sample.run, sample.repeat);
-        values.find(is_it).copied()
+        values.find(is_same).copied()
     }
 }
 
-/// Returns the ratio of each combination of two targets relative to the mean of all combinations, in pairs of the repeats
-/// `samples`, which all have. The time of a pair is the distance of its two repeats less the mean distance.
+/// Returns the ratio of each combination of two targets relative to the mean of all combinations, as pairs. All combinations
+/// have the repeats `samples`. The time between the two repeats of a pair is relative to the mean too.
 pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<Vec<Vec<Pair>>> {
     let mut deviations = vec![Vec::new(); sides.len()];
     let mut rounds = Vec::new();
@@ -373,7 +373,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
         rounds.push(of_round.collect::<Option<Vec<(TimedSample, TimedSample)>>>()?);
     }
     // One call, so that all times have the same start.
-    let pairs = in_time(&rounds.concat());
+    let pairs = with_times(&rounds.concat());
     let mut rounds: Vec<&[Pair]> = pairs.chunks(sides.len().max(1)).collect();
     let start = |round: &&[Pair]| {
         round
@@ -383,10 +383,11 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
     };
     rounds.sort_by(|a, b| start(a).total_cmp(&start(b)));
     for round in rounds {
-        let mean =
-            |of: &dyn Fn(&Pair) -> f64| round.iter().map(of).sum::<f64>() / round.len() as f64;
+        let mean = |figure: &dyn Fn(&Pair) -> f64| {
+            round.iter().map(figure).sum::<f64>() / round.len() as f64
+        };
         let ratio = |pair: &Pair| (pair.value / pair.base).ln();
-        let (ln_ratio, apart) = (mean(&ratio), mean(&|pair| pair.at - pair.base_at));
+        let (ln_ratio, delay) = (mean(&ratio), mean(&|pair| pair.at - pair.base_at));
         let level = mean(&|pair| f64::midpoint(pair.base.ln(), pair.value.ln()));
         let at = mean(&|pair| pair.base_at);
         for (pair, deviations) in round.iter().zip(&mut deviations) {
@@ -394,7 +395,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
                 base: level.exp(),
                 value: (level + ratio(pair) - ln_ratio).exp(),
                 base_at: at,
-                at: at + (pair.at - pair.base_at) - apart,
+                at: at + (pair.at - pair.base_at) - delay,
                 block: pair.block,
             });
         }
@@ -404,7 +405,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
 
 /// Returns the mean square of the rounding errors of the values.
 fn mean_square(side: &Side) -> f64 {
-    let squares = side.values.iter().map(|taken| taken.rounding.powi(2));
+    let squares = side.values.iter().map(|value| value.rounding.powi(2));
     squares.sum::<f64>() / side.values.len().max(1) as f64
 }
 
@@ -417,7 +418,7 @@ fn place(row: &Row) -> Place<'_> {
 }
 
 impl Place<'_> {
-    /// Returns the same for all steps.
+    /// Returns the place without its step.
     fn without_step(self) -> Self {
         Self { step: "", ..self }
     }
@@ -426,61 +427,61 @@ impl Place<'_> {
 /// Returns how an unfinished cell ended.
 fn ended(status: Option<Status>) -> &'static str {
     match status {
-        None => "was never begun",
+        None => "was never started",
         Some(Status::Failed) => "failed",
         Some(Status::Interrupted) => "was interrupted",
-        Some(Status::Incomplete) => "did not end",
+        Some(Status::Incomplete) => "did not finish",
         Some(Status::Complete) => "is not valid",
     }
 }
 
-/// The pairs, and the samples without a partner with `true` for those of the base.
+/// The pairs, and the samples without a partner, each with `true` if it is the base's.
 type Turns = (Vec<(TimedSample, TimedSample)>, Vec<(bool, Sample)>);
 
-/// Returns the pairs in the order of time; `None` when the two did not take turns.
-fn take_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
-    let beside = |a: &TimedSample, b: &TimedSample| {
-        let invocation = |taken: &TimedSample| taken.begun.map(|(invocation, _)| invocation);
+/// Returns the pairs in the order of time; `None` if base and target did not take turns.
+fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
+    let are_partners = |a: &TimedSample, b: &TimedSample| {
+        let invocation = |value: &TimedSample| value.begun.map(|(invocation, _)| invocation);
         (a.sample.run, a.sample.repeat, invocation(a))
             == (b.sample.run, b.sample.repeat, invocation(b))
     };
     let mut pairs: Vec<(TimedSample, TimedSample)> = Vec::new();
-    let mut alone = Vec::new();
-    for of_base in base {
-        match values.iter().find(|value| beside(of_base, value)) {
-            Some(value) => pairs.push((*of_base, *value)),
-            None => alone.push((true, of_base.sample)),
+    let mut unpaired = Vec::new();
+    for base_value in base {
+        match values.iter().find(|value| are_partners(base_value, value)) {
+            Some(value) => pairs.push((*base_value, *value)),
+            None => unpaired.push((true, base_value.sample)),
         }
     }
-    let unpaired = values.iter().filter(|value| {
+    let others = values.iter().filter(|value| {
         let has_pair = |(_, paired): &(TimedSample, TimedSample)| paired.index == value.index;
         !pairs.iter().any(has_pair)
     });
-    alone.extend(unpaired.map(|value| (false, value.sample)));
+    unpaired.extend(others.map(|value| (false, value.sample)));
 
-    let timed = pairs
+    let have_times = pairs
         .iter()
         .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
-    let at = |taken: &TimedSample| match taken.begun.filter(|_| timed) {
-        Some((_, moments)) => moments,
-        None => taken.index,
+    let at = |value: &TimedSample| match value.begun.filter(|_| have_times) {
+        Some((_, times)) => times,
+        None => value.index,
     };
     let first = |(base, value): &(TimedSample, TimedSample)| at(base).first.min(at(value).first);
     let last = |(base, value): &(TimedSample, TimedSample)| at(base).last.max(at(value).last);
     pairs.sort_by_key(first);
-    let turns = pairs.windows(2).all(|two| last(&two[0]) < first(&two[1]));
-    turns.then_some((pairs, alone))
+    let took_turns = pairs.windows(2).all(|two| last(&two[0]) < first(&two[1]));
+    took_turns.then_some((pairs, unpaired))
 }
 
-/// Adds to pairs the times at which their cells began, or their positions if the record has no times.
-fn in_time(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
+/// Returns the pairs with the times at which their cells began, or their positions if the record has no times.
+fn with_times(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
     let start = both()
-        .map(|taken| taken.begun.map(|(_, it)| it.first))
+        .map(|value| value.begun.map(|(_, times)| times.first))
         .min();
-    let at = |taken: &TimedSample| match (start.flatten(), taken.begun) {
-        (Some(start), Some((_, moments))) => (moments.mean - start) as f64 / 1e9,
-        _ => taken.index.mean as f64,
+    let at = |value: &TimedSample| match (start.flatten(), value.begun) {
+        (Some(start), Some((_, times))) => (times.mean - start) as f64 / 1e9,
+        _ => value.index.mean as f64,
     };
     let pair = |(base, value): &(TimedSample, TimedSample)| Pair {
         base: base.sample.value,

@@ -149,7 +149,7 @@ impl UndecidedRow {
         row.reasons.extend(matched.reasons);
         for (name, side) in sides.iter().filter(|(_, side)| side.values.is_empty()) {
             match (side.invalid, side.not_applicable) {
-                (0, 0) => row.reasons.push(format!("{name} has no such step")),
+                (0, 0) => row.reasons.push(format!("{name} does not have the step")),
                 (0, _) => row.reasons.push(format!("{name}: not applicable")),
                 _ => row.verdict = Verdict::Invalid,
             }

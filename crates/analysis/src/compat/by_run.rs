@@ -28,10 +28,10 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
     }
 }
 
-/// Makes targets of runs, and variants of targets. Cells that the first run lacks are dropped.
+/// Turns runs into targets, and targets into variants. Drops cells that the first run lacks.
 ///
 /// # Errors
-/// The first run shares no target with another.
+/// Fails if the first run shares no target with another run.
 pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
     let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
     let names = runs[0].run.targets.iter().map(|it| it.name.as_str());
@@ -41,9 +41,9 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     if shared.is_empty() {
         return Err(Incomparable {
             message:
-                "no target of the first run is in another, and `--by-run` compares those of one name"
+                "no target of the first run is in another run; `--by-run` compares targets with the same name"
                     .to_owned(),
-            help: "leave `--by-run` out to compare targets of different names",
+            help: "remove `--by-run` to compare targets with different names",
         });
     }
     let keep = |run: usize, cell: &mut CellKey| {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_its_own_build_and_its_own_options() {
+    fn each_run_keeps_its_build_and_options() {
         let runs = [
             run(&["pg.a", "pg.b"], "17.2", "on"),
             run(&["pg.b"], "17.2", "off"),

@@ -10,7 +10,7 @@ use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
 /// Two steps that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPair {
-    /// The names of the two as targets, the base first; the base has one name in all pairs.
+    /// The names of both steps as targets, the base first. The base has the same name in all pairs.
     pub labels: [String; 2],
     /// The steps.
     pub steps: [String; 2],
@@ -29,11 +29,11 @@ pub fn key_by_step(label: &str, cell: &CellKey) -> CellKey {
     key_of(label.to_owned(), cell)
 }
 
-/// Makes targets of steps, and variants of targets. Steps in no pair are dropped. Returns the run to compare, and notes on
-/// it.
+/// Turns steps into targets, and targets into variants. Drops steps that are in no pair. Returns the run to compare, and
+/// notes on it.
 ///
 /// # Errors
-/// The steps of a pair count different things.
+/// Fails if the steps of a pair count different operations.
 pub fn by_step(
     run: &Run,
     figures: &mut Figures,
@@ -96,7 +96,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     rows
 }
 
-/// Refuses steps whose ratios have no meaning: they are of different kinds, or have different operations.
+/// Refuses steps whose ratios have no meaning, because their kinds or operations differ.
 fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incomparable> {
     let what = |step: &String| {
         let mut rows = figures.rows.iter().filter(|row| row.step == *step);
@@ -107,7 +107,7 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
     match what(base).zip(what(other)) {
         Some((of_base, of_other)) if of_base != of_other => Err(Incomparable {
             message: format!("steps `{base}` and `{other}` do not count the same operations"),
-            help: "give steps of one kind: the same test, or the same main operation",
+            help: "name steps with the same test, or with the same main operation",
         }),
         _ => Ok(()),
     }
@@ -133,7 +133,7 @@ fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
         })
         .collect();
     notes.push(
-        "Steps of a cell always have the same order: what those in between leave behind is a part of what differs."
+        "Steps of a cell always run in the same order: the difference includes what the steps in between left behind."
             .to_owned(),
     );
     notes

@@ -1,4 +1,4 @@
-//! Compares how assay measured in two runs: the clock, and options that have a cost of their own.
+//! Compares how assay measured in two runs: its clock, and options that cost time themselves.
 
 use std::collections::BTreeSet;
 
@@ -12,33 +12,33 @@ pub const CLOCK: &str = "assay_clock";
 /// The source of settings that assay itself makes.
 const SOURCE: &str = "assay";
 
-/// Options of a config that are not settings of the engine, with the value that means none.
-const OF_CONFIGS: [(&str, &str); 3] = [("statistics", "false"), ("memory", ""), ("cpus", "")];
+/// Options of a config that are not settings of the engine, each with its default.
+const CONFIG_OPTIONS: [(&str, &str); 3] = [("statistics", "false"), ("memory", ""), ("cpus", "")];
 
-/// Returns these options of a target in the plan's notation: what the library counts, and limits.
+/// Returns the values of [`CONFIG_OPTIONS`] of a target that are not the default, in the plan's notation.
 pub fn declared(run: &Run, target: &Target) -> Facts {
     let value = |config: &str, key: &str| {
         let key = format!("config.{}.{config}.{key}", target.engine);
         let mut values = run.plan.resolved.iter();
         values.find(|value| value.key == key)
     };
-    // Parents come after the config itself.
-    let mut line = vec![target.config.clone()];
-    while let Some(parent) = line.last().and_then(|last| value(last, "extends")) {
+    // The config, then the configs that it extends.
+    let mut configs = vec![target.config.clone()];
+    while let Some(parent) = configs.last().and_then(|last| value(last, "extends")) {
         let parent = parent.value.trim_matches('"').to_owned();
-        if line.contains(&parent) {
+        if configs.contains(&parent) {
             break;
         }
-        line.push(parent);
+        configs.push(parent);
     }
-    let declared = OF_CONFIGS.iter().filter_map(|(key, none)| {
-        let given = line.iter().find_map(|config| value(config, key))?;
-        (given.value != *none).then(|| ((*key).to_owned(), given.value.clone()))
+    let declared = CONFIG_OPTIONS.iter().filter_map(|(key, default)| {
+        let declared = configs.iter().find_map(|config| value(config, key))?;
+        (declared.value != *default).then(|| ((*key).to_owned(), declared.value.clone()))
     });
     declared.collect()
 }
 
-/// Returns how the way of measuring differs.
+/// Returns the differences between how two runs measured.
 pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
     let engines = |recorded: &Recorded| -> BTreeSet<String> {
         // An engine that never started has no known settings.

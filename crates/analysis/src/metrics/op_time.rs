@@ -1,8 +1,8 @@
-//! Accounts for the time of an operation: CPU, waiting for a processor, for the device and for others, and the unexplained
-//! time. Each part is measured by itself; only the unexplained time is a difference.
+//! Accounts for the time of an operation: CPU, waiting for a processor, for storage and for other threads, and the
+//! unexplained time. Each part is measured by itself; only the unexplained time is a difference.
 //!
-//! All figures are of the connections that do the step's main operation. Work at a fixed rate next to them would cost more
-//! per operation whenever operations are slower.
+//! All figures are those of the connections that do the step's main operation. Other connections may work at a fixed rate;
+//! their cost per operation would grow whenever operations are slower.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub(super) fn op_time(
         return Vec::new();
     }
     let us_per_op = |ns: u64| ns as f64 / 1e3 / operations;
-    let total = |of: &dyn Fn(&Connection) -> Option<u64>| -> Option<u64> {
-        main.iter().map(|connection| of(connection)).sum()
+    let total = |figure: &dyn Fn(&Connection) -> Option<u64>| -> Option<u64> {
+        main.iter().map(|connection| figure(connection)).sum()
     };
     let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
     let server = |ns: fn(&record::ThreadUse) -> u64| match embedded {
@@ -47,16 +47,16 @@ pub(super) fn op_time(
         .map(|(a, b)| a + b);
     let steal = own_cpu.zip(stolen_per_busy(host)).map(|(a, b)| a * b);
 
-    let lasted = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
+    let duration = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
     let is_open = has_rate(step);
     let shares = Shares::new(&main, is_open);
     let busy = match (is_open, &shares) {
-        (false, _) => lasted,
-        (true, Some(shares)) => lasted.map(|us| us * (1.0 - shares.idle)),
+        (false, _) => duration,
+        (true, Some(shares)) => duration.map(|us| us * (1.0 - shares.idle)),
         (true, None) => None,
     };
     let waiting = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.sum(states));
-    // Without a rate, a sleeping thread backs off from a lock.
+    // Without a rate, a thread sleeps only to back off from a lock.
     let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
     let parts = [
         ("op_client_cpu_us", client_cpu),
@@ -70,7 +70,7 @@ pub(super) fn op_time(
         ("op_handover_us", waiting(&[Handover])),
     ];
     let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
-    // The overlap is in the times of both threads.
+    // The times of both threads include the overlap.
     let overlap = waiting(&[Overlap]);
     let unexplained = (|| Some(busy? - (measured? - overlap?)))();
 
@@ -108,7 +108,7 @@ pub(super) fn op_time(
     figures
 }
 
-/// Returns true where the step's main operation is held to a rate.
+/// Returns whether the step's main operation has a target rate.
 fn has_rate(step: &Step) -> bool {
     let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
     ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
@@ -171,7 +171,7 @@ impl Shares {
         }
         let idle = if is_open { counts.remove(&Sleep) } else { None };
         let busy: u64 = counts.values().sum();
-        let share = |count: u64, of: u64| count as f64 / of as f64;
+        let share = |count: u64, total: u64| count as f64 / total as f64;
         (busy >= SAMPLES_MIN).then(|| Self {
             idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
             states: counts
@@ -193,9 +193,8 @@ mod tests {
 
     use super::*;
 
-    /// Ten seconds of one connection with a server's thread: 2 s of CPU on each side, 0.5 s waiting for a processor on
-    /// each; of 100 samples 60 runnable, in 2 of them both
-    /// threads, 30 in fsyncs, 5 in locks, 5 with a message under way.
+    /// Returns ten seconds of a connection and its server thread. Each uses 2 s of CPU and waits 0.5 s for a processor. Of 100
+    /// samples, 60 are runnable (in 2 of them both threads are), 30 in fsyncs, 5 in locks, and 5 have a message in transit.
     fn connection() -> Connection {
         let states = [
             (ConnectionState::Runnable, 58),
@@ -241,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The hypervisor took 1 ns for each 10 ns that processors worked.
+    /// Returns a host whose hypervisor took 1 ns for each 10 ns that processors worked.
     fn host() -> HostSeries {
         let column = |name: &str, grown: i64| HostColumnSeries {
             name: name.to_owned(),
@@ -262,19 +261,19 @@ mod tests {
         }
     }
 
-    /// Returns the figures, to a thousandth.
+    /// Checks the figures, rounded to a thousandth.
     #[track_caller]
     fn check(step: &Step, embedded: bool, expected: &[(&str, Option<f64>)]) {
         let figures: BTreeMap<_, _> = op_time(step, &host(), embedded).into_iter().collect();
         for (name, value) in expected {
-            let found = figures.get(name).copied().flatten();
-            let found = found.map(|it| (it * 1e3).round() / 1e3);
-            assert_eq!(found, *value, "{name}");
+            let actual = figures.get(name).copied().flatten();
+            let actual = actual.map(|it| (it * 1e3).round() / 1e3);
+            assert_eq!(actual, *value, "{name}");
         }
     }
 
     #[test]
-    fn the_parts_and_the_rest_come_to_the_time() {
+    fn the_parts_and_the_unexplained_time_add_up() {
         check(
             &step(vec![connection()]),
             false,
@@ -317,26 +316,26 @@ mod tests {
     }
 
     #[test]
-    fn connections_beside_the_main_operation_are_not_its_cost() {
-        let beside = Connection {
+    fn other_connections_do_not_count_as_the_cost_of_the_main_operation() {
+        let other = Connection {
             role: "delete".to_owned(),
             ..connection()
         };
         let figures = [
             ("op_time_us", Some(10_000.0)),
             ("own_cpu_us_per_op", Some(4000.0)),
-            // Less the CPU of both connections' threads there is nothing left.
+            // The threads of both connections used all of the CPU.
             ("background_cpu_us_per_op", Some(0.0)),
         ];
-        check(&step(vec![connection(), beside]), false, &figures);
+        check(&step(vec![connection(), other]), false, &figures);
     }
 
     #[test]
-    fn waiting_for_what_is_due_is_not_part_of_an_operation() {
+    fn waiting_for_the_schedule_is_not_part_of_an_operation() {
         let mut connection = connection();
         connection.states.insert(Sleep, 300);
         let mut step = step(vec![connection]);
-        // Without a rate who sleeps backs off from a lock.
+        // Without a rate, a thread sleeps only to back off from a lock.
         check(
             &step,
             false,
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_not_known_has_no_part_and_no_rest() {
+    fn an_unknown_thread_has_no_parts_and_no_unexplained_time() {
         let mut connection = connection();
         connection.server_thread = None;
         connection.instructions = None;

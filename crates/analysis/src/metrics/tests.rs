@@ -279,7 +279,7 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
 }
 
 #[test]
-fn what_was_not_sampled_is_none_and_never_zero() {
+fn a_missing_sample_is_none_and_never_zero() {
     let step = step(StepKind::Load, &[("insert", 100, 5000)]);
     let metrics = of_host(&step, &HostSeries::default());
     for name in [
@@ -335,7 +335,7 @@ fn shared_host() -> HostSeries {
 }
 
 #[test]
-fn what_others_used_is_what_neither_assay_nor_the_server_did() {
+fn cpu_of_others_is_neither_assays_nor_the_servers() {
     let mut step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |step: &Step, embedded| {
         let metrics = metrics(

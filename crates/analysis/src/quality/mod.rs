@@ -90,15 +90,15 @@ pub struct WorstResponse {
 /// Consecutive seconds with less than [`STALL_SHARE`] of the usual rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stall {
-    /// The first of them, from 0.
+    /// The first second, from 0.
     pub from_second: usize,
-    /// How many.
+    /// The number of seconds.
     pub seconds: usize,
-    /// The lowest rate of one, per second.
+    /// The lowest rate of these seconds, per second.
     pub lowest: f64,
-    /// The longest response time that ended in these seconds or in the one after, in microseconds; `None` without one.
+    /// The longest response time that ended in these seconds or in the next one, in microseconds; `None` if none ended.
     pub response_us_max: Option<f64>,
-    /// What host and engine did in these seconds but not around them, most unusual first.
+    /// The figures of host and engine that were unusual in these seconds, the most unusual first.
     pub concurrent_changes: Vec<ConcurrentChange>,
 }
 
@@ -111,30 +111,30 @@ pub struct Shift {
     pub before: f64,
     /// The median rate of the level that begins.
     pub after: f64,
-    /// What host and engine did differently after it, most unusual first.
+    /// The figures of host and engine that changed at the shift, the most unusual first.
     pub concurrent_changes: Vec<ConcurrentChange>,
 }
 
 /// A counted value that was unusual.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConcurrentChange {
-    /// The column of the host, or the engine's counter, as recorded; `clients_at_work`.
+    /// The name of the host's column or the engine's counter, as recorded, or `clients_at_work`.
     pub name: String,
-    /// The engine counted it, not the host.
+    /// Whether the engine counted it, not the host.
     pub of_engine: bool,
     /// Its unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
     pub unit: String,
     /// The mean of these seconds; after a shift, the median.
     pub during: f64,
-    /// The median of the seconds around it that were not stalled; of a shift, of those before.
+    /// The median of the seconds around it that were not stalled; for a shift, of the seconds before it.
     pub otherwise: f64,
-    /// `during / otherwise`; `None` where the latter is zero.
+    /// `during / otherwise`; `None` if `otherwise` is zero.
     pub ratio: Option<f64>,
-    /// Its distance in usual deviations, at most 100.
+    /// The difference of both in usual deviations, at most 100.
     pub unusual: f64,
 }
 
-/// Returns how evenly a step ran; `None` where nothing is counted second by second, and in steps of less than a second.
+/// Returns how evenly a step ran; `None` if nothing is counted second by second, or the step is shorter than a second.
 pub(crate) fn quality(
     step: &Step,
     series: &Series,

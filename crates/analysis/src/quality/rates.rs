@@ -10,10 +10,10 @@ use crate::{OpSeries, fairness};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Operations per usual second from which on a second without one is a stall.
+/// With at least this many operations in a usual second, a second without any is a stall.
 const OPERATIONS_MIN: f64 = 5.0;
 
-/// The same per client, where most seconds have no operation: each client may work on one operation for many seconds, and
+/// The same for each client, if most seconds have no operation. A client may work on one operation for many seconds, and
 /// clients that start together end together.
 const OPERATIONS_EACH_MIN: f64 = 2.0;
 
@@ -25,20 +25,20 @@ pub(super) struct Rates<'a> {
     pub values: Vec<f64>,
     /// Operations that succeeded in each second.
     pub ok: &'a [u64],
-    /// The longest response time that ended in each second, in microseconds; those after the last whole one too.
+    /// The longest response time that ended in each second, in microseconds. Includes the seconds after the last whole one.
     pub response_us_max: &'a [f64],
-    /// Clients that still worked in each second.
+    /// The number of clients that still worked in each second.
     pub at_work: Vec<f64>,
-    /// Clients.
+    /// The number of clients.
     pub clients: f64,
-    /// The share of each second in which the process of the clients stood still.
-    held_up: Vec<f64>,
-    /// The seconds that define what is usual if half or more stood still; `None`: all do.
+    /// The share of each second in which the process of the clients was paused.
+    paused: Vec<f64>,
+    /// The seconds that define the usual rate if operations are rare in half of the seconds or more; `None` if all do.
     in_progress: Option<Vec<usize>>,
 }
 
 impl<'a> Rates<'a> {
-    /// Reads the seconds of a step; `None` where nothing is counted second by second, and in steps of less than a second.
+    /// Reads the seconds of a step; `None` if nothing is counted second by second, or the step is shorter than a second.
     pub(super) fn new(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
         let kind = step.main_operation()?;
         let series = ops.get(kind)?;
@@ -81,14 +81,14 @@ impl<'a> Rates<'a> {
             ok: &series.ok[..whole],
             response_us_max: &series.response_us_max,
             at_work: (0..whole).map(at_work).collect(),
-            held_up: (0..whole as u64)
-                .map(|second| held_up_share(&step.held_up, second))
+            paused: (0..whole as u64)
+                .map(|second| paused_share(&step.held_up, second))
                 .collect(),
             clients,
         })
     }
 
-    /// Returns the usual rate: the median of the seconds, or of the others if half or more stood still.
+    /// Returns the usual rate: the median of all seconds, or of `in_progress`.
     pub(super) fn usual(&self) -> f64 {
         self.median_usual(|second| self.values[second])
     }
@@ -106,28 +106,33 @@ impl<'a> Rates<'a> {
         .unwrap_or(0.0)
     }
 
-    /// Returns the share of the clients that still worked in a second, or 1 if that is unknown, less the time in which the
-    /// load's process stood still, which is not the engine's fault.
+    /// Returns the share of the clients that still worked in a second, or 1 if that is unknown. Subtracts the time in which
+    /// the load's process was paused, because that is not the engine's fault.
     pub(super) fn share_at_work(&self, second: usize) -> f64 {
         let share = match self.at_work.get(second) {
             Some(&working) if self.clients > 0.0 => working / self.clients,
             _ => 1.0,
         };
-        share * (1.0 - self.held_up.get(second).copied().unwrap_or(0.0))
+        share * (1.0 - self.paused.get(second).copied().unwrap_or(0.0))
     }
 
-    /// Returns the longest response time of all, those after the last whole second included.
+    /// Returns the longest response time, including those after the last whole second.
     pub(super) fn worst_response(&self) -> Option<WorstResponse> {
         longest_response(self.response_us_max)
     }
 }
 
-/// Returns the share of a second in which the process of the load stood still.
-fn held_up_share(held_up: &[LoadPause], second: u64) -> f64 {
+/// Returns the share of a second in which the process of the load was paused.
+fn paused_share(pauses: &[LoadPause], second: u64) -> f64 {
     let (begin, end) = (second * SECOND_NS, (second + 1) * SECOND_NS);
-    let within = |held: &LoadPause| held.to_ns.min(end).saturating_sub(held.from_ns.max(begin));
-    let held_ns: u64 = held_up.iter().map(within).sum();
-    held_ns as f64 / SECOND_NS as f64
+    let within = |pause: &LoadPause| {
+        pause
+            .to_ns
+            .min(end)
+            .saturating_sub(pause.from_ns.max(begin))
+    };
+    let paused_ns: u64 = pauses.iter().map(within).sum();
+    paused_ns as f64 / SECOND_NS as f64
 }
 
 /// Returns the seconds with at least a tenth of the mean rate, if operations are rare in half of the seconds or more. `None`
@@ -145,7 +150,7 @@ fn in_progress(values: &[f64], ok: &[u64], clients: f64) -> Option<Vec<usize>> {
     (operations >= enough).then_some(seconds)
 }
 
-/// Returns the longest response time and its second, the first of equals; `None` if no operation ended.
+/// Returns the longest response time and its second; `None` if no operation ended.
 pub(crate) fn longest_response(us_max: &[f64]) -> Option<WorstResponse> {
     let mut worst: Option<WorstResponse> = None;
     for (second, &us) in us_max.iter().enumerate() {

@@ -1,10 +1,11 @@
 //! Finds seconds at which the rate of a step changed its level, and stayed there.
 //!
-//! A shift is where the means of two neighboring stretches differ by more than noise explains. Stretches of all lengths are
-//! tried at fixed places that overlap by half ("seeded intervals"). This finds a short dip in a long step as well as one
-//! change in its middle; the work grows with n log n, and equal series have equal shifts. Noise is the difference of
-//! neighboring seconds, or of neighboring means of 10 seconds if that is larger: a rate that swings all the time is noisy. A
-//! slow drift has no second at which it changed: the medians shortly before and after it must differ too.
+//! At a shift, the means of two neighboring stretches differ by more than noise explains. The search tries stretches of all
+//! lengths at fixed places that overlap by half ("seeded intervals"). This finds a short dip in a long step as well as one
+//! change in its middle. The work grows with n log n, and equal series have equal shifts.
+//!
+//! Noise is the difference of neighboring seconds, or of neighboring means of 10 seconds if that is larger: a rate that
+//! swings all the time is noisy. A slow drift is no shift, so the medians shortly before and after must differ too.
 
 use super::{NORMAL, SECONDS_MIN, Shift, median, scale};
 
@@ -17,7 +18,7 @@ const SHIFT_SHARE: f64 = 0.1;
 /// The seconds on both sides of a shift that must show it.
 const NEAR: usize = 30;
 
-/// How far a shift exceeds noise, as a multiple of the expected largest of so many draws.
+/// The factor by which a shift must exceed the largest deviation that noise is expected to have among all seconds.
 const CERTAINTY: f64 = 1.4;
 
 /// The fewest seconds for shifts: in fewer, the means of 10 seconds are too few to measure noise.
@@ -32,7 +33,7 @@ struct Candidate {
     strength: f64,
 }
 
-/// Returns every shift in the order of time, without concurrent changes. Seconds of stalls are left out: they are no level.
+/// Returns all shifts in the order of time, without concurrent changes. Leaves out seconds of stalls, which are not a level.
 pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
     let kept: Vec<usize> = (0..rates.len())
         .filter(|&second| !is_stalled.get(second).copied().unwrap_or(false))
@@ -193,7 +194,7 @@ fn noise(values: &[f64], smooth: &[f64]) -> f64 {
     of_seconds.max(of_batches)
 }
 
-/// Returns the differences of neighbors.
+/// Returns the absolute differences of neighbors.
 fn steps(values: &[f64]) -> impl Iterator<Item = f64> {
     values.windows(2).map(|pair| (pair[1] - pair[0]).abs())
 }
@@ -203,13 +204,13 @@ fn typical_step(values: &[f64]) -> f64 {
     NORMAL * median(steps(values)).unwrap_or(0.0) / std::f64::consts::SQRT_2
 }
 
-/// Returns the same by the mean difference.
+/// Returns the deviation of one value, by the mean difference of neighbors.
 fn mean_step(values: &[f64]) -> f64 {
     let count = steps(values).count().max(1) as f64;
     steps(values).sum::<f64>() / count * std::f64::consts::PI.sqrt() / 2.0
 }
 
-/// Returns the places between levels that differ enough: the smallest change is removed until all are large enough.
+/// Returns the places between levels that differ enough. Removes the smallest change until all are large enough.
 fn levels(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     loop {
         let bounds = bounds(&places, values.len());

@@ -78,7 +78,7 @@ fn an_even_step_has_no_spread() {
 }
 
 #[test]
-fn seconds_in_which_the_clients_own_process_stood_still_are_no_stall_of_the_engine() {
+fn a_pause_of_the_client_process_is_not_a_stall_of_the_engine() {
     let mut ok = vec![100; 20];
     ok[3..6].copy_from_slice(&[2, 0, 5]);
     let of = |held_up: &[(u64, u64)]| {
@@ -471,7 +471,7 @@ fn a_fast_sawtooth_is_variance_and_a_slow_one_is_counted_and_cut() {
 }
 
 #[test]
-fn what_moved_in_a_stall_stands_beside_it() {
+fn a_stall_has_its_concurrent_changes() {
     let mut ok = vec![1000; 100];
     ok[50..53].fill(0);
     let flat = |value: f64, in_stall: f64| -> Vec<Option<f64>> {
@@ -534,7 +534,7 @@ fn what_moved_in_a_stall_stands_beside_it() {
 }
 
 #[test]
-fn what_moved_with_a_shift_stands_beside_it() {
+fn a_shift_has_its_concurrent_changes() {
     let ok: Vec<u64> = (0..200)
         .map(|second| if second < 100 { 1000 } else { 600 })
         .collect();
@@ -588,7 +588,7 @@ fn rate_step(writers: u32) -> (Step, Sla) {
 }
 
 #[test]
-fn the_history_says_in_which_seconds_the_rate_was_had() {
+fn the_history_has_the_seconds_that_reached_the_rate() {
     // 100 operations of 10 rows are asked for; one of each of two connections may be late.
     let (step, sla) = rate_step(2);
     let mut ok = vec![100; 20];
@@ -632,7 +632,7 @@ fn the_history_of_a_rate_of_events_is_of_events_whatever_rows_they_have() {
 }
 
 #[test]
-fn the_history_of_a_rate_that_was_always_had_has_no_miss() {
+fn the_history_of_a_reached_rate_has_no_miss() {
     let (step, sla) = rate_step(2);
     let ops = BTreeMap::from([("insert".to_owned(), op_series(&[100; 20]))]);
     let history = history(&step, &sla, &ops).unwrap();

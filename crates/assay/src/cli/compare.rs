@@ -6,7 +6,7 @@ use words::METRICS;
 /// One `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The engine or the build whose targets are compared with it; `None`: all targets.
+    /// The engine or build whose targets are compared with it; `None` means all targets.
     pub group: Option<String>,
     /// The target.
     pub target: String,
@@ -32,12 +32,12 @@ impl std::str::FromStr for Base {
 pub struct StepPattern {
     /// The base step or suffix.
     pub base: String,
-    /// The step or suffix that is compared with it; empty: the steps without the base's suffix.
+    /// The step or suffix that is compared with it. If empty, the steps without the base's suffix are.
     pub other: String,
 }
 
 impl StepPattern {
-    /// Returns true if it selects all steps with these suffixes.
+    /// Returns whether it selects steps by their suffixes.
     pub fn has_suffixes(&self) -> bool {
         self.base.starts_with('.')
     }
@@ -70,7 +70,7 @@ impl std::str::FromStr for StepPattern {
 /// One `--threshold`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// The metric; `None`: all metrics that are judged by default.
+    /// The metric; `None` means all metrics that the gate judges by default.
     pub metric: Option<String>,
     /// The largest accepted change for the worse, in percent.
     pub percent: f64,
@@ -101,11 +101,11 @@ impl std::str::FromStr for Threshold {
 /// Returns the name of a metric of [`METRICS`], or of throughput.
 pub(super) fn metric_named(text: &str) -> Result<&'static str, String> {
     let names = || METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
-    let alike = |name: &&str| strsim::normalized_damerau_levenshtein(text, name);
+    let similarity = |name: &&str| strsim::normalized_damerau_levenshtein(text, name);
     names().find(|name| *name == text).ok_or_else(|| {
-        let nearest = names().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+        let nearest = names().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
         format!(
-            "unknown metric `{text}`; did you mean `{}`? docs/metrics.md lists them",
+            "unknown metric `{text}`; did you mean `{}`? `docs/metrics.md` lists all metrics",
             nearest.unwrap_or(THROUGHPUT)
         )
     })

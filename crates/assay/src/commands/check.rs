@@ -47,7 +47,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let base = &plan.targets[plan.base].name;
     let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
     if !differences.is_empty() {
-        let _ = writeln!(text, "\nhow the configs differ from the base:");
+        let _ = writeln!(text, "\ndifferences between the configs and the base:");
         text.push_str(&differences_text(differences));
     }
     match args.all {
@@ -129,8 +129,8 @@ fn everything(plan: &Plan) -> String {
 fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
     let targets = plan_targets(file, &[])?;
     let (a, b) = pair_of(pair, targets.iter().map(|target| target.name.as_str()))?;
-    let of = |name: &str| targets.iter().find(|target| target.name == name);
-    let differences = of(a).zip(of(b)).map(|(a, b)| b.against(a));
+    let find = |name: &str| targets.iter().find(|target| target.name == name);
+    let differences = find(a).zip(find(b)).map(|(a, b)| b.against(a));
     print(&differences_text(Vec::from_iter(differences)))?;
     Ok(Exit::Ok)
 }

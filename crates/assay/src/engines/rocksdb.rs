@@ -1,5 +1,5 @@
-//! RocksDB and its derivatives: key-value libraries. The database of a cell is reopened after the load
-//! if the config has options for the load only, as each test of `db_bench` opens it.
+//! RocksDB and its derivatives: key-value libraries. If the config has options for the load only, the database of a cell is
+//! reopened after the load. `db_bench` opens it for each test too.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ use crate::run::runners::insert::InsertRunner;
 use crate::run::runners::kv::KvRunner;
 use crate::trials::Configs;
 
-/// The directory of a database, in its target's.
+/// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "rocksdb";
 
-/// The library's log of the load, if it was reopened after that.
-const LOG_OF_LOAD: &str = "load.log";
+/// The library's log of the load, if the database was reopened after it.
+const LOAD_LOG: &str = "load.log";
 
 /// Options that always differ between creating a database and opening it.
 const NEW_DATABASE_ONLY: [&str; 2] = ["create_if_missing", "error_if_exists"];
@@ -79,7 +79,7 @@ impl EngineRow for RocksDb {
 
 /// Returns the configs with which a database is opened, in order: two if the plan has options for the load only.
 fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
-    let of_steps = rocksdb::Config {
+    let step_config = rocksdb::Config {
         // At most one: a config with more is rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
@@ -90,13 +90,13 @@ fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Con
         statistics: config.statistics,
     };
     if config.load.is_empty() {
-        return Ok(vec![of_steps]);
+        return Ok(vec![step_config]);
     }
-    let of_load = rocksdb::Config {
+    let load_config = rocksdb::Config {
         set: [config.set.as_slice(), &config.load].concat(),
-        ..of_steps.clone()
+        ..step_config.clone()
     };
-    Ok(vec![of_load, of_steps])
+    Ok(vec![load_config, step_config])
 }
 
 /// A workload for key-value engines.
@@ -105,7 +105,7 @@ enum KeyValueWorkload {
     Insert(Box<Insert>),
 }
 
-/// Runs the cell on an open database: all steps, or the load, and the other steps after reopening it.
+/// Runs the cell on an open database. Reopens it between the load and the other steps if `after_load` has a config.
 fn run_openings(
     cell: &mut CellRun<'_>,
     database: rocksdb::RocksDb,
@@ -122,7 +122,7 @@ fn run_openings(
             anyhow::bail!("the workload `sysbench` needs a SQL engine")
         }
     };
-    note_left_out(cell, &database);
+    warn_of_left_out_options(cell, &database);
     let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
     let Some(config) = after_load else {
         return cell.measure(database, |cell, database| {
@@ -138,7 +138,7 @@ fn run_openings(
     }
     let log = cell.directory.log_path();
     if log.exists() {
-        fs_err::rename(log, cell.directory.path().join(LOG_OF_LOAD))?;
+        fs_err::rename(log, cell.directory.path().join(LOAD_LOG))?;
     }
     let database = match rocksdb::RocksDb::open(&library, data_dir, &config) {
         Ok(database) => database,
@@ -147,7 +147,7 @@ fn run_openings(
             return Err(error).context("cannot reopen the database after the load");
         }
     };
-    note_left_out(cell, &database);
+    warn_of_left_out_options(cell, &database);
     let load_settings = std::mem::take(&mut cell.record.settings);
     cell.measure(database, |cell, database| {
         record_load_settings(cell, load_settings)?;
@@ -187,11 +187,11 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
     let declared = cell.config().declared();
     let later = &cell.record.settings;
     let is_recorded = |setting: &Setting| {
-        let name = bare(&setting.name);
-        let own = format!("{LOAD_OPTION}{name}");
+        let name = without_section(&setting.name);
+        let load_name = format!("{LOAD_OPTION}{name}");
         let is_declared = || {
             declared.iter().any(|(option, _)| {
-                let suffix = own.strip_prefix(option.as_str());
+                let suffix = load_name.strip_prefix(option.as_str());
                 suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
             })
         };
@@ -212,11 +212,11 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
 }
 
 /// Warns about options of the config that this version of RocksDB lacks.
-fn note_left_out(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
+fn warn_of_left_out_options(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
     let left_out = database.not_applicable();
     if !left_out.is_empty() {
         let text = format!(
-            "{} lacks these options of the config, which are left out: `{}`",
+            "{} does not have these options of the config, so they are left out: `{}`",
             database.version(),
             left_out.join("`, `")
         );
@@ -225,7 +225,7 @@ fn note_left_out(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
 }
 
 /// Returns a setting's name without its section.
-fn bare(name: &str) -> &str {
+fn without_section(name: &str) -> &str {
     name.split_once("] ").map_or(name, |(_, bare)| bare)
 }
 

@@ -24,7 +24,7 @@ use crate::{estimate, version};
 pub struct Servers<E> {
     /// Finds an installed build.
     locate: fn(&str) -> Result<Located, SetupError>,
-    /// Lets an installed build read a config.
+    /// Starts an installed build just to read a config.
     try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
     attach: fn(&str) -> Result<E, SetupError>,

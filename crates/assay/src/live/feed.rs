@@ -8,7 +8,7 @@ use record::IntervalRow;
 
 use super::{BOUNDS, Count, Event, Latency, Live, Progress};
 
-/// Collects what a step hands to its record, and sends it a few times a second.
+/// Collects what a step writes to its record, and sends it a few times a second.
 pub struct StepFeed<'a> {
     live: &'a Live,
     counts: BTreeMap<(u32, &'static str), Count>,
@@ -26,7 +26,7 @@ impl<'a> StepFeed<'a> {
         }
     }
 
-    /// Takes rows of seconds that are over.
+    /// Takes rows of seconds that have ended.
     pub fn intervals(&mut self, rows: &[IntervalRow<'static>]) {
         let rows = rows.iter().filter(|_| self.live.is_watched());
         for row in rows {
@@ -57,8 +57,8 @@ impl<'a> StepFeed<'a> {
             let least = all.lowest_equivalent(ns);
             latency.buckets[BOUNDS.partition_point(|&bound| bound < least)] += count;
             latency.sum_s += all.median_equivalent(ns) as f64 / 1e9 * count as f64;
-            let of = [(0.5, &mut latency.p50_ns), (0.99, &mut latency.p99_ns)];
-            for (quantile, value) in of {
+            let quantiles = [(0.5, &mut latency.p50_ns), (0.99, &mut latency.p99_ns)];
+            for (quantile, value) in quantiles {
                 if *value == 0 && step.quantile() >= quantile {
                     *value = ns;
                 }
@@ -89,7 +89,7 @@ impl<'a> StepFeed<'a> {
         });
     }
 
-    /// Sends the rest at the end of the measurement.
+    /// Sends what remains at the end of the measurement.
     pub fn end(mut self) {
         self.send();
         self.live.send(|| Event::Loaded);

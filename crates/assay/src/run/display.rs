@@ -21,7 +21,7 @@ const PLAIN_EVERY_S: u64 = 30;
 /// The progress display.
 pub struct Display {
     mode: Mode,
-    /// Where databases and results are.
+    /// The directories of databases and of results.
     disks: Option<[PathBuf; 2]>,
     matrix_progress: Mutex<Option<MatrixProgress>>,
 }
@@ -51,7 +51,7 @@ enum Mode {
 pub struct StepDisplay<'a> {
     display: &'a Display,
     label: String,
-    /// Its length; `None`: until its work is done.
+    /// Its length; `None` means until its work is done.
     time: Option<Duration>,
     /// Rows that it inserts in total; 0 if unknown.
     rows: u64,
@@ -61,15 +61,15 @@ pub struct StepDisplay<'a> {
     second: u64,
 }
 
-/// What the throughput of a step counts, as tables show it.
+/// The throughput of a step, as tables show it.
 struct Throughput {
     /// The kind of operation.
     kind: String,
-    /// Rows are counted, not operations.
+    /// Whether it counts rows, not operations.
     is_of_rows: bool,
-    /// The factor of each: an event counts as its queries.
+    /// The count of one operation: an event counts as its queries.
     each: f64,
-    /// What is counted, as text.
+    /// The name of what it counts.
     unit: String,
 }
 
@@ -185,10 +185,10 @@ impl Display {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
-        let rest = matrix_progress.to_text();
+        let remaining = matrix_progress.to_text();
         let clients = counted(*clients as usize, "client");
         self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({rest}{})",
+            "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({remaining}{})",
             self.free_space_text()
         ));
         self.set_matrix_progress(matrix_progress);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_counts_what_tables_count_and_a_slow_scan_is_not_nothing() {
+    fn progress_counts_as_tables_do_and_a_slow_scan_is_not_zero() {
         assert_eq!(
             line(16.0, 3400, 99),
             "  scan        34 s, 26 s left: now 1,584 queries/s, mean 1,600, worst second 1,584"

@@ -1,4 +1,4 @@
-//! The cells of a run, and those that are still to be measured.
+//! The cells of a run, and the cells that remain to be measured.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ pub struct Matrix {
     pub tasks: Vec<Task>,
     /// The number of cells in the run.
     pub cell_count: usize,
-    /// Cells that are complete already.
+    /// The number of cells that are already complete.
     pub complete_count: usize,
-    /// How long those took.
+    /// The times of the complete cells.
     pub pace: Pace,
 }
 
@@ -50,8 +50,8 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
     plan.cells().iter().map(reference).collect()
 }
 
-/// Returns the status of a cell; `None` if it was never begun. Complete means that all of it was measured and is still
-/// recorded, whether its steps are valid or not.
+/// Returns the status of a cell; `None` if it was never started. A complete cell was measured to its end and its record
+/// exists, whether its steps are valid or not.
 pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
     let cell = directory.cell(cell)?;
     if !cell.exists() {
@@ -76,7 +76,7 @@ impl Matrix {
         })
     }
 
-    /// Returns the matrix of a resumed run: those of its `cells` that match and are not complete.
+    /// Returns the matrix of a resumed run: the `cells` that match and are not complete.
     pub fn resume(
         plan: &Plan,
         cells: &[CellRef],
@@ -136,7 +136,7 @@ impl Matrix {
     }
 }
 
-/// Returns what the cells are made of: `2 targets x 5 repeats = 10 cells`, without those that are not applicable.
+/// Returns the factors of the matrix as text: `2 targets x 5 repeats = 10 cells`. Leaves out cells that are not applicable.
 pub fn factors(plan: &Plan) -> String {
     let variants = plan
         .variants
@@ -212,18 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_has_every_factor_once() {
-        let of = |text: &str| {
+    fn the_summary_has_every_factor_once() {
+        let summary = |text: &str| {
             let plan = plan(text);
             let matrix = Matrix::begin(&plan, &references(&plan)).unwrap();
             matrix.summary(&plan)
         };
-        let all = of(PLAN);
+        let all = summary(PLAN);
         assert!(
             all.starts_with("2 targets x 2 variants x 2 client counts x 2 repeats = 16 cells; 16 to be measured, about "),
             "{all}"
         );
-        let one = of("[workload.insert]\n[build.lite]\nsqlite = \"bundled\"\n");
+        let one = summary("[workload.insert]\n[build.lite]\nsqlite = \"bundled\"\n");
         assert!(
             one.starts_with("1 target = 1 cell; 1 to be measured, about "),
             "{one}"
@@ -231,16 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_cannot_do_is_reported_for_the_wanted_cells() {
+    fn unsupported_workloads_are_reported_for_the_selected_cells() {
         let plan = plan(
             "[workload.sysbench]\nprimary-key = false\n[build.lite]\nsqlite = \"bundled\"\n\
              [build.pg]\npostgres = \"15\"\n",
         );
         let cells = references(&plan);
-        assert_eq!(cells.len(), 1, "those of PostgreSQL alone");
-        let said = not_applicable(&plan, |_| true);
+        assert_eq!(cells.len(), 1, "only those of PostgreSQL");
+        let messages = not_applicable(&plan, |_| true);
         let begin = "`lite.default` can't be measured and is left out: SQLite ";
-        assert!(said.len() == 1 && said[0].starts_with(begin), "{said:?}");
+        assert!(
+            messages.len() == 1 && messages[0].starts_with(begin),
+            "{messages:?}"
+        );
         assert!(not_applicable(&plan, |cell| cell.key.target == "pg.default").is_empty());
     }
 

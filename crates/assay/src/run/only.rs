@@ -1,4 +1,4 @@
-//! `--only`: which cells of a matrix are measured.
+//! `--only`: selects the cells of a matrix.
 
 use glob::{MatchOptions, Pattern};
 use record::CellRef;
@@ -14,14 +14,14 @@ const OPTIONS: MatchOptions = MatchOptions {
 /// The number of similar names that an error lists.
 const NEAREST: usize = 5;
 
-/// The filters. Without any, every cell matches.
+/// The filters of a run. Without filters, every cell matches.
 pub struct CellFilters {
     filters: Vec<Filter>,
 }
 
 struct Filter {
     pattern: Pattern,
-    /// It is compared with the target's name only.
+    /// Whether the pattern is compared with the target's name only.
     matches_target_only: bool,
 }
 
@@ -65,7 +65,7 @@ impl Filter {
         self.pattern.matches_with(self.name(cell), OPTIONS)
     }
 
-    /// Returns the name of a cell that the filter is compared with.
+    /// Returns the name that the filter is compared with: the target's or the cell's.
     fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
         if self.matches_target_only {
             &cell.key.target
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_without_a_slash_is_over_targets() {
+    fn a_filter_without_a_slash_matches_targets() {
         assert_eq!(selected(&[]).len(), 12);
         assert_eq!(selected(&["pg17.*"]).len(), 8);
         assert_eq!(selected(&["*.big"]).len(), 4);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_with_a_slash_is_over_cells() {
+    fn a_filter_with_a_slash_matches_cells() {
         assert_eq!(selected(&["pg17.big/c8/*"]), ["pg17.big/c8/r1"]);
         assert_eq!(selected(&["*/cached/c1/r1"]).len(), 3);
         assert_eq!(selected(&["pg16.base/**"]).len(), 4);

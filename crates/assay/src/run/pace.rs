@@ -26,16 +26,16 @@ impl Pace {
         });
     }
 
-    /// Returns how long a cell will take: as long as others of its variant and number of clients, of its own target if there
-    /// are any; else its estimate, corrected by how far the estimates have been off.
+    /// Returns how long a cell will take: the mean of similar cells, or its estimate, corrected by the error of previous
+    /// estimates. Similar cells have the same variant and number of clients, and the same target if there are any.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
-        let alike = |other: &&Measured| {
+        let is_similar = |other: &&Measured| {
             (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
         };
-        let same_target = |other: &&Measured| other.cell.target == cell.target;
+        let has_same_target = |other: &&Measured| other.cell.target == cell.target;
         let all = || self.measured.iter();
-        mean(all().filter(alike).filter(same_target))
-            .or_else(|| mean(all().filter(alike)))
+        mean(all().filter(is_similar).filter(has_same_target))
+            .or_else(|| mean(all().filter(is_similar)))
             .unwrap_or_else(|| {
                 let took: Duration = all().map(|other| other.took).sum();
                 let expected: Duration = all().map(|other| other.estimate).sum();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_leaves_the_estimate() {
+    fn the_first_cell_takes_as_long_as_its_estimate() {
         assert_eq!(
             Pace::default().expect(cell(0, 0, 1), seconds(7)),
             seconds(7)
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cells_most_alike_tell() {
+    fn the_most_similar_cells_predict_the_time() {
         let mut pace = Pace::default();
         pace.observe(cell(0, 0, 1), seconds(10), seconds(5));
         pace.observe(cell(1, 0, 1), seconds(30), seconds(5));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_round() {
+    fn times_are_rounded() {
         for (time, text) in [
             (0, "about 0 s"),
             (99, "about 99 s"),

@@ -30,7 +30,7 @@ fn check_tells_in_which_options_configs_differ() {
     let place = Place::new();
     place.write("plan.toml", &plan());
     let all = place.assay(&["check", "plan.toml"]).expect_code(0).stdout;
-    let (_, all) = all.split_once("how the configs differ").unwrap();
+    let (_, all) = all.split_once("differences between the configs").unwrap();
     for line in [
         "lite.again against lite.base: no difference, the two are identical",
         "synchronous: off -> normal",

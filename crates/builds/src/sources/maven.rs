@@ -8,7 +8,7 @@ use super::unpack;
 use crate::error::Error;
 use crate::version::{is_version, numbers};
 
-/// The goal of the plugin that fetches a single artifact.
+/// The goal of Maven's plugin that fetches a single artifact.
 const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
 
 const INSTALL: &str = "install Maven (Debian: `apt-get install maven`), or use `debian:SUITE/PACKAGE`, \
@@ -241,7 +241,7 @@ impl<'a> Maven<'a> {
         let output = self.get(&artifact.coordinates(published))?;
         match self.downloaded(version) {
             Some(archive) if output.is_success => Ok((version.to_owned(), archive)),
-            // A version of the table is no longer published: to list it as available would mislead.
+            // A version in the table is no longer published. The other error would list it as available.
             _ if matches!(self.product.versions, Versions::Known(_)) => {
                 Err(self.error(&output, &spec).into())
             }

@@ -1,8 +1,8 @@
-//! Makes programs start that were built for another C library than this system's.
+//! Makes programs run that were built for another C library than this system's.
 //!
-//! Moves each program to another folder, and puts a script in its place, which starts it with its own loader and
-//! libraries. A prefix to the command line would not suffice: PostgreSQL's `initdb` starts `postgres` itself, by its
-//! path. LD_LIBRARY_PATH would not either: the programs start the system's shell, which would inherit it and break.
+//! Moves each program to another folder, and puts a script in its place that starts it with its own loader and libraries. A
+//! prefix to the command line would not suffice, because PostgreSQL's `initdb` starts `postgres` by its path. Neither would
+//! LD_LIBRARY_PATH, because the programs start the system's shell, which would inherit it and break.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -65,7 +65,7 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
     Ok(())
 }
 
-/// Returns where the program was moved to that the script `path` starts.
+/// Returns the new path of the program that the script `path` starts.
 pub fn moved_program(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
     path.with_file_name(MOVED_PROGRAMS).join(name)

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Deadline;
 
-/// How long the kernel may take to empty a group whose processes have ended.
+/// The maximum time that the kernel needs to empty a group whose processes have ended.
 const EMPTY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An existing control group for a guarded program.

@@ -1,4 +1,4 @@
-//! Runs a build's programs under guard, to their end or until they answer.
+//! Runs a build's programs under a guard: to their end, or until they answer.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -217,7 +217,7 @@ fn failure(command: &str, status: String, tail: Vec<String>, log: Option<&Path>)
     }
 }
 
-/// Adds to how a program ended that its memory limit was the reason, if it was.
+/// Appends the reason to an exit status if the program exceeded its memory limit.
 fn with_reason(status: &str, limits: &Enforced) -> String {
     match limits.killed_for_memory("it") {
         Some(reason) => format!("{status}: {reason}"),

@@ -111,7 +111,7 @@ fn backend_of(session: &mut impl Session) -> u32 {
 }
 
 #[test]
-fn memory_is_limited_as_asked_and_the_group_goes_with_the_server() {
+fn memory_is_limited_and_the_group_is_removed_with_the_server() {
     let place = Place::new();
     // Not a whole number of pages.
     let Some(postgres) = limited(&place, MEMORY + 1000, &[]) else {
@@ -186,7 +186,7 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
 }
 
 #[test]
-fn the_server_gets_the_processors_that_were_asked_for() {
+fn the_server_gets_the_requested_processors() {
     if !is_installed() {
         return;
     }
@@ -231,7 +231,7 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
 }
 
 #[test]
-fn a_server_without_limits_has_none_to_tell_of() {
+fn a_server_without_limits_reports_none() {
     if !is_installed() {
         return;
     }
@@ -249,7 +249,7 @@ fn a_server_without_limits_has_none_to_tell_of() {
 }
 
 #[test]
-fn a_backend_that_needs_more_is_killed_and_that_is_said() {
+fn a_backend_beyond_the_memory_limit_is_killed_and_reported() {
     let place = Place::new();
     let Some(postgres) = limited(&place, MEMORY, &[]) else {
         return;
@@ -266,7 +266,7 @@ fn a_backend_that_needs_more_is_killed_and_that_is_said() {
 }
 
 #[test]
-fn a_server_that_ended_for_want_of_memory_says_so_when_it_is_stopped() {
+fn stopping_a_server_that_ran_out_of_memory_reports_it() {
     let place = Place::new();
     let Some(postgres) = limited(&place, MEMORY, &[("restart_after_crash", "off")]) else {
         return;

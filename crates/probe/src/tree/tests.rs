@@ -199,7 +199,7 @@ fn a_reused_process_id_is_another_process() {
 }
 
 #[test]
-fn a_server_that_is_gone_keeps_its_time() {
+fn the_cpu_time_of_an_ended_server_is_kept() {
     let mut host = Host::new(10);
     host.set(10, 1, 5, 2);
     host.set(11, 10, 7, 0);

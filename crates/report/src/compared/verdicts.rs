@@ -188,10 +188,10 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> Comp
 /// Returns why a repeat is missing: `repeat 1 failed: the server did not start`.
 fn reason(cell: &UnfinishedCell) -> String {
     let ended = match cell.status {
-        None => "was never begun",
+        None => "was never started",
         Some(Status::Failed) => "failed",
         Some(Status::Interrupted) => "was interrupted",
-        Some(Status::Incomplete | Status::Complete) => "did not end",
+        Some(Status::Incomplete | Status::Complete) => "did not finish",
     };
     let causes = cell.causes.join(": ");
     let causes = match causes.is_empty() {

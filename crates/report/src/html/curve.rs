@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_changes_is_one_point_that_stands_for_all() {
+    fn a_constant_curve_is_a_single_point() {
         let curve = Curve::new(&values([7.0; 5000]));
         assert_eq!(curve.points, [7.0]);
         assert_eq!(curve.points_in(16), vec![7.0; curve.point_count(16)]);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_that_of_its_second_and_a_second_without_work_has_none() {
+    fn a_second_without_work_has_no_cost_per_operation() {
         let switches = [Some(30.0), Some(50.0), Some(60.0)];
         let mut row = row(&[("context_switch_count", &switches)]);
         // Ten rows in half a second are twenty per second, as sixty switches are.

@@ -57,7 +57,7 @@ mod tests {
     use crate::html::seconds::tests::row;
 
     #[test]
-    fn what_held_writes_up_is_drawn_and_nothing_is_not() {
+    fn write_stalls_are_drawn_only_if_there_are_any() {
         let gauge = |role, values: [f64; 2]| CounterSeries {
             cumulative: false,
             values: values.map(Some).to_vec(),

@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn one_target_alone_is_drawn_over_its_clients() {
+    fn a_single_target_is_drawn_over_its_clients() {
         let rows = [1, 2, 8].into_iter().flat_map(|clients| {
             let rate = 1000.0 * f64::from(clients).sqrt();
             (1..=3).map(move |repeat| row("a.a", clients, repeat, "l.i0", rate))

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stands_between_the_ends() {
+    fn a_value_is_between_the_ends() {
         let scale = Scale::ratios(2_f64.ln());
         let near = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-12);
         near(scale.share(1.0), 0.5);

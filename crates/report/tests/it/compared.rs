@@ -465,7 +465,7 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
     );
     assert!(last.contains(",invalid,"), "{last}");
     let reasons =
-        "repeat 1 failed: the server did not start: no such file; repeat 2 was never begun";
+        "repeat 1 failed: the server did not start: no such file; repeat 2 was never started";
     assert!(last.contains(reasons), "{last}");
 
     let of = Compared {

@@ -73,7 +73,7 @@ const COUNTER_COUNT: usize = 54;
 /// How long a second is on the step's clock.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes the run in which all targets but one did all steps; that one was never begun.
+/// Writes the run in which all targets but one did all steps; that one was never started.
 pub fn write(results: &Path, size: Size) -> RunDir {
     let source = source(size);
     let directory = RunDir::create(results, &source.run).unwrap();

@@ -1,4 +1,4 @@
-//! Generates the rows as a function of seed, table and row number, so that they do not depend on the clients.
+//! Generates rows from seed, table and row number, so that they do not depend on the number of clients.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) const ROW_PARAMS: [ParamType; 6] = [
 const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
 const ROW_STEP_US: i64 = 1000;
 
-/// Length of the random text from which `data` is cut. It decides how often a slice repeats.
+/// Length of the random text from which `data` is cut. A longer text repeats its slices less often.
 const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
@@ -126,26 +126,26 @@ pub(super) struct RowBatches {
     pub(super) rows_per_commit: u32,
     /// The first row of the next commit.
     next_row: u64,
-    /// Rows from one commit to the next: other clients insert those in between into the same table.
+    /// The distance from one commit's first row to the next one's. Other clients insert the rows in between.
     stride: u64,
     /// The row after the last batch; `None` before the first.
     pub(super) end_row: Option<u64>,
 }
 
 impl RowBatches {
-    /// Returns the batches of connection number `position` of `of` that take turns in one table.
+    /// Returns the batches of connection number `position` of `count` connections that take turns in one table.
     pub(super) fn new(
         source: RowSource,
         rows_per_commit: u32,
         first_row: u64,
-        (position, of): (u64, u64),
+        (position, count): (u64, u64),
     ) -> Self {
         let per_commit = u64::from(rows_per_commit);
         Self {
             source,
             rows_per_commit,
             next_row: first_row + position * per_commit,
-            stride: of * per_commit,
+            stride: count * per_commit,
             end_row: None,
         }
     }
@@ -217,8 +217,8 @@ mod tests {
             (PRODUCTS, |row| row.product),
             (PRICES, |row| row.price),
         ];
-        for (domain, of) in columns {
-            let values: HashSet<i32> = rows.iter().map(|(row, _)| of(row)).collect();
+        for (domain, column) in columns {
+            let values: HashSet<i32> = rows.iter().map(|(row, _)| column(row)).collect();
             assert!(
                 values
                     .iter()

@@ -1,4 +1,4 @@
-//! Keys and values: functions of the seed, so that everything that is read can be compared with what was written.
+//! Keys and values. They are functions of the seed, so that reads can be compared with what was written.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use crate::Random;
 
 /// The bytes of a key that hold its number; the rest is padding.
 pub(super) const NUMBER_BYTES: usize = 8;
-/// The byte with which `db_bench` pads.
+/// The byte that fills the rest of a key, as in `db_bench`.
 const PADDING: u8 = b'0';
 /// The byte that fills the compressible part of a value.
 const FILLER: u8 = b'a';
-/// The smallest value: its version, and as many bytes that depend on it.
+/// The size of the smallest value: its version, and as many bytes that depend on the version.
 pub(super) const VALUE_BYTES_MIN: usize = 2 * WORD;
 const WORD: usize = 8;
 
@@ -20,8 +20,8 @@ const WRITES: u64 = 1;
 const POOL: u64 = 4;
 
 /// Size of a piece of random bytes. A value's random bytes are pieces of one pool, each XORed with its own number. That
-/// takes a few nanoseconds; drawing every word would take longer than all else outside of the engine. The pool stays in
-/// the L1 cache. Two pieces have nothing in common that a compressor could find.
+/// takes a few nanoseconds. Drawing each word would take longer than all other work of the client. The pool stays in the L1
+/// cache. No two pieces have anything in common that a compressor could find.
 const PIECE: usize = 128 * WORD;
 /// Bits of the position in the pool at which a piece begins.
 const PLACE_BITS: u32 = 10;
@@ -33,7 +33,7 @@ pub(super) struct Version {
     pub(super) step: u32,
     /// The writer's number in the step.
     pub(super) writer: u32,
-    /// The number of the write, for a load that of the key.
+    /// The number of the write; in a load, the number of the key.
     pub(super) sequence: u64,
 }
 
@@ -58,7 +58,7 @@ impl Version {
     }
 }
 
-/// What is wrong with a key or value that was read.
+/// A fault of a key or value that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It is missing.
@@ -75,12 +75,12 @@ pub(super) enum Fault {
     OutOfPlace,
 }
 
-/// A key, and what is wrong with it.
+/// A key and its fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyFault {
     /// The key's number.
     pub(super) number: u64,
-    /// What is wrong.
+    /// Its fault.
     pub(super) fault: Fault,
 }
 
@@ -215,9 +215,9 @@ impl Data {
         let (_, mut body) = self.streams(number, bits);
         let is_whole = rest.chunks(PIECE).all(|piece| {
             let (mask, words) = self.piece(&mut body);
-            piece.chunks(WORD).zip(words).all(|(found, word)| {
+            piece.chunks(WORD).zip(words).all(|(actual, word)| {
                 let expected = (word ^ mask).to_le_bytes();
-                *found == expected[..found.len()]
+                *actual == expected[..actual.len()]
             })
         });
         if is_whole && filler.iter().all(|&byte| byte == FILLER) {
@@ -251,8 +251,8 @@ impl Data {
     }
 }
 
-/// The keys that a writer overwrites. Each can be computed without those before it, so that a reader can tell whether
-/// a value is one that was written.
+/// The keys that a writer overwrites. Each can be computed without the ones before it, so that a reader can tell whether a
+/// value was ever written.
 #[derive(Clone, Debug)]
 pub(super) struct KeyChoices {
     random: Random,
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// Any eight bytes that come twice in one block or in many would help a compressor.
+    /// Eight bytes that occur twice, in one block or in several, would help a compressor.
     #[test]
     fn values_have_no_bytes_in_common_for_a_compressor() {
         let data = data(2000, 1.0);

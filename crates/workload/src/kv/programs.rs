@@ -1,4 +1,4 @@
-//! What each connection of the key-value sequence does.
+//! The programs that connections of the key-value sequence run.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use super::data::{self, Data, Fault, KeyChoices, Version};
 use super::verifier::ReadVerifier;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
-/// One entry is written.
+/// Writes one entry.
 const PUT: OpKind = OpKind("put");
-/// The value of one key is read.
+/// Reads the value of one key.
 const GET: OpKind = OpKind("get");
-/// The values of several keys are read at once.
+/// Reads the values of several keys at once.
 const MULTIGET: OpKind = OpKind("multiget");
-/// A seek, and the entries that follow.
+/// Seeks a key and reads the entries that follow.
 const SCAN: OpKind = OpKind("scan");
 
-/// Writes keys: all in their order, or random ones.
+/// Writes keys: all keys in order, or random keys.
 pub(super) struct Writer<S> {
     session: S,
     data: Arc<Data>,
     /// The entry to write next.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The keys to overwrite; `None` if it loads all keys.
+    /// The keys to overwrite; `None` if the writer loads all keys.
     choices: Option<KeyChoices>,
     /// The version to write next.
     version: Version,
-    /// The number of writes; `None`: until the step ends.
+    /// The number of writes; `None` means until the step ends.
     quota: Option<u64>,
     /// Writes that succeeded.
     written: u64,
 }
 
-/// What a writer did.
+/// The writes of one writer.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterSummary {
     pub(super) is_load: bool,
@@ -72,11 +72,11 @@ impl<S> Writer<S> {
         writer: u32,
         quota: Option<u64>,
     ) -> Self {
-        let mut one = Self::loader(session, data, step);
-        one.version.writer = writer;
-        one.choices = Some(data.choices(step, writer));
-        one.quota = quota;
-        one
+        let mut this = Self::loader(session, data, step);
+        this.version.writer = writer;
+        this.choices = Some(data.choices(step, writer));
+        this.quota = quota;
+        this
     }
 }
 
@@ -203,7 +203,7 @@ impl<S: KeyValueSession> Reader<S> {
         };
         let mut number = self.numbers[0];
         let scanned = self.session.scan(scan, |key, value| {
-            // All keys exist: each entry is the next number's.
+            // All keys exist, so each entry has the next number.
             let is_next = data::number_of(key) == Some(number);
             if is_next && (key.len(), value.len()) == sizes && index != sampled {
                 rows += 1;

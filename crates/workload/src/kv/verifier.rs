@@ -1,18 +1,18 @@
-//! Checks what a reader reads. A sampled value is copied within the operation and compared with what the seed
-//! says before the next one, so that the comparison is not in the time that is measured.
+//! Checks the values that a reader reads. A sampled value is copied during the operation and compared before the next one,
+//! so that the measured time does not include the comparison.
 
 use std::sync::Arc;
 
 use super::data::{Data, Fault, KeyFault};
 use super::history::History;
 
-/// Verifies what a reader reads, and counts what is wrong.
+/// Verifies the values that a reader reads, and counts faults.
 pub(super) struct ReadVerifier {
     pub(super) data: Arc<Data>,
     history: Arc<History>,
     /// The current step, if it has a writer.
     writing: Option<u32>,
-    /// Operations are sampled whose 64 random bits are below this.
+    /// An operation is sampled if its 64 random bits are below this.
     below: u64,
     /// The sampled value of the last operation, and its key's number.
     value: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct ReadVerifier {
     verified: u64,
     wrong: u64,
     first: Option<KeyFault>,
-    /// The current writer's write after the newest that was seen.
+    /// The number after the newest write of this step's writer that was read.
     seen_end: u64,
 }
 
@@ -35,7 +35,7 @@ impl ReadVerifier {
         Self {
             history: Arc::clone(history),
             writing,
-            // Saturates, so that a share of 1 is all of them but one in 2^64.
+            // Saturates: a share of 1 samples all but one in 2^64.
             below: (share * 2_f64.powi(64)) as u64,
             value: data.value_buffer(),
             data: Arc::clone(data),
@@ -47,7 +47,7 @@ impl ReadVerifier {
         }
     }
 
-    /// Compares the last operation's sample, and returns whether these random bits select the next one.
+    /// Compares the last operation's sample. Returns whether these random bits select the next operation.
     #[inline]
     pub(super) fn begin(&mut self, bits: u64) -> bool {
         self.compare();
@@ -123,6 +123,6 @@ pub struct ReadSummary {
     /// Values that were wrong or missing, whether they were sampled or not.
     pub(super) wrong: u64,
     pub(super) first: Option<KeyFault>,
-    /// The current writer's write after the newest that was seen.
+    /// The number after the newest write of this step's writer that was read.
     pub(super) seen_end: u64,
 }

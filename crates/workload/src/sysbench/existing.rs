@@ -1,5 +1,5 @@
-//! Existing tables, made by `sysbench prepare` and perhaps changed since. They are used
-//! as they are, and what the tests require of them is checked.
+//! Existing tables, created by `sysbench prepare` and perhaps changed since. They are used as they are, after a check of what
+//! the tests require.
 
 use engine::{Error, Session, SqlEngine, Table, index_on};
 
@@ -30,32 +30,31 @@ impl ExistingTable {
 }
 
 impl Sysbench {
-    /// Adopts the existing tables. Returns how they differ from the plan, and what that means for
-    /// the results.
+    /// Adopts the existing tables. Returns how they differ from the plan, and what that means for the results.
     ///
     /// # Errors
-    /// The engine's own if a table is missing or has other columns; an index that is missing, or exists before a step
-    /// creates it, and what to do.
+    /// Fails if a table is missing or has other columns, and if an index is missing or exists before a step creates it.
     pub fn adopt_tables<E: SqlEngine>(&mut self, engine: &E) -> Result<Vec<String>, Error> {
-        let mut found = Vec::new();
+        let mut existing = Vec::new();
         for table in &self.tables {
-            found.push(inspect_existing(engine, table, &self.plan)?);
+            existing.push(inspect_existing(engine, table, &self.plan)?);
         }
-        for (ledger, found) in self.ledgers.iter_mut().zip(&found) {
-            let keys = found.key_min.zip(found.key_max);
-            let is_whole = found.is_whole(self.plan.rows);
-            *ledger = Ledger::found(found.rows, keys, is_whole, found.is_indexed);
+        for (ledger, table) in self.ledgers.iter_mut().zip(&existing) {
+            let keys = table.key_min.zip(table.key_max);
+            let is_whole = table.is_whole(self.plan.rows);
+            *ledger = Ledger::found(table.rows, keys, is_whole, table.is_indexed);
         }
-        Ok(self.differences(&found))
+        Ok(self.differences(&existing))
     }
 
     /// Returns how the tables differ from those of the plan.
-    fn differences(&self, found: &[ExistingTable]) -> Vec<String> {
+    fn differences(&self, existing: &[ExistingTable]) -> Vec<String> {
         let rows = self.plan.rows;
-        let of = |differs: &dyn Fn(&ExistingTable) -> bool| {
-            let mut those = self.tables.iter().zip(found).filter(|(_, it)| differs(it));
-            let (table, first) = those.next()?;
-            let others = match those.count() {
+        let first_that = |differs: &dyn Fn(&ExistingTable) -> bool| {
+            let tables = self.tables.iter().zip(existing);
+            let mut different = tables.filter(|(_, it)| differs(it));
+            let (table, first) = different.next()?;
+            let others = match different.count() {
                 0 => String::new(),
                 1 => ", as does another table".into(),
                 count => format!(", as do {count} other tables"),
@@ -63,26 +62,25 @@ impl Sysbench {
             Some((&table.name, first, others))
         };
         let mut messages = Vec::new();
-        if let Some((name, first, others)) = of(&|it| it.rows != rows) {
+        if let Some((name, first, others)) = first_that(&|it| it.rows != rows) {
             messages.push(format!(
-                "`{name}` has {} rows at the start of the cell instead of the plan's `rows = {rows}`{others}: tests draw ids \
-                 and values of `k` from 1 to {rows} all the same; something changed the table before, and cells that \
-                 start with different rows are not measured on the same data",
+                "`{name}` has {} rows at the start of the cell instead of the plan's `rows = {rows}`{others}: tests still draw \
+                 ids and values of `k` from 1 to {rows}; something changed the table before, so cells may not be measured on \
+                 the same data",
                 first.rows
             ));
         }
-        if let Some((name, first, others)) = of(&|it| !it.is_whole(rows)) {
+        if let Some((name, first, others)) = first_that(&|it| !it.is_whole(rows)) {
             let missing = match first.missing {
                 Some(missing) => format!("`{name}` lacks {missing} of the ids 1 to {rows}"),
                 None => format!("`{name}` lacks some of the ids 1 to {rows}"),
             };
             messages.push(format!(
-                "{missing}{others}: a query for one of them finds nothing, which is cheaper, and is not \
-                 counted as wrong"
+                "{missing}{others}: a query for a missing id returns no row, which is cheaper and does not count as wrong"
             ));
         }
         if !self.plan.secondary_index
-            && let Some((name, _, others)) = of(&|it| it.is_indexed)
+            && let Some((name, _, others)) = first_that(&|it| it.is_indexed)
         {
             messages.push(format!(
                 "`{name}` has an index on `k` despite the plan's `secondary-index = false`{others}: writes maintain it, \

@@ -278,7 +278,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
 }
 
 #[test]
-fn longer_reads_of_the_same_bytes_are_told_from_more_reads() {
+fn longer_reads_of_the_same_bytes_differ_from_more_reads() {
     let of = |us: f64| [("op_read_us", us), ("own_read_kb_per_op", 16.0)];
     let changed = part(&reads(&of(80.0), (15_000.0, &of(200.0))));
     assert_eq!(changed.part, FindingKind::Reads);
@@ -448,7 +448,7 @@ fn writes_and_waits_for_other_threads_are_named() {
 }
 
 #[test]
-fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
+fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
     let of = |cpu: f64| {
         [
             ("own_cpu_us_per_op", cpu),
@@ -613,7 +613,7 @@ fn write_stalls_come_with_what_makes_them() {
 }
 
 #[test]
-fn many_targets_and_steps_with_one_cause_are_one_paragraph() {
+fn many_targets_and_steps_with_one_cause_share_a_finding() {
     let names: Vec<String> = (0..9).map(|number| format!("t{number}.c")).collect();
     let steps: Vec<String> = (0..4).map(|number| format!("q{number}")).collect();
     let mut costs = Vec::new();

@@ -156,7 +156,7 @@ fn the_debt_of_the_step_before_is_a_caveat() {
 }
 
 #[test]
-fn trees_that_were_not_alike_are_a_caveat() {
+fn different_initial_trees_are_a_caveat() {
     let with = |files: f64| {
         changed(figures(), move |row, is_base| {
             let files = if is_base { 0.0 } else { files };

@@ -96,7 +96,7 @@ fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
 }
 
 #[test]
-fn one_repeat_whose_clients_ended_apart_is_no_finding() {
+fn a_single_unfair_repeat_is_not_a_finding() {
     let with = |ends: [f64; 5]| {
         let mut figures = repeated(&[cost("a.c", "l.i1", 30_000.0, &[])]);
         for (row, slowest) in figures.rows.iter_mut().zip(ends) {
@@ -153,7 +153,7 @@ fn rates(targets: &[(&str, [f64; 5])]) -> Figures {
 /// "Tuning Postgres and the Insert Benchmark, round 6": a16 and a26 did not sustain 8 x 1000 rows/s in q1000; by how much
 /// stands in its reports.
 #[test]
-fn a_missed_rate_names_who_missed_it_since_when_and_who_had_it() {
+fn a_missed_rate_names_the_targets_that_missed_and_reached_it() {
     let figures = rates(&[
         ("a", [7990.0; 5]),
         ("a16", [7301.0, 7280.0, 7350.0, 7290.0, 7320.0]),
@@ -185,7 +185,7 @@ fn a_missed_rate_names_who_missed_it_since_when_and_who_had_it() {
 }
 
 #[test]
-fn one_repeat_that_missed_its_rate_is_no_finding_nor_is_one_batch() {
+fn a_single_missed_repeat_or_batch_is_not_a_finding() {
     let worst = [7990.0, 4000.0, 7990.0, 7990.0, 7990.0];
     assert_eq!(found(&rates(&[("a", worst), ("b", worst)])), []);
     // A step of a second at 100 rows/s, 50 rows a commit, of which one came too late: in all repeats.

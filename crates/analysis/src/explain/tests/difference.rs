@@ -71,7 +71,7 @@ fn undeclared(name: &str) -> OneSidedSetting {
 }
 
 #[test]
-fn settings_beside_the_version_make_it_impossible_to_say() {
+fn settings_that_differ_with_the_version_are_a_caveat() {
     let mut comparison = differing(
         ("a.c", "17.2"),
         ("b.c", "18.1"),
@@ -98,7 +98,7 @@ fn settings_beside_the_version_make_it_impossible_to_say() {
 }
 
 #[test]
-fn settings_that_one_version_alone_has_are_a_part_of_the_version() {
+fn settings_that_only_one_version_has_belong_to_the_version() {
     let mut comparison = differing(("a.c", "15.3"), ("b.c", "17.2"), &[]);
     comparison.only_a = vec![undeclared("old_snapshot_threshold")];
     comparison.only_b = vec![undeclared("event_triggers"), undeclared("summarize_wal")];

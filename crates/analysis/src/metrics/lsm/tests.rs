@@ -188,7 +188,7 @@ fn an_index_step_and_settling_have_no_write_amplification() {
 
 /// A step of 4 GB whose debt of 2 GB more is paid after its end.
 #[test]
-fn work_left_to_compaction_is_a_figure_of_its_own() {
+fn pending_compaction_has_a_figure() {
     let mut step = load(
         1 << 20,
         &[
@@ -226,7 +226,7 @@ fn work_left_to_compaction_is_a_figure_of_its_own() {
 }
 
 #[test]
-fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
+fn a_figure_with_a_rounding_error_of_a_twentieth_is_coarse() {
     let mb = 1024.0 * 1024.0;
     let rounded = |mut step: Step, role: Role, rounding: f64| {
         for counters in [
@@ -490,7 +490,7 @@ fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
 }
 
 #[test]
-fn an_empty_tree_has_no_files_and_one_that_nobody_tells_of_has_no_figure() {
+fn an_empty_tree_has_no_files_and_an_unknown_tree_has_no_figure() {
     let empty = load(1, &[("tree_bytes", 0.0, 0.0), ("file_count", 0.0, 0.0)]);
     check(
         &empty,
@@ -608,7 +608,7 @@ fn real_libraries_come_to_their_figures() {
         "w_amp 5.648468, flush_gb 0.11, stall_s 4.462, stall% 40.548171, Nstall 111, c_wsecs \
              12.38, c_csecs 3.51, l0_files_begin 3, l0_files 3, levels 4",
     );
-    // It has no blobs, and nobody asked for its statistics.
+    // It has no blobs, and its statistics are off.
     check(&old, "blob_sz none, b_wgb none, r_amp none");
     let speedb = overwritten(
         include_str!("../../../tests/fixtures/lsm/speedb-2.8.0.tsv"),
@@ -619,7 +619,7 @@ fn real_libraries_come_to_their_figures() {
         &speedb,
         "stall_s 0.286, Nstall 29, c_wsecs 24.81, c_csecs 2.53, b_wgb 0",
     );
-    // With its statistics on a library tells exactly what its texts round: both come to the same.
+    // With statistics, a library reports exact values that its texts round. Both agree.
     let mut new = overwritten(
         include_str!("../../../tests/fixtures/lsm/rocksdb-10.10.1-statistics.tsv"),
         11_003_152_486,

@@ -100,7 +100,7 @@ fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
 }
 
 #[test]
-fn combinations_without_interaction_are_called_apart_at_most_as_often_as_the_error_rate() {
+fn combinations_without_interaction_differ_at_most_as_often_as_the_error_rate() {
     let any = |found: &Effects| found.rows.iter().any(|row| row.differs());
     // `a` makes 10 % of difference, and `b` 20 and 30 %: in every combination the same.
     let ratios: &[f64] = &[1.2, 1.3, 0.9, 0.9 * 1.2, 0.9 * 1.3];

@@ -81,7 +81,7 @@ fn equal_targets_are_called_different_at_most_as_often_as_the_error_rate() {
 }
 
 #[test]
-fn neither_do_few_repeats_call_them_different_nor_many() {
+fn neither_few_nor_many_repeats_show_a_difference() {
     for (repeats, times) in [(2, 1000), (3, 1000), (10, 500)] {
         for noise in NOISES {
             for drift in [Drift::None, Drift::Linear] {

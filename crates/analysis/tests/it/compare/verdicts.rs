@@ -200,7 +200,7 @@ fn an_invalid_repeat_is_left_out_with_a_reason() {
         row.reasons,
         [
             "new1.base, repeat 2 is left out: row count differs",
-            "old.base, repeat 2 is left out: it has no partner"
+            "old.base, repeat 2 is left out: the other target has no repeat next to it"
         ]
     );
 }
@@ -245,15 +245,15 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
     assert_eq!(
         scan.reasons,
         [
-            "new1.base, repeat 1 has no such step: its cell failed",
-            "new1.base, repeat 2 has no such step: its cell was never begun"
+            "new1.base, repeat 1 does not have the step: its cell failed",
+            "new1.base, repeat 2 does not have the step: its cell was never started"
         ]
     );
     let load = compared.rows.iter().find(|row| row.step == "load").unwrap();
     assert_eq!(load.verdict, Verdict::NotComparable);
     assert!(
         load.reasons
-            .contains(&"old.base has no such step".to_owned())
+            .contains(&"old.base does not have the step".to_owned())
     );
     let told = compared.unfinished.unwrap();
     assert!(
@@ -327,7 +327,7 @@ fn own_cpu_in_noise() -> Compared {
 }
 
 #[test]
-fn own_cpu_has_verdicts_of_its_own_where_throughput_is_too_noisy() {
+fn own_cpu_has_verdicts_where_throughput_is_too_noisy() {
     let compared = own_cpu_in_noise();
     let verdicts = |metric: &str| -> Vec<Verdict> {
         let rows = compared.rows.iter().filter(|row| row.metric == metric);

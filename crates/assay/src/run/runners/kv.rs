@@ -10,14 +10,14 @@ use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
-/// Values that are checked after each step; half of them are overwritten ones.
+/// The number of values that are checked after each step; half of them were overwritten.
 const SAMPLES: u64 = 1000;
 
 /// Runs the key-value sequence.
 pub struct KvRunner<'a> {
     database: &'a RocksDb,
     workload: &'a mut Kv,
-    /// The last step, from 1: each step checks other values.
+    /// The number of the last step, from 1, so that each step checks other values.
     done: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the steps of a cell need from its engine and its workload.
+//! The interfaces between the steps of a cell, its engine and its workload.
 
 pub mod insert;
 pub mod kv;
@@ -18,7 +18,7 @@ use workload::{Check, Summaries, Task};
 /// Totals of all connections of a step, by kind of operation.
 pub type Totals = BTreeMap<String, Ops>;
 
-/// What a step needs from a started engine besides sessions.
+/// A started engine, as the steps of a cell use it.
 pub trait StepEngine {
     /// Returns the engine.
     fn engine(&self) -> &dyn Engine;
@@ -35,7 +35,7 @@ pub trait StepEngine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
-    /// Called before the data is checked.
+    /// Prepares the engine for a check of its data.
     fn before_check(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -67,7 +67,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
 /// A RocksDB database.
 pub struct RocksDbSteps<'a> {
     pub database: &'a RocksDb,
-    /// It is open for the load only, and flushed when it is closed; checks flush it first.
+    /// Whether the database is open for the load only. Checks then flush it first, since only closing it does.
     pub is_loading: bool,
 }
 
@@ -106,25 +106,25 @@ pub trait WorkloadRunner {
     /// Returns its tables, if it has any.
     fn tables(&self) -> &[Table];
 
-    /// Returns the rows or keys that should exist now.
+    /// Returns the number of rows or keys that should exist now.
     fn rows(&self) -> u64;
 
     /// Returns the size of the user data that should exist now, in bytes; random sizes count as their mean.
     fn data_bytes(&self) -> u64;
 
-    /// Describes a step in its record.
+    /// Adds the workload's description of a step to its record.
     fn describe(&self, step: usize, record: &mut Step);
 
-    /// Returns how many rows a step without a given time writes.
+    /// Returns how many rows a step writes that has no time limit.
     fn planned_rows(&self, step: usize) -> u64;
 
     /// Opens the connections of a step, or of its warm-up.
     fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>>;
 
-    /// Applies what a step or its warm-up did, and returns the checks of what it read.
+    /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
 
-    /// Compares what the engine holds with what the workload did, as far as the plan requires, which is not
+    /// Compares the engine's data with the expected data, as far as the plan requires. Not called for
     /// [`plan::Checks::Off`].
     fn check(&self) -> anyhow::Result<Vec<Check>>;
 }
@@ -134,8 +134,8 @@ fn none_failed(totals: &Totals, kind: &str) -> bool {
     totals.get(kind).is_none_or(|totals| totals.failed == 0)
 }
 
-/// Finds the server threads of tasks if they are threads or children of the server's process on this host. In a
-/// container, or behind a proxy, the server's numbers mean something else here.
+/// Finds the server threads of tasks, if they are threads or children of the server's process on this host. In a container,
+/// or behind a proxy, the server reports thread IDs of another host.
 pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
     let Some(server) = engine.process_id() else {
         return;

@@ -205,7 +205,7 @@ fn rounded_bytes_tell_by_how_much_they_may_be_off() {
 }
 
 #[test]
-fn the_time_of_stalls_and_the_log_are_told_by_all_versions() {
+fn all_versions_report_the_time_of_stalls_and_the_log() {
     holds(
         &database(texts!("rocksdb-6.29.5").database),
         &[

@@ -7,7 +7,7 @@ use engine::SetupError;
 use super::{Place, installed, is_mariadb, storage_engines};
 
 #[test]
-fn a_storage_engine_that_the_build_lacks_is_said_before_anything_runs() {
+fn a_missing_storage_engine_is_reported_before_anything_runs() {
     if storage_engines() != ["innodb"] {
         return;
     }

@@ -130,7 +130,7 @@ fn what_a_commit_makes_durable_is_counted() {
 }
 
 #[test]
-fn without_a_binary_log_nothing_is_said_of_it() {
+fn without_a_binary_log_it_is_not_mentioned() {
     if installed().is_none() {
         return;
     }

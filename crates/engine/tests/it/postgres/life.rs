@@ -51,7 +51,7 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
 }
 
 #[test]
-fn memory_that_can_not_be_had_is_said_in_the_servers_words() {
+fn the_servers_message_about_unavailable_memory_is_reported() {
     if !is_installed() {
         return;
     }
@@ -127,7 +127,7 @@ fn a_path_may_be_long_and_have_blanks_and_quotes() {
 }
 
 #[test]
-fn a_server_that_refuses_to_stop_is_ended_and_that_is_said() {
+fn a_server_that_refuses_to_stop_is_killed_and_reported() {
     if !is_installed() {
         return;
     }

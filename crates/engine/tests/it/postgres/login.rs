@@ -240,7 +240,7 @@ fn ssl_modes_mean_what_the_servers_own_clients_mean() {
 }
 
 #[test]
-fn the_right_name_is_asked_for_by_verify_full_alone() {
+fn only_verify_full_requires_the_right_name() {
     if !is_installed() {
         return;
     }
@@ -260,7 +260,7 @@ fn the_right_name_is_asked_for_by_verify_full_alone() {
 }
 
 #[test]
-fn a_role_without_privileges_is_told_what_it_may_know() {
+fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
     if !is_installed() {
         return;
     }

@@ -168,7 +168,7 @@ fn an_unknown_option_is_refused_or_left_out() {
 }
 
 #[test]
-fn a_config_is_tried_without_a_database_and_all_that_is_wrong_is_said() {
+fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
     on_each(|library| {
         let mut tried = config(&SMALL);
         tried

@@ -1,7 +1,8 @@
 //! Encodes rows and index entries as keys and values, in the layout of MyRocks, which sorts them by their columns.
 //!
-//! A key starts with the number of its table or index, in four bytes. In a row's key the primary key follows, and the value
-//! has all other columns. In an entry's key the columns of the index and the primary key follow, and the value is empty.
+//! A key starts with the number of its table or index, in four bytes. In a row's key, the primary key follows, and the value
+//! has all other columns. In an index entry's key, the columns of the index and the primary key follow, and the value is
+//! empty.
 //! Numbers in keys are big-endian with the sign bit flipped, so that they sort as bytes. Numbers in values are little-endian,
 //! and the text comes last.
 
@@ -22,7 +23,7 @@ pub(super) const ROW_KEY_BYTES: usize = ID_BYTES + PRIMARY_KEY_BYTES;
 const COLUMNS_BYTES: usize = 24;
 /// Size of the start of a range scan: the number of its index and a value of its first column.
 pub(super) const RANGE_START_BYTES: usize = ID_BYTES + 4;
-/// Numbers that a table and its indexes use.
+/// The number of IDs for a table and its indexes.
 const IDS: u32 = 4;
 
 #[inline]

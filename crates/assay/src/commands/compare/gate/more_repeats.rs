@@ -7,7 +7,7 @@ use glob::Pattern;
 
 use super::{Line, Runs};
 
-/// The repeats of a comparison that was measured once or is invalid: fewer give no usable spread.
+/// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no usable spread.
 const REPEATS: u32 = 5;
 
 /// Returns the commands that add repeats to the cells of some comparisons, one for each run.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_are_counted_for_the_threshold_and_added_to_those_of_all_runs() {
+    fn the_threshold_determines_the_repeats_which_add_to_those_of_all_runs() {
         let (row, thresholds) = noisy(10.0);
         // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05 standard deviations.
         let more = more_repeats(&row, &thresholds).unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_word_of_a_shell() {
+    fn a_path_is_quoted_for_the_shell() {
         assert_eq!(
             quoted("results/20261121T190211Z-a.b"),
             "results/20261121T190211Z-a.b"
