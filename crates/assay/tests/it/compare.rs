@@ -582,7 +582,7 @@ fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
         .expect_code(0)
         .expect_in_stdout(&[
             "qr0 compared with qr0.pre",
-            "Steps of a cell always have the same order",
+            "Steps of a cell always run in the same order",
         ]);
     for (pattern, says) in [
         ("qr0=l.i1", "do not count the same operations"),
