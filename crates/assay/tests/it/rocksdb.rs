@@ -482,7 +482,10 @@ fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     assert_eq!(shown.steps("b0.skip"), [("fillseq", "complete", true)]);
-    assert!(ended.stderr.contains("does not have these options"), "{ended}");
+    assert!(
+        ended.stderr.contains("does not have these options"),
+        "{ended}"
+    );
 }
 
 #[test]

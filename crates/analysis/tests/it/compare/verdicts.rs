@@ -388,7 +388,7 @@ fn fewer_than_five_repeats_have_a_note() {
         ));
         notes(
             &compared,
-            &format!("{count} repeats tell little about noise"),
+            &format!("{count} repeats are too few to estimate the noise"),
         )
     };
     assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
