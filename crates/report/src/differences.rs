@@ -234,7 +234,7 @@ fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
         [] => {}
         [one] => lines.push(format!("only in {target}: {}", one.name)),
         _ => lines.push(format!(
-            "only in {target}: {} undeclared settings; `--settings` lists them",
+            "only in {target}: {} settings that the plan does not set; `--settings` lists them",
             counted.len()
         )),
     }
