@@ -380,7 +380,7 @@ fn a_directory_without_a_run_is_neither_shown_nor_reported() {
         "show lite.toml",
         "report empty",
     ] {
-        let said = "is not a run directory | help: give the directory that `assay run` printed";
+        let said = "is not a run directory | help: give a directory that `assay run` wrote";
         check_cases(&place, &format!("{args} | {args} | 1 | {said}"));
     }
     check_cases(

@@ -114,7 +114,20 @@ fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
     }
 }
 
-/// Kills one process of a run with two load ranks in the middle of a step, and resumes the run.
+/// Returns the processes of `mpirun`, of rank 0 and of the load ranks, in this order. Numbers of processes need not ascend.
+fn processes(running: &Running) -> Vec<u32> {
+    let mut processes = with_children(running.id());
+    let rank = |pid: &u32| {
+        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        let rank = variables.find_map(|it| it.strip_prefix(b"OMPI_COMM_WORLD_RANK="))?;
+        String::from_utf8_lossy(rank).parse::<u32>().ok()
+    };
+    processes[1..].sort_by_key(rank);
+    processes
+}
+
+/// Kills one process of a run with two load ranks in the middle of a step.
 fn kill(which: impl Fn(&[u32]) -> u32, expect: impl Fn(&Value)) {
     if !mpi_is_here_or_test_is_skipped() {
         return;
@@ -134,10 +147,7 @@ fn kill(which: impl Fn(&[u32]) -> u32, expect: impl Fn(&Value)) {
     ];
     let mut running = spawn(&place, 2, &args);
     place.wait_for_step(&mut running, "04-qr100");
-    // `mpirun` and its ranks, in their order.
-    let mut processes = with_children(running.id());
-    processes.sort_unstable();
-    send(which(&processes), Signal::KILL);
+    send(which(&processes(&running)), Signal::KILL);
     running.wait();
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_no_process_is_left();
@@ -217,11 +227,10 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     }
     let place = Place::new();
     let running = start_with_rate(&place, 100);
-    let mut processes = with_children(running.id());
-    processes.sort_unstable();
-    send(processes[2], Signal::STOP);
+    let load_rank = processes(&running)[2];
+    send(load_rank, Signal::STOP);
     std::thread::sleep(Duration::from_secs(2));
-    send(processes[2], Signal::CONT);
+    send(load_rank, Signal::CONT);
     running.wait();
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());

@@ -14,7 +14,8 @@ fn a_run_is_exported_once_by_whatever_path_it_is_given() {
         for format in ["csv", "benchstat"] {
             let options = [again.to_str().unwrap(), "--format", format];
             let ended = exported.export(&options).expect_code(2);
-            let ended = ended.expect_in_stderr(&["runs 1 and 2 are one", "give each run once"]);
+            let ended = ended
+                .expect_in_stderr(&["runs 1 and 2 are copies of one run", "give each run once"]);
             assert_eq!(ended.stdout, "", "{ended}");
         }
     }
