@@ -376,6 +376,7 @@ fn run_on_three_hosts(engine: &str, target: &str) {
 }
 
 #[test]
+#[ignore = "it needs network namespaces"]
 fn load_ranks_on_other_hosts_log_in_to_postgres_by_password() {
     run_on_three_hosts(POSTGRES, "pg.base");
 }
