@@ -43,6 +43,7 @@ fn run(place: &Place, plan: &str, load_ranks: usize) -> Ended {
     place.write("plan.toml", plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     let ended = spawn(place, load_ranks, &args).wait();
+    eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
     ended
 }
@@ -205,6 +206,7 @@ pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
     let running = start_with_rate(place, 1000);
     let stall = stall(&with_children(place.server("pg.base")));
     running.wait().expect_code(0);
+    eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
     let run = place.only_run();
     Shown::read(place, &run).assert_all_valid();
@@ -233,6 +235,7 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     std::thread::sleep(Duration::from_secs(2));
     send(load_rank, Signal::CONT);
     running.wait();
+    eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());
     let row = shown.row("pg.base", "qr100");
@@ -361,6 +364,7 @@ fn run_on_three_hosts(engine: &str, target: &str) {
     place.write("plan.toml", &plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     hosts.spawn(&place, &args).wait().expect_code(0);
+    eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
