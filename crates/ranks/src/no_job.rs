@@ -1,4 +1,4 @@
-//! What a build without MPI knows of ranks.
+//! The ranks of a build without MPI, which never has several.
 
 use crate::{RanksError, launched_ranks};
 
