@@ -33,7 +33,7 @@ pub struct Manifest {
     pub version_text: String,
     /// The spec that the user requested, such as `postgres@17`.
     pub spec: String,
-    /// When the build was fetched, in seconds since 1970 UTC.
+    /// The time at which the build was fetched, in seconds since 1970 UTC.
     pub fetched_unix_s: u64,
     /// The path that the engine needs: a folder with programs, or a library. It is relative to the build's folder, or
     /// absolute for a registered directory.
@@ -64,7 +64,7 @@ pub struct Program {
     pub path: PathBuf,
     /// The file's size.
     pub size_bytes: u64,
-    /// When the file was last written, in nanoseconds since 1970 UTC.
+    /// The time at which the file was last written, in nanoseconds since 1970 UTC.
     pub modified_unix_ns: i64,
     /// The file's SHA-256 in hexadecimal.
     pub sha256: String,

@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::DISK_FULL_HELP;
 use crate::error::Error;
 
-/// What a client printed, and whether it succeeded.
+/// The output and outcome of a client.
 #[derive(Debug)]
 pub struct ClientOutput {
     pub is_success: bool,
@@ -18,7 +18,7 @@ pub struct ClientOutput {
     all: String,
 }
 
-/// Why a client failed, as far as its output shows.
+/// The reason why a client failed, as far as its output shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The requested package or version does not exist.

@@ -43,7 +43,7 @@ struct Artifact {
     contents: Contents,
 }
 
-/// How an artifact contains the engine.
+/// The contents of an artifact.
 #[derive(Debug)]
 enum Contents {
     /// In a compressed archive whose name has this suffix.

@@ -6,6 +6,6 @@ pub mod maven;
 pub mod own_libc;
 pub mod unpack;
 
-/// What to do when the disk is full.
+/// The remedy for a full disk.
 pub const DISK_FULL_HELP: &str =
     "free disk space, or set ASSAY_BUILDS to a folder on another disk; downloaded files are kept";
