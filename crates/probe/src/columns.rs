@@ -8,7 +8,7 @@ use words::CounterKind;
 pub struct Column {
     /// The name, which ends with the unit.
     pub name: &'static str,
-    /// Whether the value accumulates or goes up and down.
+    /// The kind of counter: its value accumulates, or goes up and down.
     pub kind: CounterKind,
 }
 

@@ -29,7 +29,7 @@ const SAMPLE_COUNT_MAX: usize = 1000;
 /// next measurement in `dir` if the process was killed.
 ///
 /// # Errors
-/// When the file can't be created, written or flushed: the directory is missing or read-only, or the disk is full.
+/// Fails if the file can't be created, written or flushed: the directory is missing or read-only, or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     remove_leftovers(dir);
     let (file, path) = tempfile::Builder::new()

@@ -77,7 +77,7 @@ const PRESSURE: [(&str, &[(&str, ColumnIndex)]); 3] = [
     ),
 ];
 
-/// What a sampler observes in addition to the host.
+/// The processes and files that a sampler observes in addition to the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     /// The root of the server's process tree, if a server runs on this host.
@@ -162,7 +162,7 @@ impl Sampler {
     /// Repeats the file sizes of an earlier sample if a new walk would take more than 0.5% of a processor.
     ///
     /// # Errors
-    /// When `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the documented format. A value that
+    /// Fails if `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the documented format. A value that
     /// this kernel lacks, or a process that ends during the sample, is not an error.
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();

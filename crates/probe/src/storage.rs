@@ -15,7 +15,7 @@ use rustix::io::Errno;
 /// lead to tablespaces and log directories. Ignores files that are missing or vanish during the walk.
 ///
 /// # Errors
-/// When a directory or file can't be read.
+/// Fails if a directory or file can't be read.
 pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)> {
     let mut seen = HashSet::new();
     let mut log_bytes = 0;

@@ -184,7 +184,7 @@ fn call(text: &str) -> Option<(i64, String)> {
     Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
 }
 
-/// What a thread does at one moment.
+/// The activity of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     State(ConnectionState),

@@ -15,14 +15,14 @@ const STEAL_PERCENT_MAX: f64 = 1.0;
 /// The free space that a file system should have beyond the estimate, because logs and temporary files vary.
 const SPARE_PERCENT: u64 = 10;
 
-/// What the warnings depend on in addition to the machine.
+/// The facts that the warnings depend on in addition to the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct HostContext<'a> {
     /// The directory of the data.
     pub data_dir: &'a Path,
     /// The disk space that the data will need, if it is known.
     pub needed_bytes: Option<u64>,
-    /// Whether a server runs on the same host as the clients.
+    /// A server runs on the same host as the clients.
     pub has_local_server: bool,
     /// The highest number of simultaneous connections; 0 if unknown.
     pub connections: u32,

@@ -46,7 +46,7 @@ pub(crate) fn parse_limit(text: &str) -> Option<u64> {
 /// Parses `memory.stat`. Returns the page cache of files without shared memory in bytes, for the group and its children.
 ///
 /// # Errors
-/// When the line is missing or its value is not a number.
+/// Fails if the line is missing or its value is not a number.
 pub(crate) fn parse_group_cache(text: &str) -> Result<u64, Malformed> {
     // In version 1, names without `total_` are the figures of the group alone.
     let (cache, shared) = match value(text, "total_cache")? {

@@ -11,7 +11,7 @@ use crate::Malformed;
 /// adds guests' time to the first two.
 ///
 /// # Errors
-/// When the line is missing, has fewer than four columns, or has a column that is not a number.
+/// Fails if the line is missing, has fewer than four columns, or has a column that is not a number.
 pub(crate) fn parse_cpu_ticks(text: &str) -> Result<[u64; 8], Malformed> {
     let cpu = line(text, "cpu").unwrap_or_default();
     let mut times = [0; 8];
@@ -42,7 +42,7 @@ pub(crate) struct CpuInfo {
     pub(crate) socket_count: Option<u32>,
     /// The number of cores in all sockets.
     pub(crate) core_count: Option<u32>,
-    /// Whether the processor reports a hypervisor.
+    /// The processor reports a hypervisor.
     pub(crate) has_hypervisor: bool,
 }
 

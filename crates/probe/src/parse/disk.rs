@@ -16,7 +16,7 @@ pub(crate) struct DiskLine {
 /// mistaken for `md20`.
 ///
 /// # Errors
-/// When the line of such a device has fewer columns than any kernel writes, or a column that is not a number.
+/// Fails if the line of such a device has fewer columns than any kernel writes, or a column that is not a number.
 pub(crate) fn parse_diskstats(
     text: &str,
     is_wanted: impl Fn(Device) -> bool,

@@ -41,7 +41,7 @@ fn line<'t>(text: &'t str, key: &str) -> Option<&'t str> {
 /// Returns the number in the line of `key`, converted to bytes if its unit is `kB`. Returns `None` without such a line.
 ///
 /// # Errors
-/// When the value is not a number, or has another unit.
+/// Fails if the value is not a number, or has another unit.
 pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
     let Some(line) = line(text, key) else {
         return Ok(None);

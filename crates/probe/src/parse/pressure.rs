@@ -7,7 +7,7 @@ use crate::Malformed;
 /// (`some`), or all threads with work did (`full`; for the CPU since kernel 5.13). Returns `None` without that line.
 ///
 /// # Errors
-/// When `total=` is missing or its value is not a number.
+/// Fails if `total=` is missing or its value is not a number.
 pub(crate) fn parse_pressure(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
     let Some(line) = line(text, key) else {
         return Ok(None);

@@ -31,7 +31,7 @@ pub(crate) struct ProcessStat {
 /// so fields are counted from the *last* closing parenthesis.
 ///
 /// # Errors
-/// When there is no parenthesis, or a field is missing or not a number.
+/// Fails if there is no parenthesis, or a field is missing or not a number.
 pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
     let malformed = |expected| Malformed::new("process", text, expected);
     let (_, fields) = text
@@ -63,7 +63,7 @@ pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
 /// Parses `/proc/PID/statm`. Returns the resident pages of files and shared memory, which other processes may share.
 ///
 /// # Errors
-/// When the field is missing or not a number.
+/// Fails if the field is missing or not a number.
 pub(crate) fn parse_shared_pages(text: &str) -> Result<u64, Malformed> {
     number("shared pages", text.split_ascii_whitespace().nth(2))
 }
@@ -80,7 +80,7 @@ pub(crate) struct ProcessIo {
 /// Parses `/proc/PID/io`.
 ///
 /// # Errors
-/// When a line is missing or its value is not a number.
+/// Fails if a line is missing or its value is not a number.
 pub(crate) fn parse_process_io(text: &str) -> Result<ProcessIo, Malformed> {
     Ok(ProcessIo {
         read_bytes: required_value(text, "read_bytes")?,
