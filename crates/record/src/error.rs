@@ -25,11 +25,11 @@ pub enum RecordError {
     Missing {
         /// The directory.
         path: PathBuf,
-        /// What it should be: `a run directory`.
+        /// Its expected kind: `a run directory`.
         expected: &'static str,
-        /// What is missing.
+        /// The missing file or part.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: &'static str,
     },
     /// A format that this Assay does not know.
@@ -47,7 +47,7 @@ pub enum RecordError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
     /// Something that the format can't store.

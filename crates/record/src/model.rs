@@ -1,4 +1,4 @@
-//! What the JSON files of a run directory hold. Every number's name has its unit; times of the step's clock are
+//! The contents of the JSON files of a run directory. Every number's name has its unit; times of the step's clock are
 //! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use words::{
 
 use crate::CellKey;
 
-/// How a run, cell or step ended. Files first have the status `Incomplete`, so that it is right after a crash.
+/// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is right after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -55,12 +55,12 @@ pub struct RankLoad {
     pub clock_uncertainty_ns: u64,
 }
 
-/// Why something failed.
+/// The causes of a failure, and its remedy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What failed, with its causes, outermost first.
+    /// The error and its causes, outermost first.
     pub causes: Vec<String>,
-    /// What to do about it, if that is known.
+    /// The remedy, if one is known.
     pub help: Option<String>,
     /// The last lines of the server's log, oldest first.
     pub log_tail: Vec<String>,
@@ -75,13 +75,13 @@ pub struct Run {
     pub id: String,
     /// The Assay that started it.
     pub assay: Assay,
-    /// How it ended.
+    /// Its outcome.
     pub status: Status,
     /// The plan's name.
     pub name: String,
-    /// When it started.
+    /// The time at which it started.
     pub started_unix_ns: u64,
-    /// When it ended, if it has.
+    /// The time at which it ended, if it has.
     pub ended_unix_ns: Option<u64>,
     /// The command line.
     pub command: Vec<String>,
@@ -101,7 +101,7 @@ pub struct Run {
     pub cells: Vec<CellRef>,
     /// The steps of each workload and variant of the plan.
     pub workloads: Vec<WorkloadSteps>,
-    /// What readers should know about all results of this run.
+    /// Warnings that concern all results of this run.
     pub warnings: Vec<Warning>,
     /// Each invocation of Assay for this run: the first started it, the others resumed it.
     pub invocations: Vec<Invocation>,
@@ -125,9 +125,9 @@ pub struct Assay {
     pub version: String,
     /// The commit that it was built from; `None` if it was not built in a checkout.
     pub git_hash: Option<String>,
-    /// Whether its sources differed from that commit.
+    /// Its sources differed from that commit.
     pub git_dirty: Option<bool>,
-    /// How it was compiled: `release`, `debug`.
+    /// The profile that it was compiled with: `release`, `debug`.
     pub profile: Option<String>,
 }
 
@@ -154,11 +154,11 @@ impl std::fmt::Display for Assay {
 /// One invocation of Assay for a run, from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
-    /// When it started.
+    /// The time at which it started.
     pub started_unix_ns: u64,
-    /// When it ended; `None` if it was killed or is still running.
+    /// The time at which it ended; `None` if it was killed or is still running.
     pub ended_unix_ns: Option<u64>,
-    /// How it ended: complete if every cell that it had to measure is complete.
+    /// Its outcome: complete if every cell that it had to measure is complete.
     pub status: Status,
     /// The Assay that ran.
     pub assay: Assay,
@@ -166,7 +166,7 @@ pub struct Invocation {
     pub command: Vec<String>,
     /// The filters of the cells to measure; empty for all.
     pub only: Vec<String>,
-    /// Where databases were created.
+    /// The directory in which databases were created.
     pub data_dir: String,
     /// The kernel's identifier of the machine's boot, if it has one.
     pub boot_id: Option<String>,
@@ -190,7 +190,7 @@ pub struct FactDifference {
 /// The plan as it was written, and as it was resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where it was read from; `None` for the built-in default.
+    /// The file that it was read from; `None` for the built-in default.
     pub path: Option<String>,
     /// Its text, verbatim except for passwords.
     pub text: String,
@@ -198,7 +198,7 @@ pub struct Plan {
     pub sets: Vec<String>,
     /// Every value with its origin.
     pub resolved: Vec<ResolvedValue>,
-    /// Whether a password was removed from the text or a `--set` argument; such a run can't be resumed.
+    /// A password was removed from the text or a `--set` argument; such a run can't be resumed.
     pub password_removed: bool,
     /// The files that configs name, as they were when the run started. The whole run uses these texts.
     pub files: Vec<PlanFile>,
@@ -255,7 +255,7 @@ pub struct Build {
     pub engine: String,
     /// The version, as the engine reports it.
     pub version: String,
-    /// Where it was found: a directory, `bundled`, or a URL without its password.
+    /// Its source: a directory, `bundled`, or a URL without its password.
     pub source: String,
     /// Its files, with their hashes.
     pub files: Vec<FileHash>,
@@ -322,17 +322,17 @@ pub struct Cell {
     pub engine_version: String,
     /// The workload: `insert`.
     pub workload: String,
-    /// How it ended.
+    /// Its outcome.
     pub status: Status,
-    /// Why it failed, if it did.
+    /// The failure, if it failed.
     pub failure: Option<Failure>,
-    /// When it started.
+    /// The time at which it started.
     pub started_unix_ns: u64,
-    /// When it ended, if it has.
+    /// The time at which it ended, if it has.
     pub ended_unix_ns: Option<u64>,
-    /// Whether the engine runs in Assay's process.
+    /// The engine runs in Assay's process.
     pub embedded: bool,
-    /// Where the engine runs: samples of the host don't include a server on another host.
+    /// The host of the engine: samples of the host don't include a server on another host.
     pub server_host: ServerHost,
     /// The user that the server ran as, if it was not Assay's own.
     pub server_user: Option<String>,
@@ -350,7 +350,7 @@ pub struct Cell {
     pub steps: Vec<String>,
 }
 
-/// Where an engine runs.
+/// The host of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerHost {
@@ -399,17 +399,17 @@ pub struct Step {
     /// Its group in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a group are shown together. `None` if the
     /// benchmark has no groups.
     pub group: Option<String>,
-    /// Whether tables leave it out, because it only warms up or prepares later steps.
+    /// Tables leave it out, because it only warms up or prepares later steps.
     pub unreported: bool,
-    /// How it ended.
+    /// Its outcome.
     pub status: Status,
-    /// Why it failed, if it did.
+    /// The failure, if it failed.
     pub failure: Option<Failure>,
-    /// Whether its figures are reliable: it is complete, and there are no `reasons` against it.
+    /// Its figures are reliable: it is complete, and there are no `reasons` against it.
     pub valid: bool,
-    /// Why it is not valid.
+    /// The reasons for which it is not valid.
     pub reasons: Vec<String>,
-    /// When it started.
+    /// The time at which it started.
     pub started_unix_ns: u64,
     /// Its length: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
@@ -430,7 +430,7 @@ pub struct Step {
     pub data_bytes: Option<u64>,
     /// The scheduled rate of writes of all clients, in rows inserted or keys put; `None` without a rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
-    /// What each connection did.
+    /// The activity of each connection.
     pub connections: Vec<Connection>,
     /// Totals of each kind of operation, of all connections.
     pub ops: BTreeMap<String, Ops>,
@@ -439,7 +439,7 @@ pub struct Step {
     /// The parts of the load ranks; empty where one process made all load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankLoad>,
-    /// When the whole process of the load was stopped.
+    /// The times in which the whole process of the load was stopped.
     pub held_up: Vec<LoadPause>,
     /// The process times of the step.
     pub cpu: Cpu,
@@ -453,11 +453,11 @@ pub struct Step {
     pub storage: Option<StorageSize>,
     /// The checks of the data, with their results.
     pub checks: Vec<Check>,
-    /// How long the checks took; they are not part of the step.
+    /// The duration of the checks, which are not part of the step.
     pub checks_ns: u64,
-    /// What settling did; only in a settle step.
+    /// The actions and effect of settling; only in a settle step.
     pub settle: Option<Settle>,
-    /// What readers should know about the step's results; they remain valid.
+    /// Warnings that concern the step's results, which remain valid.
     pub warnings: Vec<Warning>,
     /// The other files in the step's directory; filled in when the step is finished.
     pub files: Vec<StepFile>,
@@ -479,9 +479,9 @@ impl Step {
 /// control group was frozen, or the virtual machine was paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadPause {
-    /// When it was last seen running, since the step began.
+    /// The time at which it was last seen running, since the step began.
     pub from_ns: u64,
-    /// When it was seen running again, since the step began.
+    /// The time at which it was seen running again, since the step began.
     pub to_ns: u64,
 }
 
@@ -520,7 +520,7 @@ pub struct StorageSize {
     pub log_bytes: u64,
 }
 
-/// What settling did, and its effect.
+/// The actions and effect of settling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settle {
     /// The actions in order, with their times in nanoseconds.

@@ -31,7 +31,7 @@ pub struct StepReader {
     state: StepState,
 }
 
-/// How complete a step's record is.
+/// The completeness of a step's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepState {
     /// The step was finished, so its record should be complete.
@@ -332,7 +332,7 @@ impl HostSeries {
 pub struct HostColumnSeries {
     /// Its name, with its unit last.
     pub name: String,
-    /// Whether it only grows, so that differences are meaningful.
+    /// It only grows, so that differences are meaningful.
     pub cumulative: bool,
     /// Its values; `None` if one was unavailable.
     pub values: Vec<Option<i64>>,
@@ -347,7 +347,7 @@ pub struct CounterRow<'a> {
     pub name: &'a str,
     /// Its value.
     pub value: f64,
-    /// Whether it only grows.
+    /// It only grows.
     pub cumulative: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
 pub struct HostColumn<'a> {
     /// Its name, with its unit last: `cpu_user_ns`.
     pub name: &'a str,
-    /// Whether it only grows, so that differences are meaningful.
+    /// It only grows, so that differences are meaningful.
     pub cumulative: bool,
 }
 

@@ -16,9 +16,9 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
 use crate::RecordError;
 
-/// How many values are kept in memory before they are written.
+/// The number of values that are kept in memory before they are written.
 const VALUES_PER_GROUP: usize = 1 << 18;
-/// How many rows are read at once.
+/// The number of rows that are read at once.
 const ROWS_PER_BATCH: usize = 4096;
 
 /// The type of a column's values.
@@ -43,7 +43,7 @@ pub struct ColumnSpec {
     pub name: String,
     /// The type of its values.
     pub holds: ColumnType,
-    /// Whether its values may be absent.
+    /// Its values may be absent.
     pub optional: bool,
 }
 
