@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a connection does at one moment.
+/// The activity of a connection at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionState {

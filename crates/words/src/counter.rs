@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// hour.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
-/// How a counter behaves over time.
+/// The behavior of a counter over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
     /// It only grows; the figure of a step is the difference.
@@ -70,13 +70,14 @@ pub enum Role {
     IngestedBytes,
     /// Time in which writes were slowed down or stopped.
     StallSeconds,
-    /// How often writes were slowed down or stopped; labeled by reason, `total-delays` and `total-stops` among them.
+    /// The number of times that writes were slowed down or stopped; labeled by reason, `total-delays` and `total-stops` among
+    /// them.
     WriteStallCount,
     /// Files of a level of the tree; labeled by the level's number.
     LevelFileCount,
     /// Bytes of a level of the tree; labeled by the level's number.
     LevelBytes,
-    /// How urgently a level needs compaction; labeled by the level's number.
+    /// The urgency with which a level needs compaction; labeled by the level's number.
     LevelScore,
     /// Bytes that compactions into a level read; labeled by the level's number.
     LevelReadBytes,
@@ -133,7 +134,7 @@ pub struct Counter {
     pub name: String,
     /// Its value.
     pub value: f64,
-    /// Whether it only grows, so that differences are meaningful.
+    /// It only grows, so that differences are meaningful.
     pub cumulative: bool,
     /// Its meaning, for figures that are computed from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,16 +54,16 @@ impl Ops {
     }
 }
 
-/// What one connection did in a step.
+/// The activity of one connection in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
     /// Its client, from 0.
     pub client: u32,
     /// Its role: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
     pub role: String,
-    /// When its first operation was due, since the step began.
+    /// The time at which its first operation was due, since the step began.
     pub started_ns: u64,
-    /// When its last operation ended, since the step began.
+    /// The time at which its last operation ended, since the step began.
     pub ended_ns: u64,
     /// CPU time of its thread in user mode.
     pub cpu_user_ns: u64,
@@ -121,15 +121,15 @@ pub struct ThreadUse {
 /// One comparison of the data in the engine with what the workload did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was compared: `rows of pi1`, `rows in index pdc of pi1`.
+    /// The compared quantity: `rows of pi1`, `rows in index pdc of pi1`.
     pub what: String,
     /// The expected result: a number, or a bound such as `>= 17`.
     pub expected: String,
     /// The engine's result.
     pub found: String,
-    /// Whether they agree; also true if they were not compared.
+    /// They agree; also true if they were not compared.
     pub holds: bool,
-    /// Why they were not compared; `None` if they were.
+    /// The reason why they were not compared; `None` if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
@@ -198,7 +198,7 @@ impl Warning {
     }
 }
 
-/// How much of the machine a server may use; `None` for no limit.
+/// The part of the machine that a server may use; `None` for no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Memory in bytes, including the kernel's cache of the server's files.
@@ -216,7 +216,7 @@ pub struct Limit {
     pub asked: String,
     /// The effective value, as the kernel reports it; `None` if the server was not limited.
     pub effective: Option<String>,
-    /// Why it was not limited, or has another value.
+    /// The reason why it was not limited, or has another value.
     pub reason: Option<String>,
 }
 

@@ -10,9 +10,9 @@ pub struct Metric {
     pub head: &'static str,
     /// Its unit, with the divisor; empty for a count.
     pub unit: &'static str,
-    /// How many decimals it is shown with.
+    /// The number of decimals it is shown with.
     pub decimals: Decimals,
-    /// Which values are better.
+    /// The better direction.
     pub better: Better,
     /// The section of `docs/metrics.md` that has its formula.
     pub section: Section,
@@ -24,7 +24,7 @@ pub struct Metric {
     pub meaning: &'static str,
 }
 
-/// Which values of a metric are better.
+/// The better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Larger values: throughput, cache hits, and the frequency of the processors.
@@ -33,7 +33,7 @@ pub enum Better {
     Less,
 }
 
-/// Which steps have a metric.
+/// The steps that have a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepScope {
     /// All steps: where it is missing, it is not applicable.
@@ -51,11 +51,11 @@ pub enum Section {
     Host,
     /// Processor time of client, server and others.
     ClientServer,
-    /// Where an operation's time goes.
+    /// The parts of an operation's time.
     Time,
     /// The use of the disks.
     InputOutput,
-    /// How often commits were made durable.
+    /// The frequency with which commits were made durable.
     Durability,
     /// Bytes written in relation to the data.
     Writes,
@@ -65,7 +65,7 @@ pub enum Section {
     Lsm,
     /// Sizes of files and memory.
     Sizes,
-    /// How long operations took.
+    /// The time that operations took.
     Response,
 }
 
@@ -88,7 +88,7 @@ impl Section {
     }
 }
 
-/// How many decimals a figure has: the usual number, but never so few that a small figure becomes 0.
+/// The number of decimals of a figure: the usual number, but never so few that a small figure becomes 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decimals {
     /// None, for whole numbers.

@@ -27,9 +27,9 @@ macro_rules! named_enum {
 }
 
 named_enum! {
-    /// How many statements create the indexes of a table.
+    /// The number of statements that create the indexes of a table.
     pub enum IndexStatements {
-        /// What suits the engine: one for all in InnoDB, one for each index in others.
+        /// The number that suits the engine: one for all in InnoDB, one for each index in others.
         Usual = "usual",
         /// One for all, if the engine has such a statement.
         One = "one",

@@ -26,7 +26,7 @@ pub struct Setting {
     pub name: String,
     /// Its value in the engine's notation, with its unit if the engine reports one separately.
     pub value: String,
-    /// Where the engine says it came from: `default`, `configuration file`, ...
+    /// Its origin, as the engine reports it: `default`, `configuration file`, ...
     pub source: Option<String>,
     /// The name that it has in all versions of the engine, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct Setting {
     /// The value in a form that is the same for equal values, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
-    /// Whether it always differs between targets and runs, such as a default path, a port or an identity.
+    /// It always differs between targets and runs, such as a default path, a port or an identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub volatile: bool,
     /// Its meaning, for findings that use it.
@@ -74,7 +74,7 @@ pub struct DeclaredOption {
     pub key: String,
     /// The value in a form that is the same for equal values.
     pub canonical: String,
-    /// Whether a server that does not have it starts without it.
+    /// A server that does not have it starts without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
     /// The meaning of the setting, for findings that use it.
@@ -82,7 +82,7 @@ pub struct DeclaredOption {
     pub role: Option<SettingRole>,
 }
 
-/// How an option in the engine differs from what its config declares.
+/// The way in which an option in the engine differs from its declaration in the config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionStatus {
@@ -104,6 +104,6 @@ pub struct UnmetOption {
     pub declared: String,
     /// The value that the engine reports.
     pub effective: Option<String>,
-    /// How the two differ.
+    /// The way in which the two differ.
     pub status: OptionStatus,
 }
