@@ -18,7 +18,7 @@ pub(crate) fn index_check(table: &Table, index: &str, expected: u64, found: &Ind
 pub(crate) struct ValueCheck {
     pub(crate) count: u64,
     pub(crate) wrong: u64,
-    /// What is wrong with the first wrong one.
+    /// The fault of the first wrong one.
     pub(crate) first: Option<String>,
 }
 

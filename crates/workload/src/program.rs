@@ -15,13 +15,13 @@ use crate::sysbench::TableChanges;
 pub struct Task {
     /// Its client, from 0.
     pub client: u32,
-    /// What it does, for the record: `insert`.
+    /// Its role, for the record: `insert`.
     pub role: &'static str,
-    /// When its operations are sent.
+    /// The times at which its operations are sent.
     pub schedule: Schedule,
     /// The step does not wait for it: it ends when all others have ended.
     pub background: bool,
-    /// What it does.
+    /// Its operations.
     pub program: Box<dyn Program>,
     /// Interrupts its current operation.
     pub interrupt: Option<Interrupt>,
@@ -53,7 +53,7 @@ impl Task {
     }
 }
 
-/// Which clients have their connections in this process. A client's connections stay together.
+/// The clients that have their connections in this process. A client's connections stay together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientShare {
     /// The number of this process' part, from 0.
@@ -72,7 +72,7 @@ impl ClientShare {
     }
 }
 
-/// What one connection did, as far as its workload needs to know it.
+/// The activity of one connection, as far as its workload needs to know it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Summary {
     /// Nothing that matters to later steps.
@@ -91,7 +91,7 @@ pub enum Summary {
     KeyValueReads(ReadSummary),
 }
 
-/// What the connections of a step did: each one's client, and its [`Program::summary`].
+/// The activity of a step's connections: each one's client, and its [`Program::summary`].
 pub type Summaries = Vec<(u32, Summary)>;
 
 /// A kind of operation; each kind has its own latencies.

@@ -9,7 +9,7 @@ pub enum Schedule {
     Closed,
     /// Operation `i` is due at `first_ns + i * period_ns`, independently of those before it: lateness is caught up.
     Open {
-        /// When the first one is due.
+        /// The time at which the first one is due.
         first_ns: u64,
         /// The time between two operations.
         period_ns: f64,

@@ -1,4 +1,4 @@
-//! What the workload knows about each table, and its comparison with what the engine reports.
+//! The workload's knowledge of each table, and its comparison with what the engine reports.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ impl KeyRuns {
     }
 }
 
-/// What the workload knows about one table.
+/// The workload's knowledge of one table.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     /// Rows in it.
@@ -63,7 +63,7 @@ pub(super) struct Ledger {
 /// Keys that a server may reserve for a connection and leave unused: the cache of a PostgreSQL sequence.
 const SEQUENCE_CACHE: i64 = 1000;
 
-/// What one connection inserted into a table during a step.
+/// The rows that one connection inserted into a table during a step.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Inserted {
     /// Rows.
@@ -76,7 +76,7 @@ pub struct Inserted {
     pub(super) next_key: Option<i64>,
 }
 
-/// What one connection deleted from a table during a step.
+/// The rows that one connection deleted from a table during a step.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Deleted {
     /// Rows; each was the oldest that nobody else was deleting.

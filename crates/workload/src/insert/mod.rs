@@ -4,8 +4,8 @@
 //! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
 //! `l.i2`), then queries as fast as possible, during writes at a rate (`qr100`, `qp100`, ...).
 //!
-//! What each connection does is the same on SQL engines ([`sql`]) and key-value engines
-//! ([`keyed`]); only the operations differ.
+//! The programs of connections are the same on SQL engines ([`sql`]) and key-value engines ([`keyed`]); only the operations
+//! differ.
 
 pub mod keyed;
 pub mod sql;
@@ -98,7 +98,7 @@ struct ClientStep<'a> {
     client: u32,
     /// The number of its table.
     table: usize,
-    /// What it shares with the other connections to that table.
+    /// The keys that it shares with the other connections to that table.
     shared: Arc<SharedKeys>,
 }
 
@@ -185,7 +185,7 @@ impl ClientStep<'_> {
 pub struct Insert {
     plan: plan::Insert,
     clients: u32,
-    /// Which of them connect.
+    /// The clients that connect from this process.
     share: ClientShare,
     /// The seed of all rows and random choices.
     seed: u64,

@@ -19,7 +19,7 @@ const AHEAD_RESUME: u64 = 4;
 struct Progress {
     /// Commits of both sides.
     commits: [CachePadded<AtomicU64>; 2],
-    /// Which side waits. Each has its own flag, since one may start to wait while the other is still waking up.
+    /// The flags of the sides that wait: one for each, since one may start to wait while the other is still waking up.
     waiting: [CachePadded<AtomicBool>; 2],
     lock: Mutex<()>,
     changed: Condvar,

@@ -1,4 +1,4 @@
-//! What each connection of the Insert Benchmark does, on any engine.
+//! The programs of the Insert Benchmark's connections, on any engine.
 
 use std::time::Duration;
 

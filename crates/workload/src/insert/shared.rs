@@ -1,4 +1,4 @@
-//! What the connections to one table share during a step.
+//! The state that the connections to one table share during a step.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub(super) struct CachePadded<T>(pub(super) T);
 
-/// What the connections to one table tell each other about its keys.
+/// The state of one table's keys, shared by the connections to it.
 #[derive(Debug, Default)]
 pub(super) struct SharedKeys {
     /// The smallest key, as far as the deleters know: written once per delete, read once in 100 point queries. With

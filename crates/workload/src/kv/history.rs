@@ -8,7 +8,7 @@ use crate::Random;
 pub(super) struct WriterHistory {
     /// Writes begun.
     pub(super) begun: u64,
-    /// How many of the first writes are certainly in the database.
+    /// The number of first writes that are certainly in the database.
     pub(super) confirmed: u64,
 }
 

@@ -27,7 +27,7 @@ use programs::{Reader, Writer};
 pub use verifier::ReadSummary;
 use verifier::ReadVerifier;
 
-/// How often the writer in a step with readers writes a burst; `db_bench` writes ten times a second.
+/// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a second.
 const BURST: Duration = Duration::from_millis(10);
 
 /// Purposes of random streams, the last part of their paths; the data uses 0, 1 and 4.

@@ -115,7 +115,7 @@ impl ReadVerifier {
     }
 }
 
-/// What a reader verified.
+/// The results of a reader's verification.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadSummary {
     /// Values that were compared.

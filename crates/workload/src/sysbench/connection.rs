@@ -58,7 +58,7 @@ pub(super) struct LoadBatches {
 /// Loads rows with given keys.
 pub struct Loader<S> {
     pub(super) session: S,
-    /// What is still to load, in reverse order.
+    /// The batches that are still to load, in reverse order.
     pub(super) batches: Vec<LoadBatches>,
     pub(super) changes: TableChanges,
     /// Rows of the current statement, and the index of their table in `changes`.

@@ -36,10 +36,10 @@ struct ValueOffset {
     texts: usize,
 }
 
-/// What a test is prepared for.
+/// The conditions that a test is prepared for.
 #[derive(Clone, Copy)]
 pub(super) struct EventOptions<'a> {
-    /// How keys are drawn.
+    /// The distribution of keys.
     pub(super) keys: Sampler,
     /// The number of the connection's client.
     pub(super) thread: u32,
@@ -65,7 +65,7 @@ pub(super) struct Event {
     template: EventValues,
 }
 
-/// What is known about a statement before the step.
+/// The facts of a statement that are known before the step.
 #[derive(Clone, Debug)]
 struct StatementLayout {
     /// The offset of the values of its first execution.

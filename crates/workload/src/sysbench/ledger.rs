@@ -1,4 +1,4 @@
-//! What the workload knows about each table, and its comparison with what the engine reports.
+//! The workload's knowledge of each table, and its comparison with what the engine reports.
 
 use engine::{Table, TableFacts};
 
@@ -6,10 +6,10 @@ use super::connection::RowChanges;
 use crate::Check;
 use crate::check::index_check;
 
-/// Why the number of rows is not compared any more.
+/// The reason why the number of rows is no longer compared.
 const UNCERTAIN: &str = "a statement whose effect is not known may have changed the number of rows";
 
-/// What the workload knows about one table.
+/// The workload's knowledge of one table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// Rows in it.

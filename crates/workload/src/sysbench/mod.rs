@@ -53,7 +53,7 @@ pub struct Options {
     pub nonce: u64,
     /// The number of clients, with one connection each.
     pub clients: u32,
-    /// Which of them connect.
+    /// The clients that connect from this process.
     pub share: ClientShare,
     /// Connections that can write at once.
     pub writers_max: u32,
