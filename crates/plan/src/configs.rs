@@ -28,7 +28,7 @@ pub(crate) const FACTORS: &str = "factors";
 /// Values of `assay compare --by` that do not name a factor of the plan.
 const RESERVED_FACTORS: [&str; 2] = ["build", "all"];
 
-/// What to do with options that a version does not have.
+/// The treatment of options that a version does not have.
 const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
 
 /// No server starts with less.
@@ -55,7 +55,7 @@ struct WrittenConfig {
 pub(crate) struct DeclaredConfig {
     pub(crate) config: Config,
     pub(crate) place: Place,
-    /// Whether another config extends it.
+    /// Another config extends it.
     pub(crate) is_extended: bool,
 }
 

@@ -18,14 +18,14 @@ impl From<std::ops::Range<usize>> for Span {
     }
 }
 
-/// Where a diagnostic points to.
+/// The place that a diagnostic points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// A range of the plan's text.
     File(Span),
     /// A range of a `--set` argument.
     Set {
-        /// Which argument, from 0.
+        /// The argument's index, from 0.
         index: usize,
         /// The range in it.
         span: Span,
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-/// Whether a plan can run despite a diagnostic.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// It cannot run.
@@ -80,17 +80,17 @@ pub enum Severity {
 pub struct Diagnostic {
     /// A stable name: `plan::unknown-key`.
     pub code: &'static str,
-    /// Whether the plan can run despite it.
+    /// Its severity, which decides whether the plan can run.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
-    /// Where it is wrong.
+    /// The place of the fault.
     pub place: Place,
     /// The text at the place itself; may be empty.
     pub label: String,
     /// Other places that matter, each with its text.
     pub secondary: Vec<(Place, String)>,
-    /// What to do, one line each.
+    /// The remedies, one line each.
     pub help: Vec<String>,
 }
 

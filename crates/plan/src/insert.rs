@@ -123,7 +123,7 @@ fn query(name: &str) -> Option<Kind> {
     Some(Kind::Query { query, rate })
 }
 
-/// How many rows a commit has, unless the step says.
+/// The number of rows in a commit, unless the step sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transactions {
     Big,
@@ -270,7 +270,7 @@ fn check_partitions(
         .help(format!("use at most {total_rows} partitions, or more rows"));
 }
 
-/// What a step takes from the workload unless its own table says otherwise.
+/// The options that a step takes from the workload unless its own table sets them.
 struct Defaults {
     initial_rows: Field<u64>,
     write_rows: Field<u64>,

@@ -142,7 +142,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     Some(kv)
 }
 
-/// What a step takes from the workload unless its own table says otherwise.
+/// The options that a step takes from the workload unless its own table sets them.
 struct Defaults {
     keys: Field<u64>,
     write_rate: Field<u64>,

@@ -101,7 +101,7 @@ static SHARE: Dimension = Dimension {
     help: "a share is a number from 0 to 1: `0.5`",
 };
 
-/// Why text is not a quantity.
+/// The reason why text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
 enum QuantityError {
     NotANumber,

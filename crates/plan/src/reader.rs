@@ -14,13 +14,13 @@ pub struct Resolved {
     pub key: String,
     /// Its value in the plan's notation.
     pub value: String,
-    /// Where it came from, as listings show it: `default`, `plan:3:14`, `--set`.
+    /// Its origin, as listings show it: `default`, `plan:3:14`, `--set`.
     pub origin: String,
     /// Its place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
 }
 
-/// What is collected while a plan is read.
+/// The diagnostics and values that are collected while a plan is read.
 pub(crate) struct Context<'a> {
     text: &'a str,
     pub(crate) diagnostics: Vec<Diagnostic>,

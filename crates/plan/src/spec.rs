@@ -15,25 +15,25 @@ pub struct Plan {
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
-    /// How often each cell runs.
+    /// The number of times that each cell runs.
     pub repeats: u32,
     /// The order of the cells.
     pub order: Order,
     /// The index in `targets` of the target that the others are compared with.
     pub base: usize,
-    /// Whether the targets are one and its twin, the same build with the same config, to measure noise.
+    /// The targets are one and its twin, the same build with the same config, to measure noise.
     pub against_itself: bool,
     /// The seed of all data and random choices.
     pub seed: u64,
-    /// Where databases are created; `None` for next to the results.
+    /// The directory in which databases are created; `None` for next to the results.
     pub data_dir: Option<String>,
-    /// Whether a cell's database is kept after the cell.
+    /// A cell's database is kept after the cell.
     pub keep_data: bool,
-    /// How long a server may take to start or stop.
+    /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.
     pub server_user: Option<String>,
-    /// What runs on each target: one variant without a name, or one or more with names.
+    /// The workloads that run on each target: one variant without a name, or one or more with names.
     pub variants: Vec<Variant>,
     /// The builds, in the order of the file.
     pub builds: Vec<Build>,
@@ -76,20 +76,20 @@ pub enum Workload {
     Sysbench(Sysbench),
 }
 
-/// How a step runs, regardless of what its workload does in it.
+/// The way in which a step runs, regardless of the work in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRun<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Whether it measures anything; if not, it only settles.
+    /// It measures something; otherwise it only settles.
     pub measures: bool,
-    /// How long it is measured; `None` for until its work is done.
+    /// The time for which it is measured; `None` for until its work is done.
     pub time: Option<Duration>,
-    /// How long it runs before it is measured.
+    /// The time that it runs before it is measured.
     pub warmup: Duration,
-    /// How the engine settles afterwards, which is not measured.
+    /// The settling of the engine afterwards, which is not measured.
     pub settle: Option<Settle>,
-    /// Whether results show it; if not, it is only recorded.
+    /// Results show it; otherwise it is only recorded.
     pub reported: bool,
 }
 
@@ -166,7 +166,7 @@ impl SysbenchStep {
     }
 }
 
-/// How far an engine settles.
+/// The state until which an engine settles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settle {
     /// No work is pending.
@@ -178,7 +178,7 @@ pub enum Settle {
 /// The options of steps that all workloads have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPolicy {
-    /// How much of the data is checked after each step.
+    /// The part of the data that is checked after each step.
     pub checks: Checks,
     /// The number of failed operations beyond which a step fails.
     pub error_limit: u64,
@@ -186,7 +186,7 @@ pub struct StepPolicy {
     pub attempts: u32,
     /// The shortest time that settling takes.
     pub settle_at_least: Duration,
-    /// How long settling waits for pending work.
+    /// The longest time that settling waits for pending work.
     pub settle_at_most: Duration,
 }
 
@@ -197,17 +197,17 @@ pub struct Insert {
     pub steps: Vec<InsertStep>,
     /// Rows per table loaded by `l.i0`.
     pub initial_rows: u64,
-    /// Whether every insert comes with a delete of as many rows, the oldest ones.
+    /// Every insert comes with a delete of as many rows, the oldest ones.
     pub delete_per_insert: bool,
-    /// How `l.x` creates the indexes of a table.
+    /// The number of statements in which `l.x` creates the indexes of a table.
     pub index_statements: IndexStatements,
-    /// Whether `l.i0` uses the engine's bulk load, if it has one.
+    /// `l.i0` uses the engine's bulk load, if it has one.
     pub bulk_load: bool,
     /// One table for each client, or one for all.
     pub tables: Tables,
     /// Range partitions per table; 0 for an unpartitioned table.
     pub partitions: u32,
-    /// How long each client's extra connection holds its transaction; `None` for no extra connection.
+    /// The time for which each client's extra connection holds its transaction; `None` for no extra connection.
     pub long_transaction: Option<Duration>,
     /// The definition of the secondary indexes.
     pub indexes: IndexSet,
@@ -215,7 +215,7 @@ pub struct Insert {
     pub secondary_indexes: u32,
     /// The shortest and longest value of the column `data`, in characters.
     pub data_length: (u32, u32),
-    /// How steps are checked, fail and settle.
+    /// The options of all steps: checks, failures and settling.
     pub policy: StepPolicy,
 }
 
@@ -240,7 +240,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// How much is checked after each step.
+    /// The part of the data that is checked after each step.
     pub enum Checks {
         /// Counts, smallest and largest key, every index. This reads the whole database.
         Full = "full",
@@ -261,13 +261,13 @@ pub struct InsertStep {
     pub number: u32,
     /// Its name, unique within the plan: `qr100`, `qr100.2`.
     pub name: String,
-    /// What it does.
+    /// Its work.
     pub kind: InsertStepKind,
     /// Rows per commit.
     pub rows_per_commit: u32,
 }
 
-/// What a step of the Insert Benchmark does.
+/// The work of a step of the Insert Benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InsertStepKind {
     /// `l.i0`: inserts without deletes.
@@ -282,23 +282,23 @@ pub enum InsertStepKind {
     },
     /// `l.i1`, `l.i2`: inserts, with deletes if the plan has them.
     Write {
-        /// When it ends.
+        /// Its end.
         until: WriteEnd,
     },
     /// `qrN`, `qpN`: queries as fast as possible, while each client inserts (and deletes) N rows per second.
     Query {
-        /// Which queries.
+        /// The kind of queries.
         query: Query,
         /// Rows per second and client.
         rate: f64,
-        /// How long it runs.
+        /// Its duration.
         time: Duration,
     },
     /// `settle`
     Settle,
 }
 
-/// When a step ends that writes as fast as possible.
+/// The end of a step that writes as fast as possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WriteEnd {
     /// After this many rows per table.
@@ -364,7 +364,7 @@ pub struct Kv {
     pub multiget_keys: u32,
     /// The share of reads that compare a value with what was written.
     pub verify_share: f64,
-    /// How steps are checked, fail and settle.
+    /// The options of all steps: checks, failures and settling.
     pub policy: StepPolicy,
 }
 
@@ -375,11 +375,11 @@ pub struct KvStep {
     pub number: u32,
     /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
     pub name: String,
-    /// What it does.
+    /// Its work.
     pub kind: KvStepKind,
 }
 
-/// What a step of the key-value sequence does.
+/// The work of a step of the key-value sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KvStepKind {
     /// `fillseq`: one client writes all keys in order, without a log.
@@ -390,18 +390,18 @@ pub enum KvStepKind {
     Flush,
     /// `readrandom`, `multireadrandom`, `fwdrange`, `revrange`
     Read {
-        /// How it reads.
+        /// The kind of reads.
         read: KvRead,
-        /// How long it runs.
+        /// Its duration.
         time: Duration,
     },
     /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
     ReadWhileWriting {
-        /// How it reads.
+        /// The kind of reads.
         read: KvRead,
         /// Bytes of keys and values that the writer writes per second.
         write_bytes_per_s: u64,
-        /// How long it runs.
+        /// Its duration.
         time: Duration,
     },
     /// `overwritesome`
@@ -411,12 +411,12 @@ pub enum KvStepKind {
     },
     /// `overwrite`: overwrites as fast as possible, then waits for compaction.
     Overwrite {
-        /// How long it writes.
+        /// The time for which it writes.
         time: Duration,
     },
 }
 
-/// How a step of the key-value sequence reads.
+/// The kind of reads of a step of the key-value sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KvRead {
     /// One random key.
@@ -442,11 +442,11 @@ pub struct Sysbench {
     pub load_connections: u32,
     /// Rows per statement of the load.
     pub load_batch: u32,
-    /// Whether there is an index on `k`.
+    /// There is an index on `k`.
     pub secondary_index: bool,
-    /// Whether `id` is the primary key; if not, it has a secondary index.
+    /// `id` is the primary key; otherwise it has a secondary index.
     pub primary_key: bool,
-    /// How steps are checked, fail and settle.
+    /// The options of all steps: checks, failures and settling.
     pub policy: StepPolicy,
 }
 
@@ -469,11 +469,11 @@ impl Sysbench {
 pub struct SysbenchStep {
     /// Its name, unique within the plan: `read-only.range10.pre`.
     pub name: String,
-    /// What it does.
+    /// Its work.
     pub kind: SysbenchStepKind,
 }
 
-/// What a step of the sysbench microbenchmarks does.
+/// The work of a step of the sysbench microbenchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SysbenchStepKind {
     /// `load`: creates all tables with their rows.
@@ -486,15 +486,15 @@ pub enum SysbenchStepKind {
     Run {
         /// The test, with its arguments applied.
         test: Test,
-        /// How long it is measured.
+        /// The time for which it is measured.
         time: Duration,
-        /// How long it runs before it is measured.
+        /// The time that it runs before it is measured.
         warmup: Duration,
-        /// How random ids and values of `k` are drawn.
+        /// The distribution of random ids and values of `k`.
         distribution: Distribution,
         /// Events per second and client; `None` for as fast as possible.
         rate: Option<f64>,
-        /// Whether results show it; if not, it is only recorded.
+        /// Results show it; otherwise it is only recorded.
         reported: bool,
     },
 }
@@ -522,13 +522,13 @@ pub struct Build {
     pub name: String,
     /// Its engine.
     pub engine: Engine,
-    /// Where the build is.
+    /// The location of the build.
     pub source: BuildSource,
     /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,
 }
 
-/// Where a build is.
+/// The location of a build.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BuildSource {
     /// Part of Assay.
@@ -554,12 +554,11 @@ pub struct Config {
     pub load: Vec<(String, String)>,
     /// Factors in which it differs from other configs, with their values.
     pub factors: Vec<(String, String)>,
-    /// How much of the machine its server may use.
+    /// The part of the machine that its server may use.
     pub limits: Limits,
-    /// Whether options that a version of RocksDB doesn't have are left out and recorded as not applicable; if not, the cell
-    /// fails.
+    /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable; otherwise the cell fails.
     pub skips_unknown_options: bool,
-    /// Whether RocksDB counts and times what it does, which costs some speed.
+    /// RocksDB counts and times its operations, which costs some speed.
     pub statistics: bool,
 }
 

@@ -13,9 +13,9 @@ use crate::wording::{code, did_you_mean, key_part, list, quoted};
 /// The shortest time that a plan may give a step. A step shorter than a second has no rates per second.
 pub(crate) const TIME_MIN: Duration = Duration::from_millis(100);
 
-/// What a step of a workload does, as its name says it.
+/// The kind of a step, as its name says it.
 pub(crate) trait StepKind: Copy {
-    /// What names depend on besides themselves.
+    /// The options of the workload that names of steps depend on.
     type Known;
 
     /// An example of a name with a suffix, with which a step is repeated.

@@ -11,7 +11,7 @@ use crate::wording::{choices, code, list, quoted};
 /// The end of a twin's name; see [`with_twin`].
 const TWIN_SUFFIX: &str = "-again";
 
-/// What targets are made of.
+/// The parts that targets are made of.
 pub(crate) struct TargetParts<'a> {
     pub(crate) builds: &'a [(Build, Place)],
     pub(crate) configs: &'a [DeclaredConfig],

@@ -170,7 +170,7 @@ pub(crate) enum Symbol {
     Integer {
         slot: Slot,
         bounds: Bounds,
-        /// Whether it is the id of a row.
+        /// It is the id of a row.
         is_id: bool,
     },
     /// Several drawn integers: the slot of the first, and how many.
@@ -208,7 +208,7 @@ impl Scope {
     }
 }
 
-/// What is wrong with a text. Its place is a range of bytes of the text.
+/// The fault of a text. Its place is a range of bytes of the text.
 pub(crate) type ExpressionError = Box<Diagnostic>;
 
 fn bad(
@@ -333,7 +333,7 @@ struct Parser<'a, 's> {
     scope: &'s mut Scope,
     /// The end of the last token.
     end: usize,
-    /// Whether the expression uses the id of a row.
+    /// The expression uses the id of a row.
     has_id: bool,
     /// The arguments that the expression uses.
     arguments: Vec<String>,

@@ -78,7 +78,7 @@ named_enum! {
     }
 }
 
-/// What the names of steps depend on.
+/// The options that the names of steps depend on.
 struct Known {
     /// Tests that the plan defines; their indexes come after those of the built-in tests.
     own: Vec<TestSource>,
@@ -315,7 +315,7 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
     tests
 }
 
-/// What a step takes from the workload unless its own table says otherwise.
+/// The options that a step takes from the workload unless its own table sets them.
 struct Defaults {
     setting: Setting,
     warmup: Field<Duration>,

@@ -14,7 +14,7 @@ use crate::value_kinds::{Choice, Flag};
 use crate::wording::code;
 
 named_enum! {
-    /// Which of the workload's times is the duration of a test.
+    /// The workload's time that is the duration of a test.
     pub enum TestTime {
         /// `read-time`
         Read = "read",
@@ -30,7 +30,7 @@ pub(crate) struct Setting {
     pub(crate) tables: u32,
     /// The most clients of any cell.
     pub(crate) clients: u32,
-    /// Whether statements are prepared by default.
+    /// Statements are prepared by default.
     pub(crate) prepared: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Argument {
 pub(crate) struct TestSource {
     pub(crate) name: String,
     pub(crate) arguments: Vec<Argument>,
-    /// Whether it has no errors with the default values of its arguments.
+    /// It has no errors with the default values of its arguments.
     pub(crate) is_valid: bool,
     path: String,
     /// The place of its name.

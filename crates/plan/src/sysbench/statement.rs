@@ -36,7 +36,7 @@ struct Sql {
 pub(super) struct Reader<'c, 'x> {
     pub(super) cx: &'c mut Context<'x>,
     pub(super) scope: Scope,
-    /// Whether statements are prepared by default.
+    /// Statements are prepared by default.
     pub(super) prepared: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct Test {
     pub group: Group,
     /// The table that an event uses.
     pub table: TableChoice,
-    /// Whether the statements run in one transaction.
+    /// The statements run in one transaction.
     pub transaction: bool,
     /// The parameters that are drawn once per event. The first integer is the number of the client's thread.
     pub shared: Block,
@@ -38,7 +38,7 @@ named_enum! {
     }
 }
 
-/// How random ids and values of `k` are drawn.
+/// The distribution of random ids and values of `k`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Each value is equally likely.
@@ -51,7 +51,7 @@ pub enum Distribution {
 }
 
 named_enum! {
-    /// Which table an event uses.
+    /// The table that an event uses.
     pub enum TableChoice {
         /// A random one; all are equally likely.
         Random = "random",
@@ -67,16 +67,15 @@ named_enum! {
 pub struct TestStatement {
     /// Its text.
     pub text: Vec<Piece>,
-    /// How likely an event is to run it, relative to the other statements with a weight; above 0. `None` if every event
-    /// runs it.
+    /// Its probability in an event, relative to the other statements with a weight; above 0. `None` if every event runs it.
     pub weight: Option<u32>,
-    /// How often an event executes it, with newly drawn parameters each time.
+    /// The number of times that an event executes it, with newly drawn parameters each time.
     pub repeat: u32,
-    /// Whether it is prepared; if not, it is sent as text.
+    /// It is prepared; otherwise it is sent as text.
     pub prepared: bool,
-    /// How many rows one execution must return or change; `None` if unknown.
+    /// The number of rows that one execution must return or change; `None` if unknown.
     pub rows: Option<ExpectedRows>,
-    /// What it does to the rows of its table.
+    /// Its effect on the rows of its table.
     pub effect: Effect,
     /// The parameters that are drawn for each execution, `count` times.
     pub own: Block,
@@ -106,16 +105,16 @@ pub enum Piece {
     Integers {
         /// The position of the first one.
         first: Slot,
-        /// How many there are.
+        /// Their number.
         count: usize,
-        /// Whether they may need more than 32 bits.
+        /// They may need more than 32 bits.
         is_wide: bool,
     },
     /// A drawn text.
     Drawn {
         /// Its position.
         slot: Slot,
-        /// Whether it is for the column `pad`; if not, it is for `c`.
+        /// It is for the column `pad`; otherwise it is for `c`.
         is_pad: bool,
     },
     /// The rows of a statement that inserts several, as the pieces of one row. They start with the comma that the first row
@@ -187,7 +186,7 @@ pub enum Draw {
     Pad,
 }
 
-/// What a statement does to the rows of its table.
+/// The effect of a statement on the rows of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Reads rows.
