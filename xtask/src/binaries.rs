@@ -44,7 +44,7 @@ pub struct Job<'a> {
     pub arguments: Vec<String>,
     /// Environment variables.
     pub variables: Vec<(&'static str, String)>,
-    /// Whether it keeps processors busy, and therefore runs at a low priority.
+    /// It keeps processors busy, and therefore runs at a low priority.
     pub is_nice: bool,
 }
 
@@ -75,7 +75,7 @@ impl std::ops::AddAssign for Counts {
 pub struct Timed {
     /// The names of the job and the test.
     pub name: String,
-    /// How long it took.
+    /// Its duration.
     pub seconds: f64,
 }
 

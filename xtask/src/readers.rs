@@ -104,7 +104,7 @@ const TOOLS: [Tool; 6] = [
     },
 ];
 
-/// How many of the tools are small enough for every run of the tests, from the first on.
+/// The number of tools that are small enough for every run of the tests, from the first on.
 const SMALL_COUNT: usize = 5;
 
 const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;

@@ -43,10 +43,10 @@ const TEST_POSTGRES: &str = "ASSAY_TEST_POSTGRES";
 const WAITING: [&str; 2] = ["assay it", "engine it"];
 /// Tests in modules of this name measure the load of the machine, so nothing else may run at the same time.
 const ALONE: &str = "alone::";
-/// How many binaries run at the same time.
+/// The number of binaries that run at the same time.
 const PARALLEL_BINARIES: usize = 2;
 
-/// How many of the slowest tests are listed.
+/// The number of slowest tests that are listed.
 const SLOWEST_COUNT: usize = 10;
 
 /// Runs everything, with the whole cross product if `all`. Returns false if something failed.

@@ -71,8 +71,8 @@ const UNSAFE_FILES: &[&str] = &[
     "xtask/src/tidy.rs",
 ];
 
-/// Which crate of the workspace may use which, as in `ARCHITECTURE.md`. Data flows one way:
-/// plan -> engine + workload -> load + probe -> record -> analysis -> report.
+/// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way: plan -> engine + workload
+/// -> load + probe -> record -> analysis -> report.
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),

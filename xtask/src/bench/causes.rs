@@ -135,7 +135,7 @@ struct Comparison {
     causes: Vec<String>,
     /// The titles of all findings.
     titles: Vec<String>,
-    /// Whether any step has the verdict faster or slower.
+    /// Some step has the verdict faster or slower.
     has_verdict: bool,
 }
 

@@ -68,9 +68,9 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
 /// The setup of a benchmark.
 struct Setup {
     workspace: Workspace,
-    /// How often each side of a pair runs, after one uncounted run.
+    /// The number of runs of each side of a pair, after one uncounted run.
     round_count: usize,
-    /// How long a run of sysbench's tests lasts.
+    /// The duration of a run of sysbench's tests, in seconds.
     seconds: usize,
 }
 
