@@ -30,7 +30,7 @@ enum Source {
     Monotonic { base: u64 },
 }
 
-/// How long the counter is compared with `CLOCK_MONOTONIC`: two readings with an error of 50 ns each make 5 ppm.
+/// The time for which the counter is compared with `CLOCK_MONOTONIC`: two readings with an error of 50 ns each make 5 ppm.
 #[cfg(target_arch = "x86_64")]
 const CALIBRATION_NS: u64 = 20_000_000;
 

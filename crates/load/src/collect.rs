@@ -108,7 +108,7 @@ pub trait Sink {
     /// are in the order of the tasks.
     ///
     /// # Errors
-    /// Why the step cannot begin; it then fails.
+    /// The reason why the step cannot begin; it then fails.
     fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
         let _ = connections;
         Ok(earliest)
@@ -123,7 +123,7 @@ pub trait Sink {
     /// Receives rows of seconds that are over, in no particular order.
     ///
     /// # Errors
-    /// Why it cannot be recorded; the step then fails.
+    /// The reason why it cannot be recorded; the step then fails.
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
         let _ = rows;
         Ok(())
@@ -133,7 +133,7 @@ pub trait Sink {
     /// again if a connection reports it late.
     ///
     /// # Errors
-    /// Why it cannot be recorded; the step then fails.
+    /// The reason why it cannot be recorded; the step then fails.
     fn latencies(
         &mut self,
         second: u32,
@@ -148,7 +148,7 @@ pub trait Sink {
     /// Called a few times a second.
     ///
     /// # Errors
-    /// Why the step cannot be recorded; it then fails.
+    /// The reason why the step cannot be recorded; it then fails.
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
         let _ = progress;
         Ok(())
@@ -158,7 +158,7 @@ pub trait Sink {
 /// Discards everything.
 impl Sink for () {}
 
-/// What the collector knows of a worker.
+/// The collector's knowledge of a worker.
 pub(crate) struct WorkerInfo {
     pub(crate) client: u32,
     pub(crate) kinds: &'static [OpKind],

@@ -38,7 +38,7 @@ pub(crate) struct ConnectionHandle {
     pub(crate) spares: SyncSender<Box<Lap>>,
 }
 
-/// What the thread of a connection starts with.
+/// The input of a connection's thread.
 pub(crate) struct WorkerSeat {
     number: usize,
     task: Task,
@@ -46,7 +46,7 @@ pub(crate) struct WorkerSeat {
     spare: Receiver<Box<Lap>>,
 }
 
-/// What the thread of a connection returns.
+/// The result of a connection's thread.
 pub(crate) struct FinishedWorker {
     pub(crate) task: Task,
     pub(crate) report: WorkerReport,
@@ -89,7 +89,7 @@ pub(crate) fn set_up(tasks: Vec<Task>) -> StepSetup {
     }
 }
 
-/// What the threads of a step share.
+/// The state that the threads of a step share until it starts.
 pub(crate) struct StepStart<'a, C> {
     clock: C,
     limits: Limits,

@@ -16,8 +16,7 @@ pub struct Limits {
     pub error_limit: u64,
     /// Attempts at an operation that fails with a transient error, including the first.
     pub attempts: u32,
-    /// How long connections may wait for a reply after the step is over. Then they are cut off, and the step
-    /// fails.
+    /// The time that connections may wait for a reply after the step is over. Then they are cut off, and the step fails.
     pub grace: Duration,
 }
 
@@ -28,7 +27,7 @@ impl Limits {
     }
 }
 
-/// How a step ended.
+/// The way in which a step ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepEnd {
     /// It ended as planned.
@@ -43,14 +42,14 @@ pub enum StepEnd {
 /// The outcome of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StepOutcome {
-    /// How it ended.
+    /// The way in which it ended.
     pub end: StepEnd,
     /// From the common start to the end of the last connection, and no less than [`Limits::time`].
     pub elapsed_ns: u64,
-    /// What each connection did, in the order of the tasks, without the states that its threads were seen in. If the system ran
-    /// out of threads, only the connections that had one.
+    /// The activity of each connection, in the order of the tasks, without the states that its threads were seen in. If the
+    /// system ran out of threads, only the connections that had one.
     pub connections: Vec<Connection>,
-    /// What the workload needs to know about them; empty unless the step is complete.
+    /// The facts about them that the workload needs; empty unless the step is complete.
     pub summaries: Summaries,
     /// Totals by kind of operation.
     pub totals: BTreeMap<String, Ops>,

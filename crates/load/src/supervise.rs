@@ -9,11 +9,11 @@ use crate::start::ConnectionHandle;
 use crate::step::Limits;
 use crate::worker::{Message, Shared};
 
-/// How often to look for messages, unless a worker wakes this thread.
+/// The time between looks for messages, unless a worker wakes this thread.
 const POLL: Duration = Duration::from_millis(100);
-/// How often to update the display and pass on finished seconds.
+/// The time between updates of the display, which also pass on finished seconds.
 const TICK_NS: u64 = 250_000_000;
-/// How long connections may wait for a reply after the operator interrupted the step.
+/// The time that connections may wait for a reply after the operator interrupted the step.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 
 /// The state of the thread that started the workers.
@@ -27,10 +27,10 @@ pub(crate) struct Supervisor<'a, 's> {
     pub(crate) interrupted: bool,
     connections: Vec<ConnectionHandle>,
     stop: &'a AtomicBool,
-    /// Which connections are still running.
+    /// The connections that are still running: true for each of them.
     running: Vec<bool>,
     next_tick_ns: u64,
-    /// When the connections were told to end.
+    /// The time at which the connections were told to end.
     over_since_ns: Option<u64>,
     cut_off: bool,
 }

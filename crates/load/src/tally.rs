@@ -1,4 +1,4 @@
-//! What a connection counts before it hands over to the collector.
+//! The counts of a connection before it hands them over to the collector.
 //!
 //! The buckets are HdrHistogram's for three significant digits. Recording is an index and an addition, which costs
 //! a third of the library's `record`; the collector turns them into real histograms outside of the measured path.

@@ -15,14 +15,14 @@ use workload::{Next, Program, Schedule};
 use crate::Clock;
 use crate::tally::{Lap, Latencies};
 
-/// What all workers of a step read, and a failed one writes.
+/// The state that all workers of a step read, and a failed one writes.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// Workers send no further operations.
     pub(crate) halt: AtomicBool,
     /// Failed operations of all connections.
     pub(crate) failed: AtomicU64,
-    /// Why the step failed.
+    /// The reasons why the step failed.
     pub(crate) poison: Mutex<Vec<String>>,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Worker<'a, C> {
     pub(crate) number: usize,
     pub(crate) clock: C,
     pub(crate) schedule: Schedule,
-    /// When the step begins, by the clock.
+    /// The time at which the step begins, by the clock.
     pub(crate) start_at: u64,
-    /// When it stops sending operations, since the step began.
+    /// The time at which it stops sending operations, since the step began.
     pub(crate) deadline_ns: Option<u64>,
     pub(crate) attempts: u32,
     pub(crate) error_limit: u64,
@@ -70,21 +70,21 @@ pub(crate) struct Worker<'a, C> {
     pub(crate) lap: Box<Lap>,
 }
 
-/// What a worker returns at its end.
+/// The result of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WorkerReport {
-    /// When its first operation was due, since the step began.
+    /// The time at which its first operation was due, since the step began.
     pub(crate) started_ns: u64,
-    /// When its last operation ended, since the step began.
+    /// The time at which its last operation ended, since the step began.
     pub(crate) ended_ns: u64,
     /// Operations that were due but not sent.
     pub(crate) skipped: u64,
-    /// How long it waited for the collector: a stall caused by assay itself. Includes time in which the kernel ran
-    /// other threads instead.
+    /// The time that it waited for the collector: a stall caused by assay itself. Includes time in which the kernel ran other
+    /// threads instead.
     pub(crate) handover_wait_ns: u64,
 }
 
-/// How often a worker that waits for its schedule checks `halt`.
+/// The time between checks of `halt` by a worker that waits for its schedule.
 const HALT_CHECK_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
