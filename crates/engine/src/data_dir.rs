@@ -18,7 +18,7 @@ const MARKER_START: &str = "{\"made_by\":\"assay\"";
 const MARKER_REST: &str =
     ",\"note\":\"assay created this directory, and removes it when it needs the space again\"}\n";
 
-/// How long to wait before a wipe until processes that write to the directory have ended.
+/// The time to wait before a wipe for the end of processes that write to the directory.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A directory that assay created. Dropping the value does not remove the directory.

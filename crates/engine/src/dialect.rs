@@ -9,7 +9,7 @@ use crate::{Column, ColumnType, Comparison, Index, Table};
 pub struct RangeScan<'a> {
     /// The index to read. The dialect adds a hint if the engine has hints.
     pub index: &'a Index,
-    /// How the first column of the index compares with the parameter.
+    /// The comparison of the index's first column with the parameter.
     pub comparison: Comparison,
     /// The maximum number of rows to return.
     pub limit: u32,

@@ -94,9 +94,9 @@ pub enum SetupError {
     Build {
         /// The build's name in the plan.
         build: String,
-        /// What is missing, and where assay looked for it.
+        /// The missing program or file, and the places where assay looked for it.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
     /// Assay does not support the version.
@@ -114,7 +114,7 @@ pub enum SetupError {
     Config {
         /// The option, its value, and the allowed values.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
     /// Assay may not use the directory.
@@ -122,9 +122,9 @@ pub enum SetupError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
     /// A program failed.
@@ -144,7 +144,7 @@ pub enum SetupError {
     NotReady {
         /// The server and its address.
         server: String,
-        /// How long assay waited.
+        /// The time that assay waited.
         seconds: u64,
         /// The last error.
         last: String,
@@ -159,7 +159,7 @@ pub enum SetupError {
         /// The server's error.
         #[source]
         source: Error,
-        /// What to do, if that is known.
+        /// The remedy, if one is known.
         help: Option<String>,
     },
     /// A file or directory can't be read or written.

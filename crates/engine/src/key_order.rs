@@ -19,7 +19,7 @@ pub struct KeyOrder {
     /// The previous key's first bytes as a number; `None` for a shorter key. It is stored separately, because the
     /// processor is slow to read bytes that two overlapping moves have just written.
     head: Option<u64>,
-    /// How a key must compare with the previous one.
+    /// The required comparison of a key with the previous one.
     expected: Ordering,
     /// True before the first key, which may be equal to the start of the scan.
     is_first: bool,

@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// How durable a write is when it returns.
+/// The durability of a write when it returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The write is not logged: unflushed data is lost when the process crashes.
@@ -44,11 +44,11 @@ pub struct Scan<'a> {
     pub limit: u64,
     /// The view of the data.
     pub view: View,
-    /// Whether the order of the keys is checked. A caller that knows the keys need not check it.
+    /// The order of the keys is checked. A caller that knows the keys need not check it.
     pub verifies_order: bool,
 }
 
-/// What a scan has read.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
     /// The number of entries.

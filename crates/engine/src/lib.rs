@@ -86,7 +86,7 @@ pub use words::{
 pub struct EngineKind {
     /// The engine's name in plans and records.
     pub name: &'static str,
-    /// How the engine writes options and settings.
+    /// The engine's notation of options and settings.
     pub notation: &'static dyn Notation,
 }
 

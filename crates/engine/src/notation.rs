@@ -1,9 +1,9 @@
-//! How engines write options and settings, and what these mean. It is recorded with them, so that the reading half can
-//! compare them without knowing the engines.
+//! The notation of options and settings in each engine, and their meaning, which is recorded with them, so that the reading
+//! half can compare them without knowing the engines.
 
 use words::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
-/// How an engine writes the options of its config.
+/// An engine's notation of the options in its config.
 pub trait Notation: Sync {
     /// Returns the options in a configuration file. The value `None` means a name without a value. Does not read files that
     /// it includes.

@@ -9,18 +9,18 @@ use words::{Counter, Limit, Setting};
 use crate::local::log::tail;
 use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
-/// What an engine can do. Results of anything else are *not applicable* in the record and in tables.
+/// The capabilities of an engine. Results of anything else are *not applicable* in the record and in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether tables can have range partitions on the key.
+    /// Tables can have range partitions on the key.
     pub partitions: bool,
-    /// Whether a long transaction delays the removal of old row versions, so that a test with one is useful.
+    /// A long transaction delays the removal of old row versions, so that a test with one is useful.
     pub long_transactions: bool,
-    /// Whether the engine runs in assay's process, where its CPU time includes the client's.
+    /// The engine runs in assay's process, where its CPU time includes the client's.
     pub embedded: bool,
-    /// Whether several connections can write at the same time. Otherwise a load uses a single one.
+    /// Several connections can write at the same time. Otherwise a load uses a single one.
     pub concurrent_writers: bool,
-    /// Whether data that was written can be read. It is false only for the null engine, whose data is not checked.
+    /// Data that was written can be read. False only for the null engine, whose data is not checked.
     pub stores_data: bool,
 }
 
@@ -63,11 +63,11 @@ pub struct SettleLimits {
 pub struct Action {
     /// The action, such as `VACUUM (ANALYZE) pi1` or `CHECKPOINT`.
     pub what: String,
-    /// How long the action took.
+    /// Its duration.
     pub took: Duration,
 }
 
-/// What settling did and found.
+/// The actions and results of settling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {
     /// The actions, in order.
@@ -186,7 +186,7 @@ pub trait Engine: Send + Sync {
     /// Stops the target cleanly.
     ///
     /// # Errors
-    /// When it does not stop, or does not stop cleanly.
+    /// Fails if it does not stop, or does not stop cleanly.
     fn stop(self) -> Result<(), SetupError>
     where
         Self: Sized,
@@ -283,12 +283,12 @@ fn last_number(session: &mut impl Session, statements: &[String]) -> Result<Opti
     Ok(number)
 }
 
-/// What a run needs from a server that assay did not start.
+/// The needs of a run from a server that assay did not start.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// The number of simultaneous connections.
     pub connections: u32,
-    /// Whether the run creates and fills tables.
+    /// The run creates and fills tables.
     pub makes_tables: bool,
 }
 
@@ -297,7 +297,7 @@ pub struct Needs {
 pub struct Obstacle {
     /// The problem with the server or the user.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub help: String,
 }
 

@@ -7,7 +7,7 @@ pub enum ColumnType {
     AutoKey,
     /// The key of sysbench's tables: a 32-bit integer that the server assigns, ascending.
     AutoInt4 {
-        /// Whether it is the primary key. If not, the table has no primary key, but a non-unique index on this column.
+        /// It is the primary key. Otherwise the table has no primary key, but a non-unique index on this column.
         primary: bool,
     },
     /// A 32-bit signed integer.
@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-/// How the first key of a range scan compares with the parameter.
+/// The comparison of a range scan's first key with the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `>=`

@@ -116,6 +116,6 @@ pub trait Session: Send + 'static {
     /// Returns a handle with which another thread can interrupt this session's blocked call.
     ///
     /// # Errors
-    /// When the handle can't be created.
+    /// Fails if the handle can't be created.
     fn interrupt(&self) -> Result<Interrupt, Error>;
 }

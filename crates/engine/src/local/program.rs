@@ -47,7 +47,7 @@ pub(crate) fn version<V>(
     })
 }
 
-/// How to tell whether a server is ready.
+/// The functions that tell whether a server is ready.
 pub(crate) struct Readiness<'a> {
     /// The server's name in messages.
     pub(crate) server: &'a str,

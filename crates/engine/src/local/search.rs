@@ -10,7 +10,7 @@ use crate::SetupError;
 /// Names for the server of the system's packages.
 const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
 
-/// How to find a kind of server.
+/// A search for the builds of a kind of server.
 pub(crate) struct Search<V> {
     /// The server's name, such as `PostgreSQL`.
     pub kind: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Search<V> {
     pub packages: Vec<PathBuf>,
     /// A description of these directories.
     pub searched: &'static str,
-    /// How to install the server.
+    /// The instructions for installing the server.
     pub install: &'static str,
     /// Returns the version of a program.
     pub version: fn(&Path) -> Result<V, SetupError>,

@@ -36,10 +36,10 @@ impl StartOptions<'_> {
     }
 }
 
-/// How clients on other hosts reach a server, in addition to its private socket.
+/// The network access to a server from other hosts, in addition to its private socket.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Where it listens.
+    /// The address on which the server listens.
     pub address: SocketAddr,
     /// The password of the account that they use.
     pub password: Secret,
@@ -71,15 +71,15 @@ pub struct StartOptions<'a> {
     pub connections: u32,
     /// Limits of the server, and of the programs that create its files.
     pub limits: &'a Limits,
-    /// How long the server may take to start, and to stop.
+    /// The time that the server may take to start, and to stop.
     pub timeout: Duration,
-    /// Where clients on other hosts reach it; `None`: it listens only on its private socket.
+    /// The network access from other hosts; `None`: it listens only on its private socket.
     pub network: Option<&'a Network>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
 
-/// What differs between kinds of servers.
+/// The properties in which kinds of servers differ.
 #[derive(Debug)]
 pub struct Kind {
     /// The server's name in messages.
@@ -92,9 +92,9 @@ pub struct Kind {
     pub(crate) socket: &'static str,
     /// Environment variables that affect its programs.
     pub(crate) environment: &'static [&'static str],
-    /// How to stop the server cleanly.
+    /// The way to stop the server cleanly.
     pub(crate) ending: Ending,
-    /// How the kernel ends it when its guard is killed.
+    /// The way in which the kernel ends it when its guard is killed.
     pub(crate) orphaned: Ending,
     /// Returns the server process that uses a data directory.
     pub(crate) live: fn(&Path) -> Option<u32>,
@@ -115,7 +115,7 @@ pub struct Place {
     pub(super) enforced: Enforced,
     pub(super) guard_exe: PathBuf,
     pub(crate) log: PathBuf,
-    /// How long each program may take.
+    /// The time that each program may take.
     pub(super) timeout: Duration,
 }
 

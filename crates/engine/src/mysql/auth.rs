@@ -9,7 +9,7 @@ use rsa::{Oaep, RsaPublicKey};
 use super::failure;
 use crate::Error;
 
-/// Whether others can read what the client sends.
+/// The privacy of the client's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Privacy {
     /// Others can read it on the network.

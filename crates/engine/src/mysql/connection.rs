@@ -84,9 +84,9 @@ pub(super) struct Connection {
     output: Vec<u8>,
     /// The number of the next packet in an exchange, which only the login needs.
     sequence: u8,
-    /// Whether no packet marks the end of the columns, and an OK packet ends the rows.
+    /// No packet marks the end of the columns, and an OK packet ends the rows.
     has_short_results: bool,
-    /// Whether results of prepared statements may omit the definitions of columns.
+    /// Results of prepared statements may omit the definitions of columns.
     omits_definitions: bool,
     thread_id: u32,
     /// The version in the server's greeting.

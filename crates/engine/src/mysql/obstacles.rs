@@ -95,7 +95,7 @@ fn first(session: &mut MysqlSession, sql: &str) -> Result<Option<String>, Error>
 struct Grants {
     /// Lists of privileges, and the objects that they are on.
     grants: Vec<(String, String)>,
-    /// Whether roles grant more privileges, which are not checked.
+    /// Roles grant more privileges, which are not checked.
     has_roles: bool,
 }
 

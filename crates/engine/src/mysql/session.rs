@@ -18,7 +18,7 @@ struct Prepared {
     header_with_types: Box<[u8]>,
     /// The message before the parameters, without their types.
     header: Box<[u8]>,
-    /// Whether the server knows the types.
+    /// The server knows the types.
     is_bound: bool,
     param_count: u16,
     /// The last known type and flags of the first returned column.

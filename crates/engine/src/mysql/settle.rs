@@ -23,13 +23,13 @@ const HISTORY_SMALL: f64 = 100.0;
 /// The number of dirty pages that an idle server may keep, because it always writes a little.
 const DIRTY_PAGES_SMALL: f64 = 64.0;
 
-/// How long to wait for old row versions if their number does not decrease.
+/// The time to wait for old row versions if their number does not decrease.
 const STUCK: Duration = Duration::from_secs(10);
 
 /// The variable that makes MyRocks compact only its first level.
 const COMPACT_L0: &str = "rocksdb_compact_lzero_now";
 
-/// How long MyRocks must not have compacted anything to count as idle.
+/// The time without a compaction after which MyRocks counts as idle.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// The state of settling a server.

@@ -15,7 +15,7 @@ use words::Secret;
 /// The default limit for the time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do when a server refuses more connections.
+/// The remedy when a server refuses more connections.
 pub(crate) const TOO_MANY: &str = "raise the server's `max_connections`, or use fewer clients";
 
 /// The URL scheme of a kind of server.
@@ -31,15 +31,15 @@ pub struct Scheme {
     pub parameters: &'static [(&'static str, &'static str)],
     /// The names of the modes of encryption.
     pub ssl_modes: &'static [(&'static str, SslMode)],
-    /// How a URL contains a socket; `{}` is its path.
+    /// The form of a socket in a URL; `{}` is its path.
     pub socket: &'static str,
     /// The end of the socket's name, after that path.
     pub socket_file: &'static str,
-    /// How to write a URL.
+    /// The instructions for writing a URL.
     pub usage: &'static str,
     /// The setting for the addresses on which the server listens.
     pub listen_setting: &'static str,
-    /// What to do when the server refuses, by error code.
+    /// The remedies when the server refuses, by error code.
     pub help: &'static [(&'static str, &'static str)],
 }
 
@@ -69,7 +69,7 @@ pub enum Host {
     Tcp(String),
 }
 
-/// Whether and how the connection is encrypted, as in the server's own clients. A unix socket is never encrypted.
+/// The encryption of a connection, as in the server's own clients. A unix socket is never encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// Never encrypted.
@@ -101,11 +101,11 @@ pub struct Address {
     pub password: Option<Secret>,
     /// The database.
     pub database: String,
-    /// Whether the connection is encrypted.
+    /// The encryption of the connection.
     pub ssl_mode: SslMode,
     /// A file with certificates of trusted authorities; `None` means the system's.
     pub ssl_root: Option<PathBuf>,
-    /// How long connecting may take.
+    /// The time that connecting may take.
     pub connect_timeout: Duration,
     /// The client's name that the server shows, if its protocol has one.
     pub application_name: String,

@@ -47,7 +47,7 @@ pub trait Build {
     }
 }
 
-/// What differs between kinds of SQL servers. A value has the facts that a running server reports about itself.
+/// The properties in which kinds of SQL servers differ. A value has the facts that a running server reports about itself.
 pub trait SqlKind: Sized + Send + Sync + 'static {
     /// The server's connections.
     type Session: Client;

@@ -21,11 +21,11 @@ use crate::{Counter, Error, Observer, Role, Session, Table};
 /// The number of tables and partitions above which their counters are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
 
-/// How long [`Observer::counters`] waits for the backends of closed sessions to exit. They take milliseconds; the limit is
-/// for sessions that are still open.
+/// The time that [`Observer::counters`] waits for the backends of closed sessions to exit. They take milliseconds; the limit
+/// is for sessions that are still open.
 const CLOSING_MAX: Duration = Duration::from_millis(200);
 
-/// How long the collector before version 15 may take to write its statistics. It does so on demand, if the last ones are
+/// The time that the collector before version 15 may take to write its statistics. It does so on demand, if the last ones are
 /// half a second old.
 const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
@@ -33,7 +33,7 @@ const COLLECTING_MAX: Duration = Duration::from_secs(3);
 struct Source {
     /// The major versions that have these figures.
     versions: Range<u32>,
-    /// Whether the figures are also read every second.
+    /// The figures are also read every second.
     is_sampled: bool,
     from: &'static str,
     figures: &'static [Figure],

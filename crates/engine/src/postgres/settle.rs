@@ -15,7 +15,7 @@ use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 /// The number of tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
 
-/// How long the load's sessions may take to exit. Statistics that they report later would look like new work.
+/// The time that the load's sessions may take to exit. Statistics that they report later would look like new work.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 
 /// The error codes for missing privileges.

@@ -38,7 +38,7 @@ use observer::RocksObserver;
 use options::{Entry, OptionsFile};
 use settle::Settling;
 
-/// How to treat an option that the library's version does not know.
+/// The treatment of an option that the library's version does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownOption {
     /// It is an error.
@@ -59,9 +59,9 @@ pub struct Config {
     /// or `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be set, because assay keeps all
     /// files in one directory, which it can wipe.
     pub set: Vec<(String, String)>,
-    /// How to treat options that the version does not know.
+    /// The treatment of options that the version does not know.
     pub unknown: UnknownOption,
-    /// Whether the library keeps its statistics, which are exact counters but cost some speed.
+    /// The library keeps its statistics, which are exact counters but cost some speed.
     pub statistics: bool,
 }
 

@@ -127,7 +127,7 @@ fn unescape(value: &str) -> String {
 /// An option of a config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Whether it is an option of tables.
+    /// It is an option of tables.
     pub(super) is_table: bool,
     /// The option's name.
     pub(super) name: String,

@@ -15,7 +15,7 @@ use crate::{Error, SettleLimits, Settled};
 const QUIET_LOOKS: u32 = 3;
 /// The interval of the checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a compaction may be pending before settling assumes that it will not start.
+/// The time that a compaction may be pending before settling assumes that it will not start.
 const UNMOVED: Duration = Duration::from_secs(2);
 /// The number of checks that must find it pending, because time also passes while the machine stalls.
 const UNMOVED_LOOKS: u32 = 10;
@@ -31,7 +31,7 @@ pub(super) struct Settling<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// How a wait for compaction ended.
+/// The way in which a wait for compaction ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Nothing is left to do.

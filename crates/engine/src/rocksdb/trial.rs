@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{Config, Library, RocksDb, entries_of, prepare};
 use crate::{Engine as _, SetupError, trial};
 
-/// What the directory for temporary files may not be able to do, or has no room for. It says nothing of the library.
+/// The options that the directory for temporary files may not support, or not have room for. Their failure says nothing of the
+/// library.
 const OF_THE_DIRECTORY: [(&str, &str); 3] = [
     ("use_direct_reads", "false"),
     ("use_direct_io_for_flush_and_compaction", "false"),

@@ -65,7 +65,7 @@ pub struct SqliteSession {
     connection: Connection,
     statements: Vec<String>,
     started: usize,
-    /// Whether the selected statement is text instead of a prepared statement.
+    /// The selected statement is text instead of a prepared statement.
     is_text: bool,
     params: Vec<Param>,
     texts: String,

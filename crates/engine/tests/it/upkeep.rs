@@ -1,4 +1,4 @@
-//! What is done for every server between the steps of a run.
+//! The work done for every server between the steps of a run.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

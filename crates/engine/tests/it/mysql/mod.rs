@@ -1,6 +1,5 @@
 //! MySQL and MariaDB, with real servers: the distribution's, or the build that `ASSAY_TEST_MYSQL` names (a directory, or
-//! whatever else `locate` understands). What needs MyRocks is run where the build has it. These tests hold on every
-//! version:
+//! whatever else `locate` understands). Tests that need MyRocks run if the build has it. These tests hold on every version:
 //!
 //! ```sh
 //! for build in /opt/mysql-* /opt/mariadb-*; do ASSAY_TEST_MYSQL=$build cargo test -p engine mysql; done
@@ -57,7 +56,7 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
     }
 }
 
-/// Where a test's server keeps its files.
+/// The place of the files of a test's server.
 pub(crate) type Place = crate::server::Place<Mysql>;
 
 /// A `mysqld` that only prints a version.

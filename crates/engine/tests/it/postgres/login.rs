@@ -104,7 +104,7 @@ impl Foreign {
         url(self.port, login, parameters)
     }
 
-    /// Whether this connection is encrypted, once it is let in.
+    /// Returns whether this connection is encrypted, once the server has accepted it.
     fn is_encrypted(&self, login: &str, parameters: &str) -> Result<bool, SetupError> {
         let postgres = Postgres::attach(&self.url(login, parameters))?;
         let mut session = postgres.connect().unwrap();

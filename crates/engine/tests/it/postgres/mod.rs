@@ -34,7 +34,7 @@ pub(crate) fn is_installed() -> bool {
     Postgres::is_installed()
 }
 
-/// Where a test's server keeps its files.
+/// The place of the files of a test's server.
 pub(crate) type Place = crate::server::Place<Postgres>;
 
 /// A `postgres` of version 15.1, with an `initdb` that it can't run.

@@ -1,4 +1,4 @@
-//! What a session writes and reads.
+//! The writes and reads of a session.
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
