@@ -21,7 +21,7 @@ pub(crate) struct NamedLine<L> {
 
 /// The lines and steps of one table.
 pub(crate) struct Grid<'a, L> {
-    /// What the lines and steps have in common, such as `point, 8 clients`; `None` if they are all lines and steps.
+    /// The common properties of the lines and steps, such as `point, 8 clients`; `None` if they are all lines and steps.
     pub name: Option<String>,
     /// The end of the table's identifier.
     pub id: String,

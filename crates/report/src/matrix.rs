@@ -36,7 +36,7 @@ impl<'a> StepHead<'a> {
 /// The groups of a benchmark in the order in which they are shown; others follow.
 const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
 
-/// What distinguishes lines besides their target.
+/// The properties besides the target that distinguish lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keys {
     pub variant: bool,
@@ -126,7 +126,7 @@ pub(crate) struct Line<'a> {
     pub rows: Vec<&'a Row>,
     /// The steps that the plan requires and the record lacks.
     pub missing: Vec<&'a str>,
-    /// How far the cell got, if it did not end as planned.
+    /// The cell's status, if it did not end as planned; `Some(None)` if it was never started.
     pub unfinished: Option<Option<Status>>,
 }
 

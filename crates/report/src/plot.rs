@@ -42,7 +42,7 @@ struct Plot<'a> {
     /// Its file name.
     id: &'static str,
     title: String,
-    /// How to read it.
+    /// An explanation for readers.
     note: String,
     drawing: Drawing<'a>,
 }

@@ -1,4 +1,5 @@
-//! Whether a row's figures may be compared, why they are invalid, and what is shown instead of them.
+//! The worth of a row's figures: whether they may be compared, the reasons for which they are invalid, and the text shown
+//! instead.
 
 use analysis::Row;
 use record::Status;

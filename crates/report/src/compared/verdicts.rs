@@ -15,7 +15,7 @@ use crate::matrix::StepHead;
 use crate::metrics::unit;
 use crate::operations;
 
-/// What a line shows besides its comparison.
+/// The context that a line shows besides its comparison.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineContext<'a> {
     pub runs: &'a [&'a Run],

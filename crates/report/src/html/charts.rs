@@ -30,7 +30,7 @@ pub(crate) struct Chart<'c> {
     pub curves: Vec<(usize, &'c Curve)>,
     /// The curves of parts, each with its line and name; empty if unknown or equal to the whole.
     pub parts: Vec<(usize, &'c str, &'c Curve)>,
-    /// What the parts are: `each client`.
+    /// The name of the parts: `each client`.
     pub parts_are: &'static str,
 }
 
@@ -159,7 +159,7 @@ fn bucket<'c>(points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> usi
 pub(crate) struct Plot {
     /// Its title, with the unit.
     pub title: String,
-    /// What a reader should know about its curves; may be empty.
+    /// A note for readers about its curves; may be empty.
     pub note: String,
     /// Its scale is logarithmic at first.
     pub is_logarithmic: bool,

@@ -138,7 +138,7 @@ pub(crate) struct RowCurve {
     pub whole: Curve,
     /// The curve of each part with its name; empty if unknown or equal to the whole.
     pub parts: Vec<(String, Curve)>,
-    /// What the parts are: `each client`.
+    /// The name of the parts: `each client`.
     pub parts_are: &'static str,
 }
 

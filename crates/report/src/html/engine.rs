@@ -9,7 +9,7 @@ use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
 
-/// How counters with a common name differ, which determines how they are combined.
+/// The parts in which counters with a common name differ, which determine how they are combined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CounterParts {
     /// Tables: values are added.

@@ -22,7 +22,7 @@ const TARGETS: [(&str, &str, &str, [f64; 2]); 4] = [
     ("pg.sync0_fpi0", "off", "off", [3000.0, 801.0]),
 ];
 
-/// What repeats make of a rate: each target has its own.
+/// The factors of the repeats of a rate: each target has its own.
 const NOISE: [[f64; 4]; 4] = [
     [1.0, 1.01, 0.99, 1.005],
     [0.99, 1.0, 1.01, 1.0],

@@ -13,7 +13,7 @@ use record::{
 };
 use report::{CellRecord, Source};
 
-/// How much of it.
+/// The size of a run.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub targets: usize,

@@ -70,7 +70,7 @@ const GAUGES: [&str; 14] = [
 /// Counters of an engine, each of them moving: the first 32 only grow, the others are of two tables.
 const COUNTER_COUNT: usize = 54;
 
-/// How long a second is on the step's clock.
+/// The length of a second on the step's clock.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Writes the run in which all targets but one did all steps; that one was never started.

@@ -58,7 +58,7 @@ fn seconds_shown(browser: &mut Chromium) -> (f64, f64) {
     (shown[0].as_f64().unwrap(), shown[1].as_f64().unwrap())
 }
 
-/// How many points of the first chart's canvas have a color that no axis or grid has.
+/// The number of points of the first chart's canvas that have a color that no axis or grid has.
 const COLORED: &str = "(() => {
     const canvas = document.querySelector('#step-l-i0 figure canvas');
     const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

@@ -19,7 +19,7 @@ use report::tables;
 use crate::WIDE;
 use crate::synthetic::target;
 
-/// What was measured in a step, as a record has it.
+/// The measurements of a step, as a record has them.
 #[derive(Default)]
 struct Measured {
     step: &'static str,
@@ -29,13 +29,13 @@ struct Measured {
     seconds: f64,
     /// Operations that succeeded.
     count: u64,
-    /// How much columns of the host's samples grew.
+    /// The growth of columns of the host's samples.
     host: Vec<(&'static str, i64)>,
-    /// When each client ended, in seconds.
+    /// The time at which each client ended, in seconds.
     ends: Vec<f64>,
     /// Counters of the engine that grew from nothing to this.
     counters: Vec<(String, f64)>,
-    /// What the engine's gauges were at the end.
+    /// The engine's gauges at the end.
     gauges: Vec<(&'static str, f64)>,
 }
 

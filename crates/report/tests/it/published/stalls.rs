@@ -4,7 +4,7 @@ use record::StepKind;
 
 use super::{Measured, Published};
 
-/// How often writes were delayed and stopped by each reason, and the totals as printed.
+/// The numbers of times that writes were delayed and stopped, by reason, and the totals as printed.
 struct Stalls {
     target: &'static str,
     /// Of `overwrite`, if it is given.
