@@ -15,7 +15,7 @@ use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
 /// Simulated runs for each figure.
 const RUNS: u32 = 1000;
 
-/// What a machine does while nothing changes.
+/// The noise and drift of machines while nothing changes.
 const MACHINES: [(&str, Noise, Drift); 6] = [
     ("normal, 1 %", Noise::Normal, Drift::None),
     (

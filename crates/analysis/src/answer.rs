@@ -19,7 +19,7 @@ pub struct Answer {
     pub effect: f64,
     /// The other targets, in the order of the figures; those that were not measured come last.
     pub targets: Vec<TargetAnswer>,
-    /// How many variants with a number of clients there are.
+    /// The number of combinations of a variant with a number of clients.
     pub load_count: usize,
     /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
     pub repeats: Option<(usize, usize)>,
@@ -34,17 +34,17 @@ pub struct Answer {
 pub struct TargetAnswer {
     /// Its name.
     pub target: String,
-    /// Where it is shown to be faster, the largest change first.
+    /// The steps in which it is shown to be faster, the largest change first.
     pub faster: Vec<Change>,
-    /// Where it is shown to be slower, the largest change first.
+    /// The steps in which it is shown to be slower, the largest change first.
     pub slower: Vec<Change>,
-    /// How many comparisons show no change and rule out one that matters.
+    /// The number of comparisons that show no change and rule out one that matters.
     pub no_change_shown: usize,
-    /// How many comparisons can't rule out a change that matters.
+    /// The number of comparisons that can't rule out a change that matters.
     pub too_noisy: usize,
     /// Steps that were measured once, in the order of ratios.
     pub single: Vec<Change>,
-    /// How many steps are invalid, failed or missing.
+    /// The number of steps that are invalid, failed or missing.
     pub not_compared: usize,
 }
 
@@ -59,9 +59,9 @@ pub struct Change {
     pub clients: u32,
     /// Target / base.
     pub ratio: f64,
-    /// Where the true ratio is; `None` without repeats.
+    /// The interval of the true ratio; `None` without repeats.
     pub interval: Option<Interval>,
-    /// How many repeats of the target count.
+    /// The number of repeats of the target that count.
     pub repeats: usize,
 }
 

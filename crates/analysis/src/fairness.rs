@@ -1,4 +1,4 @@
-//! How far apart the clients of a step ended.
+//! The differences between the ends of a step's clients.
 
 use std::collections::BTreeMap;
 

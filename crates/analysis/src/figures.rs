@@ -20,7 +20,7 @@ pub struct Figures {
     pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
-    /// What differs between the targets of each run.
+    /// The differences between the targets of each run.
     pub settings: Settings,
 }
 
@@ -32,13 +32,13 @@ pub struct UnfinishedCell {
     /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// How far it got; `None`: it was never started.
+    /// Its status; `None`: it was never started.
     pub status: Option<Status>,
-    /// Why, outermost cause first.
+    /// The causes, outermost first.
     pub causes: Vec<String>,
 }
 
-/// When a cell was measured.
+/// The start of a cell's measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StartedCell {
     /// The index of the run, from 0.
@@ -48,7 +48,7 @@ pub struct StartedCell {
     pub cell: CellKey,
     /// The invocation of the run, from 1.
     pub invocation: u32,
-    /// When it began, in nanoseconds since 1970 UTC.
+    /// The time at which it began, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
 }
 
@@ -124,13 +124,13 @@ pub struct Row {
     pub group: Option<String>,
     /// Tables show it: warm-ups and preparations are not reported.
     pub reported: bool,
-    /// How far it got.
+    /// Its status.
     pub status: Status,
     /// Its length.
     pub seconds: f64,
     /// Its figures are valid.
     pub valid: bool,
-    /// Why not.
+    /// The reasons for which they are not valid.
     pub reasons: Vec<String>,
     /// Its record is damaged: nothing that was measured can be read.
     pub damaged: bool,
@@ -138,15 +138,15 @@ pub struct Row {
     pub ops: BTreeMap<String, OpFigures>,
     /// The metrics of [`words::METRICS`] by their names. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
-    /// What its log-structured merge tree did; `None` where the engine has none.
+    /// The activity of its log-structured merge tree; `None` where the engine has none.
     pub lsm: Option<Lsm>,
     /// The requested rate and the achieved rate: of writes, or of the step's main operation; `None` without a rate.
     pub sla: Option<Sla>,
-    /// How far apart the clients ended; `None` with one client, and in steps of given length.
+    /// The differences between the clients' ends; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
     /// The parts of the load ranks; empty where one process made all load.
     pub ranks: Vec<RankFigures>,
-    /// How evenly it went; `None` where nothing is counted second by second, and in steps of less than a second.
+    /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.
     pub settled: Option<SettleWork>,
@@ -158,7 +158,7 @@ pub struct Row {
     /// The latency of an fsync in the data directory before anything ran there, in microseconds: the median at the start of
     /// the invocation. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
-    /// How large reads of the data's disk may be; `None`: not known. Left out of JSON.
+    /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,
     /// By column of `host.parquet`: the sum over all seconds, which is the growth of a cumulative one. Left out of JSON.
@@ -173,12 +173,12 @@ pub struct Row {
     pub remarks: Vec<Remark>,
 }
 
-/// How large reads of the data's disk may be, in KB.
+/// The limits on the size of reads of the data's disk, in KB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadLimits {
     /// The largest request that the disk takes.
     pub max_sectors_kb: f64,
-    /// How much the kernel reads ahead of a sequential reader.
+    /// The size of the kernel's read-ahead for a sequential reader.
     pub read_ahead_kb: f64,
     /// The setting of compaction's read-ahead, and its size; `None` if compaction does not rely on the kernel's.
     pub compaction: Option<(String, f64)>,
@@ -296,9 +296,9 @@ pub struct Sla {
 /// The activity of a log-structured merge tree in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lsm {
-    /// How often writes were delayed or stopped, by RocksDB's reason: `memtable-limit-stops`. `total-delays` and
-    /// `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others are
-    /// counted within these, or do not come from the tree.
+    /// The number of times that writes were delayed or stopped, by RocksDB's reason: `memtable-limit-stops`. `total-delays`
+    /// and `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others
+    /// are counted within these, or do not come from the tree.
     pub stalls: BTreeMap<String, f64>,
     /// The seconds in which writes were held up, by reason. Those of each second are divided among the reasons that counted
     /// in it, delays and stops together, in proportion to their counts; `unknown` has the seconds without a reason.
@@ -334,14 +334,14 @@ pub struct Level {
     pub compaction_count: Option<f64>,
 }
 
-/// How far apart the clients of a step ended.
+/// The differences between the ends of a step's clients.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fairness {
-    /// When the first client finished its work, in seconds.
+    /// The time at which the first client finished its work, in seconds.
     pub fastest_seconds: f64,
     /// The number of that client, from 0.
     pub fastest_client: u32,
-    /// When the last client finished.
+    /// The time at which the last client finished, in seconds.
     pub slowest_seconds: f64,
     /// The number of that client, from 0.
     pub slowest_client: u32,
@@ -349,11 +349,11 @@ pub struct Fairness {
     pub abs_seconds: f64,
     /// The difference in percent of the fastest.
     pub pct: f64,
-    /// When each client finished its work, in the order of their numbers.
+    /// The time at which each client finished its work, in the order of their numbers.
     pub clients: Vec<ClientEnd>,
 }
 
-/// When a client finished its work.
+/// The time at which a client finished its work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientEnd {
     /// Its number, from 0.
@@ -381,7 +381,7 @@ pub struct CounterSeries {
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
-    /// What it counts, if known.
+    /// Its role, if known.
     #[serde(skip)]
     pub role: Option<Role>,
 }

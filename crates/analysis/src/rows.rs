@@ -147,7 +147,7 @@ struct CellRead {
     cell: Cell,
     /// It has a readable record.
     is_begun: bool,
-    /// Why its record can't be read; nothing of its steps is then known to be right.
+    /// The reason why its record can't be read; nothing of its steps is then known to be right.
     error: Option<RecordError>,
     /// Its recorded steps.
     steps: Vec<StepReader>,

@@ -69,7 +69,7 @@ mod tests {
         assert_ne!(of_one(&values, 0.0, 200, 7), of_one(&values, 0.0, 200, 8));
     }
 
-    /// Why percentiles of the resampled means are not used: of normal values with a mean of zero.
+    /// Shows why percentiles of the resampled means are not used, on normal values with a mean of zero.
     #[test]
     fn percentiles_of_resampled_means_are_too_narrow_with_few_repeats() {
         let mut random = Random::new(5);

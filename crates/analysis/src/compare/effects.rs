@@ -26,18 +26,18 @@ pub struct Effects {
     pub effect: f64,
     /// The rate of errors over all effects of a family, as in [`super::Compared`].
     pub error_rate: f64,
-    /// Which cells are missing or failed; `None`: all are complete.
+    /// The cells that are missing or failed; `None`: all are complete.
     pub unfinished: Option<String>,
-    /// What should be known about all of them.
+    /// Notes that concern all of them.
     pub notes: Vec<String>,
 }
 
 /// The effect of one level of a factor on one metric of one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Effect {
-    /// Which of the factors.
+    /// The index of the factor.
     pub factor: usize,
-    /// Which of its levels, from 1: 0 is the base's.
+    /// The index of its level, from 1: 0 is the base's.
     pub level: usize,
     /// The level against the base's. Its target is what the change is called, and its values are geometric means over the
     /// combinations.
@@ -57,11 +57,11 @@ impl Effect {
 /// The effect of a level in one combination of the other factors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CombinationEffect {
-    /// Which combination of the factor.
+    /// The index of the combination among those of the factor.
     pub index: usize,
     /// The target of the level against that of the base level.
     pub compared: ComparedStep,
-    /// How far its ratio is from the mean of all; `None` without repeats in turns, and if there is only one combination.
+    /// The deviation of its ratio from the mean of all; `None` without repeats in turns, and if there is only one combination.
     pub deviation: Option<Deviation>,
 }
 
@@ -70,7 +70,7 @@ pub struct CombinationEffect {
 pub struct Deviation {
     /// As it was measured.
     pub ratio: f64,
-    /// Where it is.
+    /// The interval of the true ratio.
     pub interval: Interval,
     /// Before the number of comparisons is taken into account.
     pub p_value: f64,

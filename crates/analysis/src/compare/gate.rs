@@ -8,7 +8,7 @@ use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
 use super::{Compared, ComparedStep, Verdict};
 
-/// What counts as a regression.
+/// The changes that count as regressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
     /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5 % less throughput, or 5 %

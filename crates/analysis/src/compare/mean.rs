@@ -31,7 +31,7 @@ impl Mean {
 pub(super) struct Pair {
     pub base: f64,
     pub value: f64,
-    /// When each was begun, in any unit, from any start.
+    /// The times at which each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
     /// The run and the invocation that measured them.

@@ -112,7 +112,7 @@ pub struct ComparedStep {
     pub group: Option<String>,
     /// [`THROUGHPUT`], or one of [`words::METRICS`].
     pub metric: String,
-    /// Whether larger values are better.
+    /// Larger values are better.
     pub more_is_better: bool,
     /// The base's values that count, by run and repeat.
     pub base_values: Vec<Sample>,
@@ -122,7 +122,7 @@ pub struct ComparedStep {
     pub ratio: Option<f64>,
     /// The interval that holds the true ratio; `None` without repeats.
     pub interval: Option<Interval>,
-    /// Which repeats are compared with each other.
+    /// The repeats that are compared with each other.
     pub pairing: Pairing,
     /// The verdict.
     pub verdict: Verdict,
@@ -217,7 +217,7 @@ impl Interval {
     }
 }
 
-/// Which repeats are compared with each other.
+/// The repeats that are compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {

@@ -17,12 +17,12 @@ pub use by_step::{StepPair, by_step, key_by_step};
 
 use crate::order::grouped;
 
-/// Why runs can't be compared, and what to do instead.
+/// The reason why runs can't be compared, and the alternative.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Incomparable {
     message: String,
-    /// What to do instead.
+    /// The alternative.
     pub help: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub struct Incomparable {
 pub struct Recorded {
     /// The run.
     pub run: Run,
-    /// Where each cell is, and its record.
+    /// The place of each cell, and its record.
     pub cells: Vec<(CellRef, Cell)>,
 }
 

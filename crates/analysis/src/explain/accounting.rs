@@ -1,4 +1,4 @@
-//! Where the time of an operation goes, and which parts of it changed with throughput.
+//! The parts of an operation's time, and those that changed with throughput.
 
 use super::FindingKind::{
     self, Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
@@ -63,7 +63,7 @@ pub(super) struct Accounting {
     pub parts: Vec<ChangedPart>,
 }
 
-/// Why no part of an operation's time explains a change.
+/// The reason why no part of an operation's time explains a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     /// The record lacks an operation's time or its parts.

@@ -11,7 +11,7 @@ use crate::{Compared, ComparedStep, Difference, Figures, Pairing, Row, Sample, V
 use super::finding::Evidence;
 use super::thresholds::SAME;
 
-/// What is explained.
+/// The comparison that is explained.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub figures: &'a Figures,
@@ -158,7 +158,7 @@ pub(super) struct Case<'a> {
     pub side: Side<'a>,
     /// Throughput over the base's.
     pub ratio: f64,
-    /// What differs between the two targets.
+    /// The differences between the two targets.
     pub difference: TargetDifference,
 }
 

@@ -95,7 +95,7 @@ pub(super) struct LevelShift {
     pub matches_before: bool,
 }
 
-/// What else is known of a part of the time that changed.
+/// A further fact about a part of the time that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Most of the CPU is the server's.

@@ -59,7 +59,7 @@ pub(super) struct Change<'a> {
     pub cases: Vec<&'a Case<'a>>,
     /// The cause of the first.
     pub cause: Cause,
-    /// How many comparisons of throughput these targets have.
+    /// The number of comparisons of throughput that these targets have.
     pub comparison_count: usize,
     /// The differences between the base and the only target, for each target that two runs share.
     pub differences: Vec<(Option<&'a str>, &'a TargetDifference)>,
@@ -67,7 +67,7 @@ pub(super) struct Change<'a> {
     pub is_sure: bool,
 }
 
-/// How far apart the clients of one step ended.
+/// The differences between the ends of one step's clients.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct UnfairStep {
     /// The name of the target with the largest percentage.

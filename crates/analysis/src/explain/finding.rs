@@ -92,7 +92,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Reasons to doubt the finding, each a part of a sentence.
     pub caveats: Vec<String>,
-    /// How much the finding matters, about the logarithm of the change. Findings are sorted by it.
+    /// The importance of the finding, about the logarithm of the change. Findings are sorted by it.
     pub weight: f64,
 }
 

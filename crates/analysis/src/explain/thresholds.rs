@@ -42,7 +42,7 @@ pub(super) const CPU_WAIT: f64 = 0.2;
 /// The share of all processors' time that a hypervisor may take before a finding mentions it.
 pub(super) const STEAL: f64 = 0.01;
 
-/// Where CPU is less than this share of an operation's time, the processors' frequency does not matter.
+/// The CPU's share of an operation's time below which the processors' frequency does not matter.
 pub(super) const CPU_OF_TIME: f64 = 0.2;
 
 /// Frequencies of processors that differ by this factor are not the same: a stable governor keeps them within 2 % or 3 %.

@@ -18,14 +18,14 @@ const SAMPLES_MIN: usize = 5;
 /// The most changes that are listed.
 const MOVED_MAX: usize = 5;
 
-/// How many times the usual deviation counts as unusual.
+/// The multiple of the usual deviation that counts as unusual.
 const UNUSUAL_MIN: f64 = 3.0;
 
 /// Larger deviations count as this one.
 const UNUSUAL_MAX: f64 = 100.0;
 
-/// How close the ratio of a counter is to that of the rate if it grows with the rate: as a share, and absolutely where
-/// almost nothing is left of both.
+/// The largest difference between the ratios of a counter and of the rate if it grows with the rate: as a share, and
+/// absolutely where almost nothing is left of both.
 const PROPORTION: f64 = 0.2;
 const NEARLY_NONE: f64 = 0.02;
 

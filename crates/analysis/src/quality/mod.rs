@@ -33,7 +33,7 @@ pub const STALL_SHARE: f64 = 0.1;
 /// The most stalls, and the most shifts, that are listed: the worst.
 pub const LISTED_MAX: usize = 10;
 
-/// How evenly one step ran. Rates count what throughput counts: rows in load steps, queries in query steps.
+/// The evenness of one step's throughput. Rates count what throughput counts: rows in load steps, queries in query steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
     /// The kind of operation: `insert`.
@@ -83,7 +83,7 @@ pub struct Quality {
 pub struct WorstResponse {
     /// The second in which the operation ended, from 0.
     pub second: usize,
-    /// How long it took, in microseconds.
+    /// Its time, in microseconds.
     pub us: f64,
 }
 
@@ -120,7 +120,7 @@ pub struct Shift {
 pub struct ConcurrentChange {
     /// The name of the host's column or the engine's counter, as recorded, or `clients_at_work`.
     pub name: String,
-    /// Whether the engine counted it, not the host.
+    /// The engine counted it, not the host.
     pub of_engine: bool,
     /// Its unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
     pub unit: String,

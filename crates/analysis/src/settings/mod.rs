@@ -93,7 +93,7 @@ pub struct Comparison {
     pub unmeasured: Vec<String>,
     /// They have one build, and no known difference.
     pub identical: bool,
-    /// What differs, by name.
+    /// The settings that differ, by name.
     pub settings: Vec<Difference>,
     /// Settings that only `a` has.
     pub only_a: Vec<OneSidedSetting>,
@@ -126,7 +126,7 @@ impl Comparison {
     }
 }
 
-/// Whether the plan declares a difference.
+/// The relation of a difference to the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceKind {
@@ -147,7 +147,7 @@ pub struct Difference {
     pub a: Option<String>,
     /// Its value in `b`.
     pub b: Option<String>,
-    /// Why.
+    /// Its relation to the plan.
     pub mark: DifferenceKind,
     /// Its role, if known.
     #[serde(skip)]
@@ -609,7 +609,7 @@ pub struct PlanTarget {
     pub engine: String,
     /// The build's version; empty where it is not known.
     pub version: String,
-    /// What its config declares.
+    /// The options that its config declares.
     pub declared: Vec<DeclaredOption>,
     /// The factors that the plan names.
     pub factors: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What differs between two targets.
+//! The differences between two targets.
 
 use super::numbers::list;
 use super::setting_text;

@@ -1,4 +1,4 @@
-//! What differs between two targets, or between two runs of one.
+//! The differences between two targets, or between two runs of one.
 
 use super::*;
 use crate::OneSidedSetting;

@@ -1,4 +1,4 @@
-//! How often a cause is named that is not there: machines that are simulated, of which the truth is known.
+//! The frequency of false causes, on simulated machines of which the truth is known.
 
 use super::*;
 
@@ -17,7 +17,7 @@ impl Normal {
     }
 }
 
-/// What a host does to its guests.
+/// The influence of a host on its guests.
 #[derive(Clone, Copy)]
 struct Host {
     /// Neighbors use all processors that are left: the standard deviation of the logarithm of what they leave.
@@ -36,7 +36,7 @@ const QUIET: Host = Host {
     device: 0.05,
 };
 
-/// What an operation of a target needs: CPU as a multiple, and fsyncs per commit.
+/// The needs of an operation of a target: CPU as a multiple, and fsyncs per commit.
 #[derive(Clone, Copy)]
 struct Needs {
     cpu: f64,

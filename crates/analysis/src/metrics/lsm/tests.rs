@@ -8,7 +8,7 @@ use crate::metrics::tests::stated;
 
 const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// What the library's observer gives: name, value before the step, value after it.
+/// The counters that the library's observer gives: name, value before the step, value after it.
 type Reported<'a> = &'a [(&'a str, f64, f64)];
 
 /// Names of gauges; the others only grow.

@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// What each value varies by.
+/// The variation of each value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// 1 %.
@@ -86,7 +86,7 @@ impl Noise {
     }
 }
 
-/// What the machine does over an invocation; it begins anew in each.
+/// The drift of the machine over an invocation; it begins anew in each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drift {
     None,
@@ -169,7 +169,7 @@ struct Slot {
     target: usize,
     repeat: u32,
     invocation: u32,
-    /// Which one of its invocation, from 0, and of how many.
+    /// Its index in its invocation, from 0, and the number of slots there.
     index: usize,
     of: usize,
 }

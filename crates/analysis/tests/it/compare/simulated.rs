@@ -1,4 +1,4 @@
-//! How often verdicts are right where the truth is known. The figures are in `docs/statistics.md`.
+//! The frequency of correct verdicts where the truth is known. The figures are in `docs/statistics.md`.
 
 use analysis::{CompareOptions, Compared, Pairing, Verdict, compare};
 

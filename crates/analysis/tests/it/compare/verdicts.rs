@@ -1,4 +1,4 @@
-//! What is compared with what, and what is said where something is missing.
+//! The pairs that are compared, and the messages about missing ones.
 
 use analysis::{
     CompareOptions, Compared, ComparedStep, Figures, Gate, Pairing, Row, StartedCell, Thresholds,
