@@ -243,7 +243,7 @@ pub struct ShowArgs {
     pub settings: bool,
 }
 
-/// How `show` and `compare` print.
+/// The output format of `show` and `compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for people

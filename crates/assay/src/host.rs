@@ -6,7 +6,7 @@ use anyhow::Context;
 use probe::HostContext;
 use record::{Host, Warning};
 
-/// How long the flush latency is measured.
+/// The time for which the flush latency is measured.
 const FSYNC_TIME: Duration = Duration::from_secs(1);
 
 /// Describes the machine, measures the flush latency in the directory of `needs`, which must exist, and warns about what

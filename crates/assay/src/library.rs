@@ -19,7 +19,7 @@ use crate::outcome::{Exit, UsageError, failure_of};
 use crate::output;
 use crate::version::own_path;
 
-/// How long to wait for a library to load, and to try each config.
+/// The time to wait for a library to load, and to try each config.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The version and the path of a library.

@@ -67,9 +67,9 @@ pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) ->
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct UsageError {
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -16,12 +16,12 @@ pub struct Configs<'a> {
     pub file: &'a PlanFile,
     /// A target for each config, by the config's index in the plan.
     pub targets: BTreeMap<usize, &'a str>,
-    /// What the cells need from a server.
+    /// The needs of the cells from a server.
     pub needs: Needs,
     /// The directory for databases, if it is known.
     pub data_root: Option<&'a Path>,
     pub trials: &'a mut Trials,
-    /// Why the cells can't run on a server that already runs.
+    /// The reasons why the cells can't run on a server that already runs.
     pub obstacles: Vec<Obstacle>,
 }
 

@@ -178,7 +178,7 @@ enum TargetBuild {
     /// A build that is in the store, or that is located when the plan is run.
     Available {
         engine: Engine,
-        /// What the plan says of it.
+        /// Its source in plans.
         source: String,
         /// The same for all names of one build.
         identity: String,

@@ -101,7 +101,7 @@ pub struct CellProgress {
     pub left_s: f64,
 }
 
-/// What was done since the last event.
+/// The operations since the last event.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Progress {
     /// Since the step's start.

@@ -88,7 +88,7 @@ struct Connection {
     stream: TcpStream,
     ends_at: u64,
     received: Vec<u8>,
-    /// What is still to be sent; `None` if the request is incomplete.
+    /// The bytes that are still to be sent; `None` if the request is incomplete.
     reply: Option<Vec<u8>>,
 }
 

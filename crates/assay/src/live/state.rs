@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{BOUNDS, CellProgress, Event, Latency, Progress};
 
-/// How long metrics of an ended step stay available: scrapers ask at least that often.
+/// The time that metrics of an ended step stay available: scrapers ask at least that often.
 const KEPT_NS: u64 = 60_000_000_000;
 /// A second is drawn this long after its end: its latencies arrive more than two seconds later.
 const LATE_S: f64 = 2.5;
@@ -49,7 +49,7 @@ pub struct RunState {
     /// Recent steps, the running one last.
     pub(super) steps: Vec<StepState>,
     step_count: usize,
-    /// When `cells` was updated.
+    /// The time at which `cells` was updated.
     cells_at_ns: u64,
 }
 

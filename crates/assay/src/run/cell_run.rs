@@ -32,7 +32,7 @@ pub struct CellRun<'a> {
     pub planned: plan::Cell,
     /// Keep the database when the cell has ended.
     pub keep: bool,
-    /// Where load ranks reach the server; `None` for an engine without one.
+    /// The URL at which load ranks reach the server; `None` for an engine without one.
     pub url: Option<String>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
@@ -340,8 +340,7 @@ pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the rest of a database in a target's directory. What cannot be removed now is wiped by the next cell of
-/// this target.
+/// Removes the rest of a database in a target's directory. The next cell of this target wipes files that can't be removed now.
 pub fn remove_database(home: &Path, name: &str) {
     let _ = DataDir::create(home, name).and_then(DataDir::remove);
     let _ = fs_err::remove_dir(home);

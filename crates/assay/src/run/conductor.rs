@@ -1,4 +1,4 @@
-//! What all cells of a run share.
+//! The state that all cells of a run share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::ranks::LoadRanks;
 use crate::live::Live;
 use crate::plan_file::PlanFile;
 
-/// What all cells of a run share.
+/// The state that all cells of a run share.
 pub struct Conductor<'a> {
     pub file: &'a PlanFile,
     pub directory: &'a RunDir,
-    /// Which invocation of the run this is, from 1.
+    /// The number of this invocation of the run, from 1.
     pub invocation: u32,
-    /// Where databases are made.
+    /// The directory in which databases are made.
     pub data_root: PathBuf,
     /// This program, which also acts as the guard of servers.
     pub executable: PathBuf,

@@ -20,7 +20,7 @@ pub struct RunContext {
     pub stop: Arc<AtomicBool>,
     pub display: Display,
     pub clock: SystemClock,
-    /// Where databases are made.
+    /// The directory in which databases are made.
     pub data_root: PathBuf,
     pub host: Host,
     /// Warnings about results from this machine.

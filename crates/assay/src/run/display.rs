@@ -15,7 +15,7 @@ use words::counted;
 use super::pace::about;
 use crate::output::eprint_line;
 
-/// How often a plain line reports the progress of a long step.
+/// The seconds between plain lines that report the progress of a long step.
 const PLAIN_EVERY_S: u64 = 30;
 
 /// The progress display.
@@ -37,7 +37,7 @@ pub struct MatrixProgress {
     pub failed: usize,
     /// The estimated time of the remaining cells, including this one.
     pub time_left: Duration,
-    /// When `time_left` was estimated.
+    /// The time at which `time_left` was estimated.
     pub since: SystemTime,
 }
 
@@ -65,7 +65,7 @@ pub struct StepDisplay<'a> {
 struct Throughput {
     /// The kind of operation.
     kind: String,
-    /// Whether it counts rows, not operations.
+    /// It counts rows, not operations.
     is_of_rows: bool,
     /// The count of one operation: an event counts as its queries.
     each: f64,

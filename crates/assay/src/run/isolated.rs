@@ -25,12 +25,12 @@ use crate::live::{Live, Relay};
 use crate::outcome::Exit;
 use crate::plan_file;
 
-/// How long the cell's process waits for its record to begin.
+/// The time that the cell's process waits for its record to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// The guard's text for the exit status of a process that has reported its own failure.
 const MISSING_END_STATUS: &str = "exit status: 1";
 const TICK: Duration = Duration::from_millis(20);
-/// How long an interrupted cell may take to close its connections and its database before it is killed.
+/// The time that an interrupted cell may take to close its connections and its database before it is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A cell's process that failed to record its end, and has reported why.

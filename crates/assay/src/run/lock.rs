@@ -15,7 +15,7 @@ use crate::outcome::UsageError;
 /// The file that is locked. It contains the id of the process that took the lock.
 const FILE: &str = ".assay.lock";
 
-/// How long to wait for the servers of a killed run: longer than their guards give them.
+/// The time to wait for the servers of a killed run: longer than their guards give them.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -21,7 +21,7 @@ pub struct CellFilters {
 
 struct Filter {
     pattern: Pattern,
-    /// Whether the pattern is compared with the target's name only.
+    /// The pattern is compared with the target's name only.
     matches_target_only: bool,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plan::Cell;
 
-/// How long the measured cells took.
+/// The durations of the measured cells.
 #[derive(Default)]
 pub struct Pace {
     measured: Vec<Measured>,

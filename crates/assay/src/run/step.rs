@@ -55,7 +55,7 @@ pub struct StepRunner<'a> {
 pub struct CellNotes {
     /// Warnings about the results.
     pub warnings: Vec<Warning>,
-    /// Why no step can be valid.
+    /// The reasons why no step can be valid.
     pub shortfalls: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What people get wrong: each mistake has its exit code, names the place and the way out, and changes nothing.
+//! Mistakes of users: each mistake has its exit code, names the place and the way out, and changes nothing.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -40,11 +40,11 @@ fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
     (place, shown)
 }
 
-/// How long the query steps last in which a schedule is looked at: each has a few commits.
+/// The duration of query steps in which a schedule is checked: each has a few commits.
 const SCHEDULED: &str = "1s";
 
-/// A schedule offers in a second exactly what the rate asks for, and no more than that is done. Whether all of it is done
-/// is the machine's affair.
+/// A schedule offers in a second exactly what the rate asks for, and no more than that is done. The machine decides whether
+/// all of it is done.
 fn assert_rates(shown: &Shown) {
     let queries = shown.rows().iter().filter(|row| row["kind"] == "query");
     for row in queries {

@@ -1,4 +1,4 @@
-//! What the commands print.
+//! The output of the commands.
 
 use crate::place::{ASSAY, NULL, Place, QUICK, SQLITE, workload};
 use crate::postgres_is_here_or_test_is_skipped;

@@ -30,7 +30,7 @@ fn measured(place: &Place, plan: &str) -> String {
 }
 
 /// Makes the loads of a run last as long as they would on a machine that does nothing else: a load that waits for a disk
-/// ten times as long, and each repeat a little longer. How they went here is the disk's and the other tests' affair.
+/// ten times as long, and each repeat a little longer. Their real durations depend on the disk and the other tests.
 fn with_known_times(run: &str) {
     let json = |path: &Path| -> Value {
         serde_json::from_str(&fs_err::read_to_string(path).unwrap()).unwrap()

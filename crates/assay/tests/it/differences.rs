@@ -1,4 +1,4 @@
-//! What differs between targets: before a run by what configs declare, after it by what engines have.
+//! The differences between targets: before a run by what configs declare, after it by what engines have.
 
 use serde_json::Value;
 

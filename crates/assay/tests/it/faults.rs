@@ -1,4 +1,4 @@
-//! What happens to servers and to assay itself in the midst of a step.
+//! Faults of servers and of assay itself in the midst of a step.
 
 use rustix::process::Signal;
 

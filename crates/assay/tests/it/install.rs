@@ -1,4 +1,4 @@
-//! What shells, `man` and editors need, taken by the programs that read it. `ASSAY_TEST_FASTJSONSCHEMA` names a Python
+//! The files for shells, `man` and editors, taken by the programs that read them. `ASSAY_TEST_FASTJSONSCHEMA` names a Python
 //! that has fastjsonschema.
 
 use std::path::{Path, PathBuf};

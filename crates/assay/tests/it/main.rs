@@ -1,9 +1,9 @@
 //! The binary from outside: what people and scripts type, with real engines, real servers and real faults.
 //!
-//! What needs a server is skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks`, `rocksdb`
-//! in `ASSAY_REQUIRE_ENGINES` it fails instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use,
-//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own, and `ASSAY_TEST_ROCKSDB` libraries, with
-//! colons between them.
+//! Tests that need a server are skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks`, `rocksdb` in
+//! `ASSAY_REQUIRE_ENGINES` they fail instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use,
+//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own, and `ASSAY_TEST_ROCKSDB` libraries, with colons
+//! between them.
 
 #![allow(
     clippy::unwrap_used,

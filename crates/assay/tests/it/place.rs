@@ -52,7 +52,7 @@ fn toml_text(text: &str) -> String {
 /// The engine that does nothing.
 pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 
-/// How long a step lasts in which nothing needs a second.
+/// The duration of a step in which nothing needs a second.
 pub(crate) const QUICK: &str = "200ms";
 
 /// Returns a `[workload.insert]` with these numbers of rows, this length of query steps, and more lines.
@@ -63,7 +63,7 @@ pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> Str
     )
 }
 
-/// What follows [`workload`]: its query steps last a minute in variant `long`, to meet with an accident in, however slow
+/// The lines after [`workload`]: its query steps last a minute in variant `long`, to meet with an accident in, however slow
 /// the test is, and no longer than the plan says in `short`. `--only` says which cells are of which.
 pub(crate) const LONG_AND_SHORT: &str =
     "[workload.insert.variant.long]\nread-write-time = \"60s\"\n[workload.insert.variant.short]\n";
@@ -82,7 +82,7 @@ fn machine(operation: FlockOperation) -> File {
     file
 }
 
-/// What a program did.
+/// The outcome of a program.
 pub(crate) struct Ended {
     /// The exit code; `None`: a signal.
     pub(crate) code: Option<i32>,

@@ -55,7 +55,7 @@ fn plan(time: &str, more: &str) -> String {
     format!("clients = [4]\n{workload}{POSTGRES}")
 }
 
-/// What a step did that does not depend on time.
+/// Returns the work of a step, as far as it does not depend on time.
 fn work(row: &Value) -> (String, BTreeMap<String, [u64; 2]>) {
     let ops = row["ops"].as_object().unwrap().iter();
     let counts = ops.map(|(kind, ops)| {

@@ -1,5 +1,5 @@
-//! What the figures of a step say by themselves: a rate that was not kept, deletes that found nothing, events that
-//! failed, those of a warm-up too.
+//! Remarks that follow from the figures of a step: a rate that was not kept, deletes that found nothing, events that failed,
+//! those of a warm-up too.
 
 use serde_json::Value;
 

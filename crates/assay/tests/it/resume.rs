@@ -106,7 +106,7 @@ fn attempts(run: &Path) -> BTreeMap<PathBuf, Option<Value>> {
         .collect()
 }
 
-/// Who a directory is, wherever it is moved to.
+/// The identity of a directory, wherever it is moved to.
 type Identity = (u64, Option<u64>);
 
 fn identity(path: &Path, cell: Option<&Value>) -> Identity {
@@ -114,7 +114,7 @@ fn identity(path: &Path, cell: Option<&Value>) -> Identity {
     (fs_err::metadata(path).unwrap().ino(), began)
 }
 
-/// What was seen of a run's cells whenever it was killed.
+/// The cells of a run as they were seen whenever it was killed.
 #[derive(Default)]
 struct Seen {
     begun: BTreeMap<Identity, PathBuf>,

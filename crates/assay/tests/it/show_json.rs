@@ -1,4 +1,4 @@
-//! What `assay show --format json` promises to scripts, and what tests read from it.
+//! The fields that `assay show --format json` promises to scripts, and those that tests read from it.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ pub(crate) fn step(run: &std::path::Path, name: &str) -> StepReader {
     steps.find(|step| step.step().name == name).unwrap()
 }
 
-/// What was done in a second.
+/// The work of a second.
 #[derive(Debug)]
 struct Done {
     ok: u64,
@@ -36,7 +36,7 @@ pub(crate) fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u
     histogram.count_between(milliseconds * 1_000_000, u64::MAX)
 }
 
-/// How long the whole server paused, in nanoseconds: a sleep may be longer than requested.
+/// A pause of the whole server, with its least duration: a sleep may be longer than requested.
 pub(crate) struct Stall {
     pub(crate) least_ns: u64,
 }

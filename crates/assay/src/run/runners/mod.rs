@@ -67,7 +67,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
 /// A RocksDB database.
 pub struct RocksDbSteps<'a> {
     pub database: &'a RocksDb,
-    /// Whether the database is open for the load only. Checks then flush it first, since only closing it does.
+    /// The database is open for the load only. Checks then flush it first, since only closing it does.
     pub is_loading: bool,
 }
 

@@ -13,7 +13,7 @@ use probe::{Sample, Sampler, ThreadStates};
 use record::{LoadPause, Step, Warning};
 use words::Random;
 
-/// What was read, and when.
+/// A reading and its time.
 pub enum Reading {
     /// The host, so many nanoseconds into the step, or why it could not be read.
     Host(u64, Result<Sample, String>),
@@ -23,10 +23,10 @@ pub enum Reading {
     LoadPause(LoadPause),
 }
 
-/// How often the thread that samples the host checks for a stall of the process.
+/// The time between checks for a stall of the process by the thread that samples the host.
 const STALL_CHECK_NS: u64 = 100_000_000;
-/// How late it must wake up, beyond its wait for a processor, to count as a stall of the process. On two processors with
-/// up to sixteen busy loops beside it a thread was late by up to 340 ms, all but 0.5 ms of which was that wait.
+/// The delay of its wake-up, beyond its wait for a processor, that counts as a stall of the process. On two processors with up
+/// to sixteen busy loops beside it a thread was late by up to 340 ms, all but 0.5 ms of which was that wait.
 const HELD_UP_NS_MIN: u64 = 250_000_000;
 /// The longest total stall of a valid step,
 const HELD_UP_NS_MAX: u64 = 1_000_000_000;
@@ -59,7 +59,7 @@ pub fn note_held_up(step: &mut Step) {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long to wait for an observer after the step; then the next step gets a new one.
+/// The time to wait for an observer after the step; then the next step gets a new one.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The mean interval between samples of connection states; intervals vary between half and three halves of it.
@@ -171,7 +171,7 @@ struct SecondTimer {
 #[derive(Clone)]
 struct StallDetector {
     found: Sender<Reading>,
-    /// How long the thread had waited for processors at the last check.
+    /// The time that the thread had waited for processors at the last check.
     run_delay_ns: u64,
 }
 

@@ -25,12 +25,12 @@ pub struct StepSink<'a> {
     display: StepDisplay<'a>,
     feed: StepFeed<'a>,
     clock: &'a SystemClock,
-    /// When the step began.
+    /// The time at which the step began.
     started_unix_ns: u64,
-    /// What samples during the load, until it begins.
+    /// The instruments that sample during the load, until it begins.
     instruments: Option<(Sampler, Box<dyn Observer>)>,
     sampling: Option<Sampling>,
-    /// Why a sample could not be taken or written.
+    /// The reason why a sample could not be taken or written.
     error: Option<String>,
     held_up: Vec<LoadPause>,
     first: Option<Sample>,

@@ -350,7 +350,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
     assert!(text.contains(",0.25,"), "{text}");
 }
 
-/// What the tool above makes of it is its own affair: this is what it is given.
+/// Checks the input of the tool above, but not the tool's use of it.
 #[test]
 fn a_line_is_a_repeat_and_the_base_comes_first() {
     let exported = Exported::new();
@@ -471,7 +471,7 @@ fn the_example_in_python_reads_a_run() {
     }
 }
 
-/// What a real run wrote, all seconds together.
+/// Checks the export of a real run, all seconds together.
 #[test]
 fn a_real_run_comes_out_whole() {
     let Some(jar) = tool_or_test_is_skipped("hdrhistogram", "ASSAY_TEST_HDRHISTOGRAM") else {

@@ -14,7 +14,7 @@ const CLIENTS: u32 = 2;
 pub(super) const SECONDS: u32 = 4;
 const STARTED_UNIX_NS: u64 = 1_795_287_731_250_000_000;
 
-/// Why the queries of the other target's last repeat are invalid: what quoting must survive.
+/// The reason why the queries of the other target's last repeat are invalid: a text that quoting must preserve.
 pub(super) const REASON: &str = "rows of pi1: \"9\" found,\n10 expected";
 
 /// Queries per second: the other target has a tenth less.
