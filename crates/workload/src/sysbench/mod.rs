@@ -1,7 +1,7 @@
 //! The sysbench workload: sysbench's tables, and tests that each run one kind of event.
 //!
-//! Tests come from the plan ([`plan::sysbench`]). What is known before a step is computed when its
-//! connections are opened; events only draw values and send them.
+//! Tests come from the plan ([`plan::sysbench`]). Facts known before a step are computed when its connections are opened;
+//! events only draw values and send them.
 
 mod connection;
 mod data;
