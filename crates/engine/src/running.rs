@@ -18,8 +18,8 @@ pub struct Capabilities {
     pub long_transactions: bool,
     /// The engine runs in assay's process, where its CPU time includes the client's.
     pub embedded: bool,
-    /// Several connections can write at the same time. Otherwise a load uses a single one.
-    pub concurrent_writers: bool,
+    /// The maximum number of connections that can write at once.
+    pub writers_max: u32,
     /// Data that was written can be read. False only for the null engine, whose data is not checked.
     pub stores_data: bool,
 }
@@ -127,7 +127,7 @@ pub trait Engine: Send + Sync {
             partitions: true,
             long_transactions: true,
             embedded: false,
-            concurrent_writers: true,
+            writers_max: u32::MAX,
             stores_data: true,
         }
     }

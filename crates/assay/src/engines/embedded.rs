@@ -6,7 +6,7 @@ use record::Status;
 
 use super::{BuildFacts, EngineRow};
 use crate::run::cell_run::CellRun;
-use crate::run::ranks::{CellOrder, LoadRank};
+use crate::run::ranks::{LoadRank, RankCell};
 use crate::trials::Configs;
 
 /// The engine that stores nothing.
@@ -21,8 +21,8 @@ impl EngineRow for Null {
         cell.measure(null::Null, |cell, engine| cell.sql(engine, false))
     }
 
-    fn serve(&self, rank: &mut LoadRank<'_>, order: &CellOrder) -> anyhow::Result<()> {
-        rank.run_cell(&null::Null, order)
+    fn serve(&self, rank: &mut LoadRank<'_>, cell: &RankCell<'_>) -> anyhow::Result<()> {
+        rank.run_cell(&null::Null, cell)
     }
 }
 

@@ -10,7 +10,7 @@ use plan::{Build, Engine};
 use record::{FileHash, Status};
 
 use crate::run::cell_run::CellRun;
-use crate::run::ranks::{CellOrder, LoadRank};
+use crate::run::ranks::{LoadRank, RankCell};
 use crate::trials::Configs;
 
 /// An engine that assay can find, try and measure.
@@ -22,7 +22,7 @@ pub trait EngineRow: Sync {
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status>;
 
     /// Connects a load rank to the target of a cell, and makes the load of its steps.
-    fn serve(&self, _: &mut LoadRank<'_>, _: &CellOrder) -> anyhow::Result<()> {
+    fn serve(&self, _: &mut LoadRank<'_>, _: &RankCell<'_>) -> anyhow::Result<()> {
         anyhow::bail!("the engine runs inside of assay, where load ranks can't reach it")
     }
 

@@ -16,7 +16,7 @@ use super::{BuildFacts, EngineRow};
 use crate::host::random_id;
 use crate::installed::Installed;
 use crate::run::cell_run::{CellRun, remove_database};
-use crate::run::ranks::{CellOrder, LoadRank, LoadRanks, free_port};
+use crate::run::ranks::{LoadRank, LoadRanks, RankCell, free_port};
 use crate::trials::Configs;
 use crate::{estimate, version};
 
@@ -154,9 +154,8 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         measure(cell, server)
     }
 
-    fn serve(&self, rank: &mut LoadRank<'_>, order: &CellOrder) -> anyhow::Result<()> {
-        let url = order.url.as_deref().context("rank 0 gave no address")?;
-        rank.run_cell(&(self.attach)(url)?, order)
+    fn serve(&self, rank: &mut LoadRank<'_>, cell: &RankCell<'_>) -> anyhow::Result<()> {
+        rank.run_cell(&(self.attach)(cell.url()?)?, cell)
     }
 
     fn check_url(&self, url: &str) -> Result<(), SetupError> {

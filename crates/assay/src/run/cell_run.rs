@@ -191,10 +191,7 @@ impl<'a> CellRun<'a> {
             nonce: self.record.started_unix_ns,
             clients: self.planned.clients,
             share: ClientShare::ALL,
-            writers_max: match engine.capabilities().concurrent_writers {
-                true => u32::MAX,
-                false => 1,
-            },
+            writers_max: engine.capabilities().writers_max,
         };
         let mut workload = SqlWorkload::new(self.workload(), options)?;
         let makes_tables = !foreign || workload.loads();

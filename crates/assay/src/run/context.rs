@@ -10,6 +10,7 @@ use record::{Host, Invocation, Status, Warning};
 
 use super::display::Display;
 use super::lock::{self, Lock};
+use super::ranks::LoadRanks;
 use super::stop;
 use crate::cli::RunArgs;
 use crate::host;
@@ -20,6 +21,8 @@ pub struct RunContext {
     pub stop: Arc<AtomicBool>,
     pub display: Display,
     pub clock: SystemClock,
+    /// The processes that make the load; `None`: this one does.
+    pub ranks: Option<LoadRanks>,
     /// The directory in which databases are made.
     pub data_root: PathBuf,
     pub host: Host,
@@ -30,8 +33,16 @@ pub struct RunContext {
 
 impl RunContext {
     /// Creates and locks the data directory of `needs`, and inspects the machine.
-    pub fn new(args: &RunArgs, results: &Path, needs: HostContext<'_>) -> anyhow::Result<Self> {
-        let stop = stop::watch()?;
+    pub fn new(
+        args: &RunArgs,
+        results: &Path,
+        needs: HostContext<'_>,
+        ranks: Option<LoadRanks>,
+    ) -> anyhow::Result<Self> {
+        let (clock, stop) = match &ranks {
+            Some(ranks) => (ranks.clock(), ranks.stop()),
+            None => (SystemClock::begin(), stop::watch()?),
+        };
         // The data directory is in or next to the results.
         let is_of_results =
             args.place.data.is_none() && needs.data_dir.starts_with(&args.place.results);
@@ -48,13 +59,13 @@ impl RunContext {
             data_dir: &data_root,
             ..needs
         })?;
-        let clock = SystemClock::begin();
         let source = clock.source().into();
         host.facts.push(("assay_clock".into(), source));
         let mut place = Self {
             stop,
             display,
             clock,
+            ranks,
             data_root,
             host,
             warnings: Vec::new(),

@@ -57,11 +57,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let Some(job) = job else {
         return run_with(args, None);
     };
-    let (clock, stop) = (SystemClock::begin(), stop::watch()?);
+    let (clock, stop) = (SystemClock::begin(), stop::watch_under_mpirun()?);
     if job.rank() > 0 {
         return ranks::serve(job, clock, &stop);
     }
-    run_with(args, Some(LoadRanks::join(job, clock, &stop)?))
+    run_with(args, Some(LoadRanks::join(job, clock, stop)?))
 }
 
 /// Runs a plan, or resumes a run, with the load made by `ranks`.
@@ -102,7 +102,7 @@ fn begin(
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix, &data_root, ranks.as_ref());
-    let mut place = RunContext::new(args, &args.place.results, needs)?;
+    let mut place = RunContext::new(args, &args.place.results, needs, ranks)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
@@ -113,15 +113,7 @@ fn begin(
         .push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
-    conduct(
-        args,
-        &file,
-        &directory,
-        run,
-        place,
-        matrix,
-        (listener, ranks),
-    )
+    conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
 /// Returns the error for a results directory that cannot be created: a usage error, unless the disk is full.
@@ -190,11 +182,8 @@ fn resume_run(
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
-    let mut place = RunContext::new(
-        args,
-        path,
-        needs(&file.plan, &matrix, &data_root, ranks.as_ref()),
-    )?;
+    let needs = needs(&file.plan, &matrix, &data_root, ranks.as_ref());
+    let mut place = RunContext::new(args, path, needs, ranks)?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
     let number = run.invocations.len() + 1;
@@ -227,15 +216,7 @@ fn resume_run(
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
-    conduct(
-        args,
-        &file,
-        &directory,
-        run,
-        place,
-        matrix,
-        (listener, ranks),
-    )
+    conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
 /// Ends a run of which every cell is complete, even if `run.json` does not say so yet.
@@ -293,7 +274,7 @@ fn conduct(
     mut run: Run,
     place: RunContext,
     mut matrix: Matrix,
-    (listener, ranks): (Option<TcpListener>, Option<LoadRanks>),
+    listener: Option<TcpListener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
     let live = serve_live(listener, &run, directory, &place)?;
@@ -307,7 +288,7 @@ fn conduct(
         stop: Arc::clone(&place.stop),
         display: place.display,
         live,
-        ranks,
+        ranks: place.ranks,
     };
     let result = run_cells(&conductor, &mut matrix);
     if let Some(ranks) = &conductor.ranks {

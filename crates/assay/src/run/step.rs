@@ -18,7 +18,7 @@ use record::{
 use workload::Task;
 
 use super::conductor::{Conductor, unix_now_ns};
-use super::ranks::{ConnectionInfo, LostRank, RankedStep};
+use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
@@ -204,10 +204,10 @@ impl<'a> StepRunner<'a> {
         number: usize,
         is_warm_up: bool,
         limits: Limits,
-    ) -> anyhow::Result<StepLoad> {
+    ) -> anyhow::Result<StepLoad<'a>> {
         if let Some(ranks) = &self.conductor.ranks {
             let step = ranks.prepare(number, is_warm_up, limits)?;
-            return Ok(StepLoad::Ranks(step));
+            return Ok(StepLoad::Ranks(ranks, step));
         }
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
         find_server_threads(self.engine.engine(), &mut tasks);
@@ -217,21 +217,20 @@ impl<'a> StepRunner<'a> {
     /// Runs the load of a step, and records which rank did what.
     fn run_load(
         &self,
-        load: StepLoad,
+        load: StepLoad<'_>,
         limits: Limits,
         sink: &mut dyn Sink,
         record: &mut Step,
     ) -> anyhow::Result<StepOutcome> {
         let (clock, stop) = (&self.conductor.clock, &self.conductor.stop);
-        match (load, &self.conductor.ranks) {
-            (StepLoad::Local(tasks), _) => Ok(load::run(tasks, limits, clock, stop, sink)),
-            (StepLoad::Ranks(step), Some(ranks)) => {
-                let ranked = ranks.run(&step, stop, sink)?;
+        match load {
+            StepLoad::Local(tasks) => Ok(load::run(tasks, limits, clock, stop, sink)),
+            StepLoad::Ranks(ranks, step) => {
+                let ranked = ranks.run(&step, sink)?;
                 record.ranks = ranked.ranks;
                 record.held_up = ranked.pauses;
                 Ok(ranked.outcome)
             }
-            (StepLoad::Ranks(_), None) => unreachable!("only ranks prepare a step of ranks"),
         }
     }
 
@@ -454,14 +453,14 @@ fn add_rank_remarks(record: &mut Step) {
 }
 
 /// The load of a step whose connections are open.
-enum StepLoad {
+enum StepLoad<'a> {
     /// This process makes it.
     Local(Vec<Task>),
     /// Load ranks make it.
-    Ranks(RankedStep),
+    Ranks(&'a LoadRanks, RankedStep),
 }
 
-impl StepLoad {
+impl StepLoad<'_> {
     /// Returns the role of the connections that do each kind of operation.
     fn roles(&self) -> BTreeMap<String, String> {
         match self {
@@ -473,7 +472,7 @@ impl StepLoad {
                 };
                 tasks.iter().flat_map(kinds).collect()
             }
-            Self::Ranks(step) => {
+            Self::Ranks(_, step) => {
                 let kinds = |it: &ConnectionInfo| {
                     let role = it.role.clone();
                     let kinds = it.kinds.clone().into_iter();

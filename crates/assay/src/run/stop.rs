@@ -18,21 +18,40 @@ const TOGETHER: Duration = Duration::from_millis(500);
 /// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A later SIGINT or SIGTERM ends assay at once, as does SIGQUIT; guards
 /// then end its servers. A second SIGHUP does not: a closing terminal sends one by its shell and one by the kernel.
 pub fn watch() -> anyhow::Result<Arc<AtomicBool>> {
-    let (stop, impatient) = (Arc::default(), Arc::default());
-    watch_with(&stop, &impatient).context("signals can't be watched")?;
+    let stop = watch_under_mpirun()?;
+    end_at_second_signal().context(UNWATCHED)?;
     Ok(stop)
 }
 
-fn watch_with(stop: &Arc<AtomicBool>, impatient: &Arc<AtomicBool>) -> std::io::Result<()> {
-    let (mut first, told) = UnixStream::pair()?;
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(impatient))?;
-    }
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. Only SIGQUIT ends assay at once: `mpirun` repeats signals, and sends
+/// SIGKILL itself when it runs out of patience.
+pub fn watch_under_mpirun() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::default();
+    set_at_signals(&stop).context(UNWATCHED)?;
+    Ok(stop)
+}
+
+const UNWATCHED: &str = "signals can't be watched";
+
+fn set_at_signals(stop: &Arc<AtomicBool>) -> std::io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register(signal, Arc::clone(stop))?;
-        pipe::register(signal, told.try_clone()?)?;
     }
-    let impatient = Arc::clone(impatient);
+    // Otherwise the kernel would dump all memory, including an embedded engine's cache, to a file.
+    let always = Arc::new(AtomicBool::new(true));
+    flag::register_conditional_shutdown(SIGQUIT, 131, always)?;
+    Ok(())
+}
+
+fn end_at_second_signal() -> std::io::Result<()> {
+    let impatient = Arc::new(AtomicBool::new(false));
+    let (mut first, sender) = UnixStream::pair()?;
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&impatient))?;
+    }
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        pipe::register(signal, sender.try_clone()?)?;
+    }
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
@@ -41,8 +60,5 @@ fn watch_with(stop: &Arc<AtomicBool>, impatient: &Arc<AtomicBool>) -> std::io::R
                 impatient.store(true, Ordering::Relaxed);
             }
         })?;
-    // Otherwise the kernel would dump all memory, including an embedded engine's cache, to a file.
-    let always = Arc::new(AtomicBool::new(true));
-    flag::register_conditional_shutdown(SIGQUIT, 131, always)?;
     Ok(())
 }

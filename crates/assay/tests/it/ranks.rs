@@ -210,7 +210,13 @@ pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
     place.assert_nothing_is_left();
     let run = place.only_run();
     Shown::read(place, &run).assert_all_valid();
-    let histograms = step(&run, "qr1000").histograms().unwrap();
+    let step = step(&run, "qr1000");
+    // Rank 0 samples its host by the clock by which the load ranks begin.
+    let host = step.host().unwrap();
+    let elapsed_ns = step.step().elapsed_ns.cast_signed();
+    assert_eq!(host.seconds.first(), Some(&0));
+    assert!(host.at_ns.last() >= Some(&elapsed_ns), "{:?}", host.at_ns);
+    let histograms = step.histograms().unwrap();
     let late = at_least(&histograms["insert.response"], 100);
     let seconds = stall.least_ns.saturating_sub(100_000_000) as f64 / 1e9;
     // Each rank's connection may have sent one before the stall.

@@ -20,7 +20,7 @@ impl Engine for Null {
             partitions: true,
             long_transactions: true,
             embedded: true,
-            concurrent_writers: true,
+            writers_max: u32::MAX,
             stores_data: false,
         }
     }

@@ -251,7 +251,7 @@ impl Engine for RocksDb {
             partitions: false,
             long_transactions: false,
             embedded: true,
-            concurrent_writers: true,
+            writers_max: u32::MAX,
             stores_data: true,
         }
     }

@@ -187,7 +187,7 @@ impl Engine for Sqlite {
             partitions: false,
             long_transactions: true,
             embedded: true,
-            concurrent_writers: false,
+            writers_max: 1,
             stores_data: true,
         }
     }

@@ -47,12 +47,13 @@ pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Res
         stop,
         order: 0,
         alert_until: 0,
+        sampler: None,
     };
     rank.report(&Report::Hello(HostId::of_this_process()))?;
     loop {
         match rank.next_order()? {
             Order::Cell(order) => {
-                let result = engines::of(rank_engine(&order)?).serve(&mut rank, &order);
+                let result = rank.serve_cell(&order);
                 rank.report_failure(result)?;
             }
             Order::Reach(addresses) => rank.report(&Report::Reached(reachable(&addresses)))?,
@@ -71,13 +72,6 @@ pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Res
     }
 }
 
-fn rank_engine(order: &CellOrder) -> anyhow::Result<plan::Engine> {
-    let file = plan_file::recorded_quietly(&order.plan)?;
-    let target = file.plan.targets.get(order.target);
-    let target = target.context("the plan of rank 0 has other targets")?;
-    Ok(file.plan.builds[target.build].engine)
-}
-
 /// A rank that makes load.
 pub struct LoadRank<'a> {
     ranks: Ranks,
@@ -88,27 +82,55 @@ pub struct LoadRank<'a> {
     order: u64,
     /// Until when to look for orders without pauses.
     alert_until: u64,
+    /// Samples this host; `None` before the first step.
+    sampler: Option<Sampler>,
+}
+
+/// The cell that a load rank makes the load of.
+pub struct RankCell<'a> {
+    order: &'a CellOrder,
+    seed: u64,
+    workload: &'a Workload,
+}
+
+impl RankCell<'_> {
+    /// Returns the URL of the server; an error for an engine without one.
+    pub fn url(&self) -> anyhow::Result<&str> {
+        let url = self.order.url.as_deref();
+        url.context("rank 0 gave no address")
+    }
 }
 
 impl LoadRank<'_> {
-    /// Runs the steps of a cell on an engine that it has connected to.
-    pub fn run_cell<E: SqlEngine>(&mut self, engine: &E, order: &CellOrder) -> anyhow::Result<()> {
-        let file = plan_file::recorded_quietly(&order.plan)?;
-        let variant = file.plan.variants.get(order.variant);
-        let plan: &Workload = &variant
-            .context("the plan of rank 0 has other variants")?
-            .workload;
-        let options = Options {
-            seed: file.plan.seed,
-            nonce: order.nonce,
-            clients: order.clients,
-            share: order.share,
-            writers_max: match engine.capabilities().concurrent_writers {
-                true => u32::MAX,
-                false => 1,
-            },
+    /// Makes the load of a cell.
+    fn serve_cell(&mut self, order: &CellOrder) -> anyhow::Result<()> {
+        let plan = plan_file::recorded_quietly(&order.plan)?.plan;
+        let target = plan.targets.get(order.target);
+        let target = target.context("the plan of rank 0 has other targets")?;
+        let variant = plan.variants.get(order.variant);
+        let variant = variant.context("the plan of rank 0 has other variants")?;
+        let cell = RankCell {
+            order,
+            seed: plan.seed,
+            workload: &variant.workload,
         };
-        let mut workload = SqlWorkload::new(plan, options)?;
+        engines::of(plan.builds[target.build].engine).serve(self, &cell)
+    }
+
+    /// Runs the steps of a cell on an engine that it has connected to.
+    pub fn run_cell<E: SqlEngine>(
+        &mut self,
+        engine: &E,
+        cell: &RankCell<'_>,
+    ) -> anyhow::Result<()> {
+        let options = Options {
+            seed: cell.seed,
+            nonce: cell.order.nonce,
+            clients: cell.order.clients,
+            share: cell.order.share,
+            writers_max: engine.capabilities().writers_max,
+        };
+        let mut workload = SqlWorkload::new(cell.workload, options)?;
         if !workload.loads() {
             workload.adopt_tables(engine)?;
         }
@@ -171,6 +193,8 @@ impl LoadRank<'_> {
         };
         let connections = tasks.iter().map(info).collect();
         let clock = self.clock.clone();
+        let sampler = self.sampler.take();
+        let sampler = sampler.unwrap_or_else(|| Sampler::new(Targets::default()));
         let halt = AtomicBool::new(false);
         let mut sink = RankSink {
             rank: self,
@@ -178,6 +202,7 @@ impl LoadRank<'_> {
             connections: Some(connections),
             is_waiting: false,
             all_ended: false,
+            sampler: Some(sampler),
             sampling: None,
             pauses: Vec::new(),
             first_sample: None,
@@ -192,11 +217,13 @@ impl LoadRank<'_> {
         let sampled = sink.sampling.take().map(Sampling::end).unwrap_or_default();
         sink.take_readings(sampled.readings);
         let (first, last) = (sink.first_sample, sink.last_sample);
+        let pauses = sink.pauses;
+        self.sampler = sampled.sampler;
         let cpu = cpu(first.as_ref(), last.as_ref());
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let part = EndedPart {
             outcome,
-            pauses: sink.pauses,
+            pauses,
             cpu_ns: cpu.assay_ns,
             host_cpu_ns: cpu.host_ns,
             processors: processors as u32,
@@ -273,6 +300,8 @@ struct RankSink<'a, 'b> {
     is_waiting: bool,
     /// All connections of all ranks that the step waits for have ended.
     all_ended: bool,
+    /// Samples this host, until the step begins.
+    sampler: Option<Sampler>,
     /// Samples this host, and detects stalls of this process.
     sampling: Option<Sampling>,
     pauses: Vec<LoadPause>,
@@ -325,9 +354,10 @@ impl Sink for RankSink<'_, '_> {
         let order = ready.and_then(|()| self.rank.next_order());
         match order.map_err(error_text)? {
             Order::Begin { at } => {
-                let sampler = Sampler::new(Targets::default());
-                let sampling = Sampling::begin(&self.rank.clock, at, sampler, None, None);
-                self.sampling = Some(sampling);
+                let clock = &self.rank.clock;
+                let sampler = self.sampler.take();
+                self.sampling =
+                    sampler.map(|sampler| Sampling::begin(clock, at, sampler, None, None));
                 Ok(at)
             }
             _ => Err("rank 0 has given up the step".into()),

@@ -21,7 +21,7 @@ mod protocol;
 mod rank0;
 mod reach;
 
-pub use load_rank::{LoadRank, serve};
+pub use load_rank::{LoadRank, RankCell, serve};
 pub use protocol::{CellOrder, ConnectionInfo};
 pub use rank0::{LoadRanks, LostRank, RankedStep};
 pub use reach::free_port;

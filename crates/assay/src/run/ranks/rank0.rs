@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -53,6 +53,8 @@ pub struct LostRank {
 /// The load ranks of a run.
 pub struct LoadRanks {
     inner: RefCell<Inner>,
+    /// Set by a signal.
+    stop: Arc<AtomicBool>,
 }
 
 struct Inner {
@@ -60,6 +62,8 @@ struct Inner {
     clock: SystemClock,
     /// The host of each load rank, which are numbered from 1.
     hosts: Vec<HostId>,
+    /// The host of rank 0, where the servers are.
+    here: HostId,
     /// The shortest time that a query of each rank took.
     round_trips_ns: Vec<u64>,
     /// The number of the current order.
@@ -93,7 +97,7 @@ pub struct RankedOutcome {
 
 impl LoadRanks {
     /// Waits for all load ranks.
-    pub fn join(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Result<Self> {
+    pub fn join(ranks: Ranks, clock: SystemClock, stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
         let load_ranks = ranks.size() as usize - 1;
         let unknown = |rank| HostId {
             name: format!("of rank {rank}"),
@@ -104,30 +108,40 @@ impl LoadRanks {
             ranks,
             clock,
             hosts: hosts.collect(),
+            here: HostId::of_this_process(),
             round_trips_ns: Vec::new(),
             order: 0,
         };
-        inner.hosts = inner.each_answers(JOIN_NS, Some(stop), |report| match report {
+        inner.hosts = inner.each_answers(JOIN_NS, Some(&stop), |report| match report {
             Report::Hello(host) => Some(host),
             _ => None,
         })?;
         Ok(Self {
             inner: RefCell::new(inner),
+            stop,
         })
+    }
+
+    /// Returns the clock by which all ranks begin a step.
+    pub fn clock(&self) -> SystemClock {
+        self.inner.borrow().clock.clone()
+    }
+
+    /// Returns the flag that a signal sets.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
     }
 
     /// Returns whether a rank makes load on another host.
     pub fn has_other_host(&self) -> bool {
-        let here = HostId::of_this_process();
-        let hosts = &self.inner.borrow().hosts;
-        hosts.iter().any(|host| host.network != here.network)
+        let inner = self.inner.borrow();
+        (0..inner.hosts.len()).any(|index| !inner.is_here(index))
     }
 
     /// Returns whether a rank makes load on this host, beside the server.
     pub fn has_server_host(&self) -> bool {
-        let here = HostId::of_this_process();
-        let hosts = &self.inner.borrow().hosts;
-        hosts.iter().any(|host| host.network == here.network)
+        let inner = self.inner.borrow();
+        (0..inner.hosts.len()).any(|index| inner.is_here(index))
     }
 
     /// Returns an address of this host that all load ranks reach.
@@ -198,14 +212,9 @@ impl LoadRanks {
     }
 
     /// Runs a step that was prepared.
-    pub fn run(
-        &self,
-        step: &RankedStep,
-        stop: &AtomicBool,
-        sink: &mut dyn Sink,
-    ) -> anyhow::Result<RankedOutcome> {
+    pub fn run(&self, step: &RankedStep, sink: &mut dyn Sink) -> anyhow::Result<RankedOutcome> {
         let inner = &mut *self.inner.borrow_mut();
-        let result = inner.run(step, stop, sink);
+        let result = inner.run(step, &self.stop, sink);
         if result.is_err() {
             inner.order = step.order;
             let _ = inner.repeat(|_| Order::Halt);
@@ -253,6 +262,11 @@ impl LoadRanks {
 }
 
 impl Inner {
+    /// Returns whether a load rank is on this host.
+    fn is_here(&self, index: usize) -> bool {
+        self.hosts[index].network == self.here.network
+    }
+
     /// Gives all load ranks a new order; `order` gets their indices, from 0.
     fn give(&mut self, order: impl Fn(u32) -> Order) -> anyhow::Result<()> {
         self.order += 1;
@@ -394,7 +408,6 @@ impl Inner {
         let (parts, end) = self.supervise(step, start_at, stop, &mut merge)?;
         // After the step: while it runs a rank answers late.
         let after = self.clock_offsets()?;
-        let here = HostId::of_this_process();
         let mut ranks = Vec::new();
         let mut pauses = Vec::new();
         for (index, part) in parts.iter().enumerate() {
@@ -406,7 +419,7 @@ impl Inner {
             ranks.push(RankLoad {
                 rank: index as u32 + 1,
                 host: self.hosts[index].name.clone(),
-                is_server_host: self.hosts[index].network == here.network,
+                is_server_host: self.is_here(index),
                 cpu_ns: part.cpu_ns,
                 host_cpu_ns: part.host_cpu_ns,
                 processors: part.processors,
