@@ -39,6 +39,7 @@ pub fn metrics(
         .into_iter()
         .chain(processor_metrics(step, host, embedded))
         .chain(device_metrics(step, host, embedded))
+        .chain(network_metrics(step, host))
         .chain(size_metrics(step, host))
         .chain(client_metrics(step, embedded))
         .chain(op_time::op_time(step, host, embedded))
@@ -131,6 +132,26 @@ fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19
         ("wKB/o", per_op(scaled(written_bytes, KIB))),
         ("own_read_kb_per_op", per_op(own_kb("read"))),
         ("own_write_kb_per_op", per_op(own_kb("write"))),
+    ]
+}
+
+/// Returns the traffic with other hosts.
+fn network_metrics(step: &Step, host: &HostSeries) -> [Figure; 7] {
+    let rate = operation_rate(step);
+    let per_op = |figure: Option<f64>| over(figure?, rate?);
+    let [received, sent] =
+        ["received", "sent"].map(|way| growth_per_second(host, &format!("network_{way}_bytes")));
+    let packets = ["network_received_packet_count", "network_sent_packet_count"];
+    let packets = sum_of(host, &packets);
+    let retransmits = growth_per_second(host, "tcp_retransmit_count");
+    [
+        ("net_received_mb_per_s", scaled(received, MIB)),
+        ("net_sent_mb_per_s", scaled(sent, MIB)),
+        ("net_packets_per_s", packets),
+        ("net_received_kb_per_op", per_op(scaled(received, KIB))),
+        ("net_sent_kb_per_op", per_op(scaled(sent, KIB))),
+        ("net_packets_per_op", per_op(packets)),
+        ("tcp_retransmits_per_s", retransmits),
     ]
 }
 

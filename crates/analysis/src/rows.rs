@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hdrhistogram::Histogram;
 use record::{
     Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, SettingRole,
-    Status, StepReader, StepState, Warning,
+    Status, Step, StepReader, StepState, Warning,
 };
 
 use crate::consistency::contradictions;
@@ -289,7 +289,7 @@ fn in_round_order(run: &Run) -> Vec<&CellRef> {
 /// Returns the figures of one step of a cell of a run.
 fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
-    let host = of_server(cell, reader.host()?);
+    let host = of_server(cell, step, reader.host()?);
     let histograms = reader.histograms()?;
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
     reader.for_each_interval(|interval| ops.add(interval))?;
@@ -409,13 +409,23 @@ fn op_figures(
     }
 }
 
-/// Returns the samples of the engine's host. If it is not assay's own host, only the columns of assay's process remain, and
-/// figures of the host are not applicable.
-fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
-    if cell.server_host == ServerHost::Remote {
-        host.columns
-            .retain(|column| column.name.starts_with("assay_"));
-    }
+/// Returns the samples that say something about a step. If the engine is not on Assay's own host, only those of Assay's
+/// process and of the traffic remain, and other figures of the host are not applicable. Traffic is only that of the load if
+/// the load and the server are on different hosts.
+fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
+    let is_remote = cell.server_host == ServerHost::Remote;
+    let has_traffic = match is_remote {
+        // Load ranks make the traffic on their own hosts.
+        true => step.ranks.is_empty(),
+        false => step.ranks.iter().any(|rank| !rank.is_server_host),
+    };
+    host.columns.retain(|column| {
+        let is_traffic = column.name.starts_with("network_") || column.name.starts_with("tcp_");
+        match is_traffic {
+            true => has_traffic,
+            false => !is_remote || column.name.starts_with("assay_"),
+        }
+    });
     host
 }
 
@@ -534,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_host_of_clients_nothing_is_the_servers() {
+    fn of_the_host_of_clients_only_the_traffic_is_the_servers() {
         let column = |name: &str| record::HostColumnSeries {
             name: name.to_owned(),
             cumulative: true,
@@ -543,16 +553,38 @@ mod tests {
         let host = HostSeries {
             seconds: vec![0],
             at_ns: vec![0],
-            columns: ["cpu_user_ns", "disk_write_bytes", "assay_cpu_ns"]
-                .map(column)
-                .into(),
+            columns: [
+                "cpu_user_ns",
+                "disk_write_bytes",
+                "assay_cpu_ns",
+                "network_sent_bytes",
+                "tcp_retransmit_count",
+            ]
+            .map(column)
+            .into(),
         };
-        let mut cell = Cell::default();
-        assert_eq!(of_server(&cell, host.clone()), host);
+        let (mut cell, mut step) = (Cell::default(), Step::default());
+        let left = |cell: &Cell, step: &Step| {
+            let left = of_server(cell, step, host.clone());
+            assert_eq!(left.at_ns, host.at_ns);
+            let columns = left.columns.into_iter();
+            columns.map(|column| column.name).collect::<Vec<_>>()
+        };
+        let of_host = ["cpu_user_ns", "disk_write_bytes", "assay_cpu_ns"];
+        let traffic = ["network_sent_bytes", "tcp_retransmit_count"];
+        let all = [of_host.as_slice(), &traffic].concat();
+        let rank = |is_server_host| record::RankLoad {
+            is_server_host,
+            ..Default::default()
+        };
+        assert_eq!(left(&cell, &step), of_host);
+        step.ranks = vec![rank(true)];
+        assert_eq!(left(&cell, &step), of_host);
+        step.ranks.push(rank(false));
+        assert_eq!(left(&cell, &step), all);
         cell.server_host = ServerHost::Remote;
-        let left = of_server(&cell, host.clone());
-        assert_eq!(left.columns, [column("assay_cpu_ns")]);
-        assert_eq!(left.at_ns, host.at_ns);
+        assert_eq!(left(&cell, &step), ["assay_cpu_ns"]);
+        assert_eq!(left(&cell, &Step::default()), all[2..]);
     }
 
     #[test]

@@ -77,6 +77,16 @@ columns! {
     DiskQueueNs Cumulative "disk_queue_ns";
     /// Requests in flight.
     DiskInflight Gauge "disk_inflight_count";
+    /// Bytes that the network interfaces received. Of hardware interfaces, if there are any; else of all but the loopback.
+    NetworkReceivedBytes Cumulative "network_received_bytes";
+    /// Packets that they received.
+    NetworkReceivedPackets Cumulative "network_received_packet_count";
+    /// Bytes that they sent.
+    NetworkSentBytes Cumulative "network_sent_bytes";
+    /// Packets that they sent.
+    NetworkSentPackets Cumulative "network_sent_packet_count";
+    /// TCP segments that were sent again, over any interface.
+    TcpRetransmit Cumulative "tcp_retransmit_count";
     /// Unused memory.
     MemoryFree Gauge "memory_free_bytes";
     /// Memory available to new work without swapping.

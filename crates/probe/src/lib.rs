@@ -1,4 +1,4 @@
-//! Observes the host during a measurement: its CPU, disks and memory, the server's processes, and the states of
+//! Observes the host during a measurement: its CPU, disks, network and memory, the server's processes, and the states of
 //! connections.
 //!
 //! ```text
@@ -36,6 +36,7 @@ mod frequency;
 mod fsync;
 mod group;
 mod host;
+mod network;
 mod parse;
 mod sampler;
 mod source;

@@ -9,6 +9,7 @@ use crate::columns::{ColumnIndex, Sample};
 use crate::disk::Disks;
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
+use crate::network::Network;
 use crate::parse::{parse_cpu_ticks, parse_pressure, parse_process_io, required_value, value};
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
@@ -97,6 +98,7 @@ pub struct Sampler {
     buffer: Vec<u8>,
     targets: Targets,
     disks: Disks,
+    network: Network,
     frequency: Frequency,
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
@@ -131,6 +133,7 @@ impl Sampler {
             server_group: None,
             sizes: Sizes::default(),
             idle_ns: [(ColumnIndex::CpuIdle, 0), (ColumnIndex::CpuIowait, 0)],
+            network: Network::find(&proc),
             frequency: Frequency::find(&proc),
             proc,
             targets,
@@ -186,6 +189,8 @@ impl Sampler {
             row.set(ColumnIndex::ServerGroupCache, cache);
         }
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
+        self.network
+            .sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
         // Last, because these may take longest: the counters above should belong to one moment.

@@ -4,7 +4,8 @@
 use analysis::Row;
 use record::Status;
 use words::metric::{
-    COSTS, Columns, IOSTAT, LSM_STATE, METRICS, PUBLISHED_COUNT, Section, StepScope, VMSTAT,
+    COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section, StepScope,
+    VMSTAT,
 };
 use words::{Decimals, Metric};
 
@@ -136,8 +137,8 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
 }
 
-/// Returns what iostat and vmstat would print in one step, for the devices of the data and for all processors. Empty if the
-/// host was not sampled.
+/// Returns what iostat and vmstat would print in one step, for the devices of the data and for all processors, and the
+/// traffic with other hosts. Empty if the host was not sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let of = [
         (
@@ -150,6 +151,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             "vmstat",
             "Context switches, and percent of all processors",
         ),
+        (NETWORK, "network", "Network traffic with other hosts"),
     ];
     let is_shown = |columns: &Columns| {
         let mut names = columns.iter().map(|(name, _)| name);

@@ -55,6 +55,8 @@ pub enum Section {
     Time,
     /// The use of the disks.
     InputOutput,
+    /// Traffic between the load's hosts and the server's.
+    Network,
     /// The frequency with which commits were made durable.
     Durability,
     /// Bytes written in relation to the data.
@@ -78,6 +80,7 @@ impl Section {
             Self::ClientServer => "Cost per operation, client and server",
             Self::Time => "The time of an operation",
             Self::InputOutput => "Input and output",
+            Self::Network => "Network",
             Self::Durability => "Durability",
             Self::Writes => "Write amplification",
             Self::Debt => "Debt",
@@ -271,6 +274,13 @@ metrics! {
     "sy%"                            "sy"                  "%"          One          Less Host         All     "sy_pct"                                     "system";
     "id%"                            "id"                  "%"          One          More Host         All     "id_pct"                                     "idle";
     "wa%"                            "wa"                  "%"          One          Less Host         All     "wa_pct"                                     "idle, waiting for the disk";
+    "net_received_mb_per_s"          "received"            "MB/s"       One          Less Network      Certain "net_received_mib_per_s"                     "from other hosts";
+    "net_sent_mb_per_s"              "sent"                "MB/s"       One          Less Network      Certain "net_sent_mib_per_s"                         "to other hosts";
+    "net_packets_per_s"              "packets"             "/s"         Rate         Less Network      Certain "net_packets_per_s"                          "received and sent";
+    "net_received_kb_per_op"         "received"            "KB/op"      PerOperation Less Network      Certain "net_received_kib_per_op"                    "from other hosts";
+    "net_sent_kb_per_op"             "sent"                "KB/op"      PerOperation Less Network      Certain "net_sent_kib_per_op"                        "to other hosts";
+    "net_packets_per_op"             "packets"             "/op"        PerOperation Less Network      Certain "net_packets_per_op"                         "received and sent";
+    "tcp_retransmits_per_s"          "retransmits"         "/s"         Rate         Less Network      Certain "tcp_retransmits_per_s"                      "TCP segments that were sent again";
 }
 
 /// The number of [`METRICS`] that published summaries of insert benchmarks show. They come first, in the published order.
@@ -307,6 +317,8 @@ pub const COSTS: &Columns = &[
     ("r/o", ""),
     ("rKB/o", ""),
     ("wKB/o", ""),
+    ("net_received_kb_per_op", ""),
+    ("net_sent_kb_per_op", ""),
     ("client_cpu_us_per_row_inserted", ""),
     ("client_cpu_us_per_row_deleted", ""),
     ("client_cpu_us_per_query", ""),
@@ -383,6 +395,17 @@ pub const VMSTAT: &Columns = &[
     ("id%", ""),
     ("wa%", ""),
     ("steal%", "st\n%"),
+];
+
+/// The traffic between the load's hosts and the server's.
+pub const NETWORK: &Columns = &[
+    ("net_received_mb_per_s", ""),
+    ("net_sent_mb_per_s", ""),
+    ("net_packets_per_s", ""),
+    ("net_received_kb_per_op", ""),
+    ("net_sent_kb_per_op", ""),
+    ("net_packets_per_op", ""),
+    ("tcp_retransmits_per_s", ""),
 ];
 
 /// The bytes that a log-structured merge tree wrote and read, in relation to the data.
@@ -537,6 +560,7 @@ mod tests {
             TEST_COSTS,
             IOSTAT,
             VMSTAT,
+            NETWORK,
             &CPU_VERDICT_METRICS,
             LSM_WORK,
             LSM_WORK_IDLE,

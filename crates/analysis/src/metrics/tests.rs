@@ -37,7 +37,8 @@ fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
 }
 
 /// Ten seconds on two processors: 6 s user, 1 s nice, 2 s system, 0.5 s irq, 0.5 s softirq, 8 s idle, 1.5 s iowait,
-/// 0.5 s steal; 1000 switches, 200 reads of 8 KiB, 400 writes of 16 KiB.
+/// 0.5 s steal; 1000 switches, 200 reads of 8 KiB, 400 writes of 16 KiB; 50 MiB
+/// received and 5 MiB sent, 3 segments of which again.
 fn busy_host() -> HostSeries {
     let grows = |total: i64| {
         vec![
@@ -62,6 +63,11 @@ fn busy_host() -> HostSeries {
         ("disk_read_bytes", true, grows(200 * 8192)),
         ("disk_write_count", true, grows(400)),
         ("disk_write_bytes", true, grows(400 * 16384)),
+        ("network_received_bytes", true, grows(50 << 20)),
+        ("network_sent_bytes", true, grows(5 << 20)),
+        ("network_received_packet_count", true, grows(6000)),
+        ("network_sent_packet_count", true, grows(4000)),
+        ("tcp_retransmit_count", true, grows(3)),
         ("disk_read_ns", true, tenths(1)),
         ("disk_write_ns", true, tenths(8)),
         ("disk_queue_ns", true, tenths(10)),
@@ -149,6 +155,11 @@ fn a_load_step_divides_by_rows_inserted() {
     check(
         &metrics,
         "rawait 0.5, rareqsz 8, wawait 2, wareqsz 16, aqu-sz 0.1, util% 5",
+    );
+    check(
+        &metrics,
+        "net_received_mb_per_s 5, net_sent_mb_per_s 0.5, net_packets_per_s 1000, net_received_kb_per_op 10.24, \
+         net_sent_kb_per_op 1.024, net_packets_per_op 2, tcp_retransmits_per_s 0.3",
     );
     // 10 CPU seconds for 5000 rows.
     check(

@@ -6,6 +6,7 @@ mod cgroup;
 mod cpu;
 mod disk;
 mod mount;
+mod network;
 mod pressure;
 mod process;
 
@@ -16,6 +17,7 @@ pub(crate) use cgroup::{
 pub(crate) use cpu::{count_processors, parse_cpu_ticks, parse_cpuinfo, parse_frequency_khz};
 pub(crate) use disk::{DiskLine, parse_diskstats};
 pub(crate) use mount::{Mount, mount_of, parse_mountinfo};
+pub(crate) use network::{interfaces, parse_retransmits, parse_traffic};
 pub(crate) use pressure::parse_pressure;
 pub(crate) use process::{
     ProcessIo, ProcessStat, Ticks, parse_process_io, parse_process_stat, parse_shared_pages,

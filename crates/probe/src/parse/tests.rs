@@ -81,6 +81,32 @@ fn values_with_a_unit_are_converted_to_bytes() {
 }
 
 #[test]
+fn a_host_without_other_interfaces_has_no_traffic() {
+    let text = fixture("5.4-cloud/proc/net/dev");
+    let only_loopback: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(
+        parse_traffic(&only_loopback.join("\n"), |_| true).unwrap(),
+        None
+    );
+    assert_eq!(parse_traffic(&text, |name| name == "eth").unwrap(), None);
+    let error = parse_traffic("\n\neth0: 1 2 3\n", |_| true).unwrap_err();
+    assert!(
+        error.to_string().contains("a counter of an interface"),
+        "{error}"
+    );
+    assert!(parse_traffic("\n\neth0: 1 2 3\n", |_| false).is_ok());
+}
+
+#[test]
+fn the_column_of_retransmits_is_found_by_its_name() {
+    let parse = |text| parse_retransmits(text).ok();
+    assert_eq!(parse("Tcp: A RetransSegs\nTcp: -1 5\n"), Some(Some(5)));
+    assert_eq!(parse("Tcp: A B\nTcp: 1 5\n"), Some(None));
+    assert_eq!(parse("Tcp: A RetransSegs\n"), None);
+    assert_eq!(parse(""), Some(None));
+}
+
+#[test]
 fn pressure_of_the_cpu_may_lack_its_second_line() {
     let us = |kernel: &str, key| {
         let text = fixture(&format!("{kernel}/proc/pressure/cpu"));

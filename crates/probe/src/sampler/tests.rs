@@ -97,6 +97,25 @@ fn pressure_is_absent_on_an_old_kernel_and_in_nanoseconds_on_a_new_one() {
 }
 
 #[test]
+fn traffic_is_counted_once_and_excludes_the_loopback() {
+    let traffic = |kernel: &str| {
+        let row = row(kernel, Targets::default());
+        let columns = ["received_bytes", "received_packet_count"]
+            .into_iter()
+            .chain(["sent_bytes", "sent_packet_count"]);
+        let counts = columns.map(|column| row.get(&format!("network_{column}")));
+        (counts.collect::<Vec<_>>(), row.get("tcp_retransmit_count"))
+    };
+    // A container has no hardware, so all interfaces count.
+    let of_all = [1_003_200, 350, 514_669, 5755].map(Some).to_vec();
+    assert_eq!(traffic("5.4-cloud"), (of_all, Some(42)));
+    // The bridge's packets also pass the hardware.
+    let of_hardware = [1000, 10, 2000, 20].map(Some).to_vec();
+    assert_eq!(traffic("6.8-server"), (of_hardware, None));
+    assert_eq!(traffic("4.14-bare-metal"), (vec![None; 4], None));
+}
+
+#[test]
 fn a_server_of_the_fixture_is_measured() {
     let page_bytes = rustix::param::page_size() as i64;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second() as i64;

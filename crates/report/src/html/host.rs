@@ -1,4 +1,4 @@
-//! The charts of the host and the server in one row, second by second, and of the cost of an operation.
+//! The charts of the host, its network and the server in one row, second by second, and of the cost of an operation.
 
 use analysis::Row;
 use record::StepKind;
@@ -24,7 +24,7 @@ const BUSY: [&str; 5] = [
 const REST: [&str; 3] = ["cpu_idle_ns", "cpu_iowait_ns", "cpu_steal_ns"];
 
 /// The charts: a title, the columns to add, and the divisor.
-const DRAWN: [(&str, &[&str], f64); 12] = [
+const DRAWN: [(&str, &[&str], f64); 16] = [
     (
         "server: CPU, percent of one CPU",
         &["server_cpu_user_ns", "server_cpu_system_ns"],
@@ -56,6 +56,22 @@ const DRAWN: [(&str, &[&str], f64); 12] = [
         "data and logs on disk, MB",
         &["data_bytes", "log_bytes"],
         MIB,
+    ),
+    (
+        "network: received, MB per second",
+        &["network_received_bytes"],
+        MIB,
+    ),
+    ("network: sent, MB per second", &["network_sent_bytes"], MIB),
+    (
+        "network: packets per second",
+        &["network_received_packet_count", "network_sent_packet_count"],
+        1.0,
+    ),
+    (
+        "network: TCP retransmits per second",
+        &["tcp_retransmit_count"],
+        1.0,
     ),
 ];
 
