@@ -307,11 +307,15 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
         "cpupq", "cpu/o", "cpups", "csps", "cspq", "cs/o", "wps", "wkbpi",
     ];
     let of_clients = ["qps", "client_cpu_us_per_op", "maxop"];
+    let traffic = ["net_received_kb_per_op", "net_sent_kb_per_op"];
     let url = server.url("right");
     let (host, row) = measured(&url, Command::new(ASSAY));
     assert_eq!(host, "local");
     for name in of_host.iter().chain(&of_clients) {
         assert!(row["metrics"][name].is_number(), "{name}: {row}");
+    }
+    for name in traffic {
+        assert!(row["metrics"][name].is_null(), "{name}: {row}");
     }
     let away = url.replace("127.0.0.1", &other.address);
     let (host, row) = measured(&away, other.assay());
@@ -325,6 +329,9 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
         .chain(&["others%", "cpu_mhz", "server_cpu_us_per_op"])
     {
         assert!(row["metrics"][name].is_null(), "{name}: {row}");
+    }
+    for name in traffic {
+        assert!(row["metrics"][name].as_f64() > Some(0.0), "{name}: {row}");
     }
     // From this machine, the same address is this machine.
     let (host, _) = measured(&away, Command::new(ASSAY));

@@ -374,7 +374,11 @@ fn run_on_three_hosts(engine: &str, target: &str) {
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
-    let ranks = shown.row(target, "qr100")["ranks"].as_array().unwrap();
+    let row = shown.row(target, "qr100");
+    for traffic in ["net_received_kb_per_op", "net_sent_kb_per_op"] {
+        assert!(row["metrics"][traffic].as_f64() > Some(0.0), "{row}");
+    }
+    let ranks = row["ranks"].as_array().unwrap();
     let of = |key: &str| -> Vec<&Value> { ranks.iter().map(|rank| &rank[key]).collect() };
     assert_eq!(of("host"), [&hosts.names[1], &hosts.names[2]]);
     assert_eq!(of("clients"), [2, 1]);
