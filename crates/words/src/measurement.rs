@@ -221,7 +221,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns why measured figures are not those of a server with this limit; `None` if the limit is effective.
+    /// Returns the reason why measured figures are not those of a server with this limit; `None` if the limit is effective.
     pub fn shortfall(&self) -> Option<String> {
         let Self { what, asked, .. } = self;
         let reason = self.reason.as_deref();
