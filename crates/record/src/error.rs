@@ -61,7 +61,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Returns what to do about it, if that is known.
+    /// Returns the remedy, if one is known.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { action, source, .. } => match source.kind() {

@@ -127,7 +127,7 @@ impl StepReader {
         &self.step
     }
 
-    /// Returns how complete its record is. The series of a step that is not finished are empty.
+    /// Returns the completeness of its record. The series of a step that is not finished are empty.
     pub fn state(&self) -> StepState {
         self.state
     }
