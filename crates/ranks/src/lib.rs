@@ -1,4 +1,4 @@
-//! The ranks of an MPI job: how many there are, and messages between them.
+//! The ranks of an MPI job: their number, and messages between them.
 //!
 //! ```text
 //!            mpirun -n 3 assay run PLAN
@@ -48,7 +48,7 @@ pub enum RanksError {
 }
 
 impl RanksError {
-    /// Returns what to do about it.
+    /// Returns the remedy.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotBuilt { .. } => {
