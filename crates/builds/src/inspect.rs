@@ -23,7 +23,7 @@ pub struct Place {
 pub struct Version {
     /// One of `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
     pub product: &'static str,
-    /// Only the number, such as `17.2`.
+    /// The number alone, such as `17.2`.
     pub number: String,
     /// The whole text, such as `17.2 (Debian 17.2-1)`.
     pub text: String,

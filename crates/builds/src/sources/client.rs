@@ -61,7 +61,7 @@ const PHRASES: [(&str, Reason); 24] = [
 ];
 
 impl ClientOutput {
-    /// Returns why the client failed.
+    /// Returns the reason why the client failed.
     pub fn reason(&self) -> Reason {
         let text = self.all.to_lowercase();
         PHRASES

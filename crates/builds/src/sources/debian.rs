@@ -274,7 +274,7 @@ fn parse_uris(printed: &str) -> Vec<Artifact> {
     printed.lines().filter_map(package).collect()
 }
 
-/// Returns why apt refuses the requested packages.
+/// Returns the reason why apt refuses the requested packages.
 fn package_error(output: &ClientOutput, suite: &str) -> String {
     let message = output.text_after("E: Unable to locate package ");
     let message = message.or_else(|| output.text_after("E: Package "));
