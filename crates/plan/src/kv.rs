@@ -150,7 +150,7 @@ struct Defaults {
     read_write_time: Field<Duration>,
 }
 
-/// Reads what a step does, from its name, its table and the workload.
+/// Reads the work of a step from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
     kind: Kind,

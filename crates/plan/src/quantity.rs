@@ -35,7 +35,7 @@ pub(crate) static COUNT: Dimension = Dimension {
     help: "a count is a whole number: `1500`, or with `k`, `M` or `G` in a string: `\"20M\"`",
 };
 
-/// In nanoseconds.
+/// A time, in nanoseconds.
 pub(crate) static TIME: Dimension = Dimension {
     name: "duration",
     units: &[

@@ -41,7 +41,7 @@ static KEYS: LazyLock<Vec<(String, Option<Json>)>> = LazyLock::new(|| {
     keys
 });
 
-/// Returns where the key belongs, as help says it; `None` where no table of a plan has it, or more than one.
+/// Returns the table in which the key belongs, as help says it; `None` where no table of a plan has it, or more than one.
 pub(crate) fn table_with(key: &str) -> Option<String> {
     let mut tables: Vec<String> = Vec::new();
     for (path, _) in KEYS.iter() {
@@ -180,7 +180,7 @@ fn described(names: &[&str], mut schema: Json) -> Json {
     schema
 }
 
-/// Returns what `docs/plan.md` says about a key of a workload or of the top of a plan.
+/// Returns the text of `docs/plan.md` about a key of a workload or of the top of a plan.
 fn description(table: &str, key: &str) -> Option<String> {
     let mut section = "";
     let mut elsewhere = None;

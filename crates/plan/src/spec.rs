@@ -315,7 +315,7 @@ impl InsertStepKind {
 }
 
 impl Insert {
-    /// Returns how many rows each table gets in all steps together, except in steps that write for a time.
+    /// Returns the number of rows that each table gets in all steps together, except in steps that write for a time.
     pub fn rows_per_table(&self, clients: u32) -> u64 {
         let writers = match self.tables {
             Tables::Shared => f64::from(clients),
@@ -635,7 +635,7 @@ impl Workload {
         }
     }
 
-    /// Returns how its steps are checked, fail and settle.
+    /// Returns the options of all its steps: checks, failures and settling.
     pub fn policy(&self) -> &StepPolicy {
         match self {
             Self::Insert(insert) => &insert.policy,
@@ -644,7 +644,7 @@ impl Workload {
         }
     }
 
-    /// Returns why an engine can't run it; `None` if the engine can.
+    /// Returns the reason why an engine can't run it; `None` if the engine can.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
             Self::Sysbench(sysbench) if engine == Engine::Sqlite && !sysbench.primary_key => Some(

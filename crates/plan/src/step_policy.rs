@@ -1,4 +1,4 @@
-//! Reads the keys that all workloads share: how steps are checked, when they fail, and how long settling takes.
+//! Reads the keys that all workloads share: checks of steps, the limits at which steps fail, and the time of settling.
 
 use std::time::Duration;
 

@@ -355,7 +355,7 @@ impl<'a, 's> Parser<'a, 's> {
         })
     }
 
-    /// Returns where the next token is: a number, a name, another character, or an empty range at the end.
+    /// Returns the range of the next token: a number, a name, another character, or an empty range at the end.
     fn peek(&self) -> Range<usize> {
         let ahead = self.text[self.end..].trim_start();
         let start = self.text.len() - ahead.len();

@@ -325,7 +325,7 @@ struct Defaults {
     rate: Field<Option<f64>>,
 }
 
-/// Reads what a step does, from its name, its table and the workload.
+/// Reads the work of a step from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
     name: &StepName<Kind>,

@@ -373,7 +373,7 @@ impl Reader<'_, '_> {
 }
 
 impl Piece {
-    /// Returns how many values it binds, in a statement with `rows` rows.
+    /// Returns the number of values that it binds, in a statement with `rows` rows.
     fn bound(&self, rows: u32) -> i64 {
         match self {
             Self::Text(_) | Self::Table => 0,

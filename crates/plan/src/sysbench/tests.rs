@@ -131,7 +131,7 @@ fn sysbenchs_own_tests_are_as_it_has_them() {
     assert!(matches!(bulk.text.as_slice(), [.., Piece::Rows(row), _] if row.len() == 8));
 }
 
-/// Reported tests, in their order, and how many there are before the first write.
+/// Reported tests, in their order, and their number before the first write.
 fn order(name: &str) -> (Vec<String>, usize) {
     let (_, sysbench) = plan(&format!("order = \"{name}\""));
     let runs = runs(&sysbench);
