@@ -146,7 +146,7 @@ pub trait Program: Send {
     /// Prepares the next operation, outside of measured time: draws its values, encodes its message.
     fn prepare(&mut self) -> Next;
 
-    /// Returns when it is worth asking again after [`Next::Later`], or when `at_most` has passed.
+    /// Waits until it is worth asking again after [`Next::Later`], but not longer than `at_most`.
     fn wait(&self, at_most: Duration) {
         std::thread::sleep(at_most.min(Duration::from_micros(50)));
     }
@@ -162,7 +162,7 @@ pub trait Program: Send {
         class.is_transient()
     }
 
-    /// Returns what interrupts its current operation; `None` if its operations are always short. Asked once, before the step.
+    /// Returns the interrupt of its current operation; `None` if its operations are always short. Asked once, before the step.
     ///
     /// # Errors
     /// The engine's own.
@@ -175,7 +175,8 @@ pub trait Program: Send {
         None
     }
 
-    /// Returns what its workload needs to know about what it did, given the rows of its successful operations. Called once, after the step.
+    /// Returns the facts about its operations that its workload needs, given the rows of the successful ones. Called once,
+    /// after the step.
     ///
     /// # Errors
     /// The engine's own, if the engine has to be asked.

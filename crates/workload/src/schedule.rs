@@ -40,7 +40,7 @@ impl Schedule {
         }
     }
 
-    /// Returns when operation `index` is due; `None` in a closed loop.
+    /// Returns the time at which operation `index` is due; `None` in a closed loop.
     #[inline(always)]
     pub fn due_ns(&self, index: u64) -> Option<u64> {
         match *self {

@@ -54,7 +54,7 @@ pub trait Database {
     /// The engine's own.
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error>;
 
-    /// Returns which parts of the step's plan this engine does not support.
+    /// Returns the parts of the step's plan that this engine does not support.
     fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;
 }
 

@@ -135,7 +135,7 @@ impl CommitQuota {
         self.begun += 1;
     }
 
-    /// Returns when it is worth [polling](Self::poll) again, or after `at_most`.
+    /// Waits until it is worth [polling](Self::poll) again, but not longer than `at_most`.
     pub(super) fn wait(&self, at_most: Duration) {
         if let Some(pace) = &self.pace {
             pace.wait(at_most);

@@ -32,7 +32,7 @@ pub(super) trait Connection: Send + 'static {
     /// Called first, by the thread that calls the others.
     fn begin(&mut self) {}
 
-    /// Returns what interrupts its current operation; `None` if its operations are always short.
+    /// Returns the interrupt of its current operation; `None` if its operations are always short.
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error>;
 
     /// Returns the server's thread.
@@ -43,7 +43,7 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the next commit of rows.
     fn prepare_insert(&mut self, batches: &mut RowBatches);
 
-    /// Inserts them; returns how many.
+    /// Inserts them; returns their number.
     fn insert(&mut self) -> Result<u64, Error>;
 
     /// Returns the largest key of the `rows` rows that it inserted, and the key after the last assigned one
@@ -61,7 +61,7 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the delete of a commit of the oldest rows.
     fn prepare_delete(&mut self, oldest: &OldestRows);
 
-    /// Deletes them; returns how many.
+    /// Deletes them; returns their number.
     fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error>;
 
     /// Returns the minimum and the maximum number of rows that the last delete should delete.

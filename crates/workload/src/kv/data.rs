@@ -200,7 +200,7 @@ impl Data {
         )
     }
 
-    /// Returns which version of the key's value this is.
+    /// Returns the version of the key's value.
     pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<Version, Fault> {
         if value.len() != self.value_size {
             return Err(Fault::Length(value.len() as u64));

@@ -22,7 +22,7 @@ struct StepWrites {
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     load_step: Option<u32>,
-    /// In the order of the steps.
+    /// The writes of each step, in the order of the steps.
     steps: Vec<StepWrites>,
 }
 

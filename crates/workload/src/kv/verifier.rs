@@ -103,7 +103,7 @@ impl ReadVerifier {
         false
     }
 
-    /// Returns what was verified, including the last operation's value.
+    /// Returns the results of the verification, including the last operation's value.
     pub(super) fn summarize(&mut self) -> ReadSummary {
         self.compare();
         ReadSummary {

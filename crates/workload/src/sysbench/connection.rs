@@ -190,7 +190,7 @@ impl TransactionStatement {
 /// The statements that begin and end transactions.
 pub(super) struct Transactions {
     pub(super) begin: TransactionStatement,
-    /// For read-only events of a test that also writes.
+    /// The statement for read-only events of a test that also writes.
     pub(super) begin_reading: Option<TransactionStatement>,
     pub(super) commit: TransactionStatement,
     pub(super) rollback: TransactionStatement,
@@ -199,7 +199,7 @@ pub(super) struct Transactions {
 /// The progress of an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// The next statement, and how often it was executed already.
+    /// The next statement, and the number of its executions so far.
     statement: usize,
     execution: u32,
     /// The session has the statement and its parameters.

@@ -30,7 +30,7 @@ impl ExistingTable {
 }
 
 impl Sysbench {
-    /// Adopts the existing tables. Returns how they differ from the plan, and what that means for the results.
+    /// Adopts the existing tables. Returns their differences from the plan, and the consequences for the results.
     ///
     /// # Errors
     /// Fails if a table is missing or has other columns, and if an index is missing or exists before a step creates it.
@@ -47,7 +47,7 @@ impl Sysbench {
         Ok(self.differences(&existing))
     }
 
-    /// Returns how the tables differ from those of the plan.
+    /// Returns the differences of the tables from those of the plan.
     fn differences(&self, existing: &[ExistingTable]) -> Vec<String> {
         let rows = self.plan.rows;
         let first_that = |differs: &dyn Fn(&ExistingTable) -> bool| {

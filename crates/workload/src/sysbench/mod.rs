@@ -91,7 +91,7 @@ impl Sysbench {
         }
     }
 
-    /// Returns what the plan says.
+    /// Returns the workload's part of the plan.
     pub fn plan(&self) -> &plan::Sysbench {
         &self.plan
     }

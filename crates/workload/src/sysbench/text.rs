@@ -64,7 +64,7 @@ pub(super) fn write_groups(random: &mut Random, text: &mut [u8]) {
     }
 }
 
-/// Returns what was written as text.
+/// Returns the written bytes as text.
 #[inline]
 pub(super) fn as_text(written: &[u8]) -> &str {
     // They are digits and dashes.

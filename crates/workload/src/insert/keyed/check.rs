@@ -136,7 +136,7 @@ impl Insert {
     }
 }
 
-/// Returns what is wrong with a row; `None` if it is what the seed says.
+/// Returns the fault of a row; `None` if it has the values that follow from the seed.
 fn row_mismatch(source: &mut RowSource, key: &[u8], value: &[u8]) -> Option<String> {
     let row = || format!("row {}", primary_key(key).unwrap_or_default());
     if key.len() != ROW_KEY_BYTES {
