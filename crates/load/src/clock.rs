@@ -57,7 +57,7 @@ impl SystemClock {
         }
     }
 
-    /// Returns what the clock reads: `tsc` or `clock_monotonic`.
+    /// Returns the source of the clock's time: `tsc` or `clock_monotonic`.
     pub fn source(&self) -> &'static str {
         match self.source {
             #[cfg(target_arch = "x86_64")]

@@ -104,8 +104,8 @@ pub struct ConnectionThreads {
 
 /// Receives what a step measures, while it runs. Called from the thread that called [`crate::run`].
 pub trait Sink {
-    /// Returns when the step begins, by its clock: `earliest` or later. Called when every connection has its threads, which
-    /// are in the order of the tasks.
+    /// Returns the time at which the step begins, by its clock: `earliest` or later. Called when every connection has its
+    /// threads, which are in the order of the tasks.
     ///
     /// # Errors
     /// The reason why the step cannot begin; it then fails.

@@ -21,7 +21,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns when connections stop sending operations, in nanoseconds since the step began.
+    /// Returns the time at which connections stop sending operations, in nanoseconds since the step began.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.time.map(|time| time.as_nanos() as u64)
     }
@@ -44,7 +44,7 @@ pub enum StepEnd {
 pub struct StepOutcome {
     /// The way in which it ended.
     pub end: StepEnd,
-    /// From the common start to the end of the last connection, and no less than [`Limits::time`].
+    /// The time from the common start to the end of the last connection, and no less than [`Limits::time`].
     pub elapsed_ns: u64,
     /// The activity of each connection, in the order of the tasks, without the states that its threads were seen in. If the
     /// system ran out of threads, only the connections that had one.

@@ -45,7 +45,7 @@ fn counter(tid: u32, event: impl Event) -> Option<Counter> {
     Some(counter)
 }
 
-/// Returns how long the calling thread has waited for a processor while runnable, in nanoseconds; 0 if the kernel does
+/// Returns the time that the calling thread has waited for a processor while runnable, in nanoseconds; 0 if the kernel does
 /// not say.
 pub fn own_cpu_wait_ns() -> u64 {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();

@@ -250,7 +250,7 @@ impl<C: Clock> Worker<'_, C> {
     }
 
     /// Sends a message to the collector. It polls, and is woken only if the channel is full: a wake costs a system call.
-    /// Returns how long that took, in nanoseconds.
+    /// Returns the duration of that, in nanoseconds.
     pub(crate) fn send(&self, message: Message) -> u64 {
         match self.messages.try_send(message) {
             Err(TrySendError::Full(message)) => {
