@@ -168,7 +168,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// Returns what to do, if that is known.
+    /// Returns the remedy, if one is known.
     pub fn help(&self) -> Option<&str> {
         match self {
             Self::Build { help, .. } | Self::Config { help, .. } | Self::Directory { help, .. } => {

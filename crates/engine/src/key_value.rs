@@ -118,7 +118,8 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine.
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error>;
 
-    /// Reads several keys at once. Returns how many exist; [`found`](Self::found) returns their values, in the same order.
+    /// Reads several keys at once. Returns the number of those that exist; [`found`](Self::found) returns their values, in the
+    /// same order.
     ///
     /// # Errors
     /// An error of the engine, for the first key that failed.

@@ -121,7 +121,7 @@ pub enum IndexRows {
 
 /// A running target. Dropping it stops what assay started.
 pub trait Engine: Send + Sync {
-    /// Returns what the engine can do. The default is for servers.
+    /// Returns the engine's capabilities. The default is for servers.
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,

@@ -199,7 +199,7 @@ impl Guarded {
         self.pid
     }
 
-    /// Returns how the program ended; `None` while it or a descendant is alive.
+    /// Returns the program's exit status; `None` while it or a descendant is alive.
     pub fn exit_status(&mut self) -> Option<&str> {
         if self.exited.is_none() && !matches!(self.guard.try_wait(), Ok(None)) {
             let mut output = String::new();
@@ -233,7 +233,7 @@ impl Guarded {
         }
     }
 
-    /// Waits until the program has ended or `at_most` has passed. Returns how the program ended.
+    /// Waits until the program has ended or `at_most` has passed. Returns the program's exit status.
     pub fn wait(&mut self, at_most: Duration) -> Option<&str> {
         let deadline = Deadline::after(at_most);
         while self.is_alive() && !deadline.has_passed() {

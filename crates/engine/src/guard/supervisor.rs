@@ -179,7 +179,7 @@ fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
     }
 }
 
-/// Handles assay's messages until the program has ended or assay is gone. Returns how the program ended.
+/// Handles assay's messages until the program has ended or assay is gone. Returns the program's exit status.
 fn supervise(pid: Pid) -> Option<ExitStatus> {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut stdin = std::io::stdin();
@@ -252,7 +252,7 @@ fn end_gently(pid: Pid) -> Option<ExitStatus> {
         .map(|(_, status)| ExitStatus::from_raw(status.as_raw()))
 }
 
-/// Reaps every child that has ended. Returns how `pid` ended, if it was among them.
+/// Reaps every child that has ended. Returns the exit status of `pid`, if it was among them.
 fn reap(pid: Pid) -> Option<ExitStatus> {
     let mut exit_status = None;
     while let Ok(Some((child, status))) = rustix::process::wait(WaitOptions::NOHANG) {

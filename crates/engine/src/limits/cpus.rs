@@ -75,7 +75,7 @@ fn members(set: &CpuSet) -> Vec<u32> {
         .collect()
 }
 
-/// Returns which of these processors the kernel grants to a thread that requests them. They are limited by assay's cpuset,
+/// Returns those of the processors that the kernel grants to a thread that requests them. They are limited by assay's cpuset,
 /// not by its affinity.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
     let request = || -> std::io::Result<Vec<u32>> {

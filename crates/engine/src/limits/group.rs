@@ -87,7 +87,7 @@ impl Group {
         Ok(())
     }
 
-    /// Returns what a guard needs to put its program into the group.
+    /// Returns the group into which a guard puts its program.
     pub(super) fn control_group(&self) -> ControlGroup {
         ControlGroup {
             directory: self.group.directory.clone(),
@@ -126,7 +126,8 @@ impl Group {
         (Some(limit), reason)
     }
 
-    /// Returns how many of the group's processes the kernel has killed to free memory; `None` if it does not count them.
+    /// Returns the number of the group's processes that the kernel has killed to free memory; `None` if it does not count
+    /// them.
     pub(super) fn kill_count(&self) -> Option<u64> {
         let file = match self.group.version {
             Version::One => "memory.oom_control",
@@ -279,7 +280,7 @@ fn denied(version: Version, error: &std::io::Error) -> String {
     }
 }
 
-/// Returns how to start assay in a delegated group.
+/// Returns the help for starting assay in a delegated group.
 fn delegation_help() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "start assay in a control group of its own: `systemd-run --scope -p Delegate=yes assay run ...`"

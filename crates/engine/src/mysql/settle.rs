@@ -318,7 +318,7 @@ fn has_purged_all(status: &str) -> bool {
         .is_some_and(|(purged, next)| purged >= next)
 }
 
-/// Returns how much MyRocks has compacted and flushed so far, and whether it reports pending work.
+/// Returns the amounts that MyRocks has compacted and flushed so far, and whether it reports pending work.
 fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool), Error> {
     let rows = pairs(session.query("show global status like 'rocksdb_%_bytes'")?);
     let value = |name: &str| rows.get(name).cloned();

@@ -183,7 +183,7 @@ impl Address {
         Ok(stream)
     }
 
-    /// Returns what to do about a failed connection.
+    /// Returns the remedy for a failed connection.
     pub(crate) fn help(&self, error: &Error) -> Option<String> {
         let mut known = self.scheme.help.iter();
         let code = error.code.as_deref();

@@ -92,7 +92,7 @@ fn dump(name: &str) -> Vec<Setting> {
     text.lines().map(setting).collect()
 }
 
-/// Returns what a target reports that declares a file and options, and what of these it does not have.
+/// Returns the report of a target that declares a file and options, and those of these that it does not have.
 fn described(
     notation: &dyn Notation,
     file: &str,

@@ -176,8 +176,8 @@ impl Backlog {
     }
 }
 
-/// Returns what each flush and compaction changes: the number of the tree's current version, which only grows, and the number
-/// of files in each level.
+/// Returns the figures that each flush and compaction changes: the number of the tree's current version, which only grows, and
+/// the number of files in each level.
 pub(super) fn shape(database: &Database) -> (Option<u64>, Vec<u64>) {
     (
         database.number(c"rocksdb.current-super-version-number"),

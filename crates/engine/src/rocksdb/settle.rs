@@ -173,8 +173,8 @@ impl Settling<'_> {
         ))
     }
 
-    /// Makes the library compact the first level into the next used one, as it would with more files. Returns how the last
-    /// wait ended, or `end` if there was nothing to do.
+    /// Makes the library compact the first level into the next used one, as it would with more files. Returns the end of the
+    /// last wait, or `end` if there was nothing to do.
     ///
     /// The C API can't compact a single level. But an option sets the number of files that starts a compaction of the first
     /// level. This sets it to one in the open database, and later restores it.
