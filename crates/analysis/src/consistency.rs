@@ -7,7 +7,7 @@ use record::{Ops, Status, Step};
 
 use crate::OpSeries;
 
-/// Returns why a step's figures are invalid, beyond the reasons that the record itself gives.
+/// Returns the reasons why a step's figures are invalid, beyond the reasons that the record itself gives.
 pub(crate) fn contradictions(
     step: &Step,
     series: &BTreeMap<String, OpSeries>,

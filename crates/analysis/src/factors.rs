@@ -18,8 +18,8 @@ const NOT_SET: &str = "not set";
 /// All factors of some targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors {
-    /// By engine: first the factors that the plan names, then the build, then settings in the order in which configs declare
-    /// them.
+    /// The factors of each engine in turn: first those that the plan names, then the build, then settings in the order in
+    /// which configs declare them.
     pub factors: Vec<Factor>,
     /// Differences that the factors determine, each with the names of these.
     pub determined: Vec<(String, Vec<String>)>,

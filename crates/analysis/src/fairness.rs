@@ -6,7 +6,7 @@ use record::{Connection, Step, StepKind};
 
 use crate::{ClientEnd, Fairness};
 
-/// Returns when the last selected connection of each client ended, in nanoseconds since the common start.
+/// Returns the time at which the last selected connection of each client ended, in nanoseconds since the common start.
 pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMap<u32, u64> {
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
     for connection in step
@@ -20,8 +20,8 @@ pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMa
     ends
 }
 
-/// Returns when each client's last connection ended, since the common start. A connection that only holds a transaction open
-/// does not count. `None` with fewer than two clients, and in steps of given length.
+/// Returns the time at which each client's last connection ended, since the common start. A connection that only holds a
+/// transaction open does not count. `None` with fewer than two clients, and in steps of given length.
 pub fn fairness(step: &Step) -> Option<Fairness> {
     let ends_with_its_work =
         matches!(step.kind, StepKind::Load | StepKind::Index) && step.time_given_ns.is_none();

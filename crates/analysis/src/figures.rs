@@ -134,7 +134,7 @@ pub struct Row {
     pub reasons: Vec<String>,
     /// Its record is damaged: nothing that was measured can be read.
     pub damaged: bool,
-    /// By kind of operation.
+    /// The figures of each kind of operation.
     pub ops: BTreeMap<String, OpFigures>,
     /// The metrics of [`words::METRICS`] by their names. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
@@ -161,7 +161,7 @@ pub struct Row {
     /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,
-    /// By column of `host.parquet`: the sum over all seconds, which is the growth of a cumulative one. Left out of JSON.
+    /// The sum of each column of `host.parquet` over all seconds, which is the growth of a cumulative one. Left out of JSON.
     #[serde(skip)]
     pub host_sums: BTreeMap<String, f64>,
     /// Every second, over all clients. Left out of JSON: it is long, and the record has it as Parquet.
@@ -365,12 +365,12 @@ pub struct ClientEnd {
 /// The seconds of a step, over all clients. Every vector is as long as the step has seconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Series {
-    /// By kind of operation.
+    /// The series of each kind of operation.
     pub ops: BTreeMap<String, OpSeries>,
-    /// By column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
+    /// The series of each column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
     /// applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
-    /// By counter of the engine.
+    /// The series of each counter of the engine.
     pub engine: BTreeMap<String, CounterSeries>,
 }
 

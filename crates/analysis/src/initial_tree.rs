@@ -91,7 +91,7 @@ impl fmt::Display for TreeDifference {
     }
 }
 
-/// Returns how the trees of the repeats that are compared with each other differ, if they do.
+/// Returns the differences between the trees of the repeats that are compared with each other, if there are any.
 pub(crate) fn difference(base: &[&Row], rows: &[&Row]) -> Option<TreeDifference> {
     let (base, target) = (InitialTree::of(base)?, InitialTree::of(rows)?);
     base.differs_from(target)

@@ -46,8 +46,8 @@ pub(crate) fn writing(step: &Step) -> Option<&str> {
     }
 }
 
-/// Returns how much a step did: rows in load steps, and operations, or queries if these are counted, in query steps. `None`
-/// in index steps, whose rows no operation counts.
+/// Returns the work of a step: rows in load steps, and operations, or queries if these are counted, in query steps. `None` in
+/// index steps, whose rows no operation counts.
 pub(crate) fn done(step: &Step) -> Option<f64> {
     let ops = step.ops.get(step.main_operation()?)?;
     match step.kind {

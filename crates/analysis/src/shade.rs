@@ -79,7 +79,7 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
         .collect()
 }
 
-/// Returns how dark a cell of a response-time bucket is, from 0 for nothing to 20 for all: one step per 5 %.
+/// Returns the darkness of a cell of a response-time bucket, from 0 for nothing to 20 for all: one step per 5 %.
 pub fn shade_share(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }

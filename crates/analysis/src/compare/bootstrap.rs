@@ -51,7 +51,7 @@ pub(super) fn of_one(values: &[f64], floor: f64, resamples: u32, seed: u64) -> V
     studentized(&[values], difference, resamples, seed)
 }
 
-/// Returns how far the furthest value of a sample is from its mean.
+/// Returns the distance of a sample's furthest value from its mean.
 fn furthest(sample: &[f64]) -> f64 {
     let mean = mean(sample);
     let distances = sample.iter().map(|value| (value - mean).abs());

@@ -68,11 +68,11 @@ pub struct CombinationEffect {
 /// The ratio of a combination relative to that of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Deviation {
-    /// As it was measured.
+    /// The measured ratio.
     pub ratio: f64,
     /// The interval of the true ratio.
     pub interval: Interval,
-    /// Before the number of comparisons is taken into account.
+    /// The p-value, before the number of comparisons is taken into account.
     pub p_value: f64,
     /// The interval excludes 1: the factors interact.
     pub is_shown: bool,

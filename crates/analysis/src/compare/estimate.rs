@@ -15,7 +15,7 @@ const RESOLUTION: f64 = 1e-9;
 /// The logarithm of a ratio.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate {
-    /// As it was measured.
+    /// The measured logarithm.
     measured: Mean,
     /// The same less a steady drift between the two repeats of a pair.
     detrended: Mean,
@@ -118,7 +118,7 @@ impl Estimate {
         (a.min(c).exp(), b.max(d).exp().min(f64::MAX))
     }
 
-    /// Returns how many standard errors an interval reaches to each side.
+    /// Returns the number of standard errors that an interval reaches to each side.
     fn reach(&self, level: f64, freedom: f64) -> f64 {
         let students = student::quantile(level, freedom);
         let Some(&largest) = self.resampled.last() else {

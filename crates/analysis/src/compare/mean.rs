@@ -20,7 +20,7 @@ impl Mean {
         }
     }
 
-    /// Returns how many standard errors it is from no change.
+    /// Returns its distance from no change, in standard errors.
     pub fn t(self) -> f64 {
         (self.center / self.error).abs()
     }

@@ -6,7 +6,7 @@ use words::{Better, Metric};
 
 use crate::{Figures, Row};
 
-/// The name of the figure that says how fast a step was.
+/// The name of the figure for the speed of a step.
 pub const THROUGHPUT: &str = "throughput";
 
 /// The metrics that show by themselves whether a target got faster or slower, with their names in sentences. Each is a family

@@ -164,7 +164,7 @@ pub struct Sample {
     pub run: usize,
     /// The repeat in that run, from 1.
     pub repeat: u32,
-    /// In the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
 }
 

@@ -100,7 +100,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     floor
 }
 
-/// Returns how far a ratio is from no change, to either side.
+/// Returns the distance of a ratio from no change, to either side.
 fn away(ratio: f64) -> f64 {
     ratio.ln().abs()
 }

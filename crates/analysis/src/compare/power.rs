@@ -1,4 +1,4 @@
-//! Computes how many repeats a change needs.
+//! Computes the number of repeats that a change needs.
 
 use super::Pairing;
 use super::student;
@@ -51,8 +51,8 @@ impl PowerAnalysis {
     }
 }
 
-/// Returns by how many standard errors a mean must differ so that |t| exceeds `threshold` in [`POWER`] of all cases: the
-/// noncentral t distribution's approximation by the normal (Abramowitz and Stegun, 26.7.10).
+/// Returns the number of standard errors by which a mean must differ so that |t| exceeds `threshold` in [`POWER`] of all
+/// cases: the noncentral t distribution's approximation by the normal (Abramowitz and Stegun, 26.7.10).
 fn shown(threshold: f64, freedom: f64) -> f64 {
     threshold * (1.0 - 1.0 / (4.0 * freedom))
         + POWER_QUANTILE * (1.0 + threshold * threshold / (2.0 * freedom)).sqrt()

@@ -424,7 +424,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns how an unfinished cell ended.
+/// Returns the end of an unfinished cell.
 fn ended(status: Option<Status>) -> &'static str {
     match status {
         None => "was never started",

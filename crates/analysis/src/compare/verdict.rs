@@ -69,7 +69,7 @@ pub(super) struct UndecidedRow {
     pub has_hidden_drift: bool,
 }
 
-/// The level of a family, and how many of its comparisons are shown.
+/// The level of a family, and the number of its comparisons that are shown.
 pub(super) struct FamilyDecision {
     pub count: usize,
     pub shown: usize,

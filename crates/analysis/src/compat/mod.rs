@@ -259,7 +259,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
     facts
 }
 
-/// Returns how two builds differ. The path does not count, nor the version of the null engine, which is assay's.
+/// Returns the differences between two builds. The path does not count, nor the version of the null engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
     let hashed = if is.files.len() < was.files.len() {
         was
@@ -285,7 +285,7 @@ const VOLATILE: [&str; 5] = [
     "data_fs_free_bytes",
 ];
 
-/// Returns how two machines differ, without the facts that always do.
+/// Returns the differences between two machines, without the facts that always do.
 pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
     let facts = |host: &Host| -> Facts {
         let lasting = host

@@ -52,7 +52,7 @@ impl<'a> Context<'a> {
 
 /// The compared repeats of one target in one step.
 pub(super) struct Side<'a> {
-    /// At least one, all valid.
+    /// The rows of the repeats: at least one, all valid.
     pub rows: Vec<&'a Row>,
     /// Operations per second: the geometric mean of the repeats.
     pub throughput: f64,

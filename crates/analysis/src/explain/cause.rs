@@ -236,7 +236,7 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     }))
 }
 
-/// Returns what else supports a part as the cause, or speaks against it.
+/// Returns a further fact that supports a part as the cause, or speaks against it.
 fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
     match changed.part.kind {
         FindingKind::Cpu => cpu_detail(case),

@@ -41,7 +41,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     explanations
 }
 
-/// Returns how much a case matters: the size of the change, more for a loss, so that losses come before gains.
+/// Returns the importance of a case: the size of the change, more for a loss, so that losses come before gains.
 fn weight(case: &Case<'_>) -> f64 {
     let loss = if case.is_slower() { 1.25 } else { 1.0 };
     case.ratio.ln().abs() * loss

@@ -225,7 +225,7 @@ pub(super) fn rate_unit(sla: &Sla) -> &'static str {
     }
 }
 
-/// Returns by how much a rate was missed.
+/// Returns the amount by which a rate was missed.
 fn missed_rate<'a>(step: &'a str, cell: &RepeatFigures<'a, Sla>) -> MissedRate<'a> {
     let repeats = cell.repeats.iter();
     MissedRate {
@@ -237,7 +237,7 @@ fn missed_rate<'a>(step: &'a str, cell: &RepeatFigures<'a, Sla>) -> MissedRate<'
     }
 }
 
-/// Returns how many seconds missed the rate, and the longest time without it.
+/// Returns the number of seconds that missed the rate, and the longest time without it.
 fn seconds_missed(history: &SlaHistory) -> impl Iterator<Item = Evidence> {
     let missed = history.seconds.saturating_sub(history.met_seconds);
     let name = format!("seconds that missed it, of {}", history.seconds);

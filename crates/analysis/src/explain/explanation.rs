@@ -55,7 +55,7 @@ pub(super) enum Statement<'a> {
 
 /// A change of throughput with one cause, in one or several cases.
 pub(super) struct Change<'a> {
-    /// At least one, the most important first.
+    /// The cases, at least one, the most important first.
     pub cases: Vec<&'a Case<'a>>,
     /// The cause of the first.
     pub cause: Cause,
@@ -82,7 +82,7 @@ pub(super) struct UnfairStep {
 
 /// One setting in which targets differ from the base, each with its name.
 pub(super) struct NoEffect<'a> {
-    /// At least one, all of one name.
+    /// The settings with their names: at least one, all of one name.
     pub settings: Vec<(String, &'a Difference)>,
     pub comparison_count: usize,
     /// The smallest and the largest ratio of throughput.

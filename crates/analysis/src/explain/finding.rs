@@ -81,12 +81,12 @@ pub struct Finding {
     pub step: Option<String>,
     /// All steps of the finding.
     pub steps: Vec<String>,
-    /// One line: what changed, by how much, and why.
+    /// One line: the change, its size, and its cause.
     pub title: String,
     /// The cause of a change of throughput without figures, such as `less CPU per operation`; `None` if throughput did not
     /// change.
     pub cause: Option<String>,
-    /// At most three sentences: what changed, by how much, and how sure that is; why; where else, and what differs.
+    /// At most three sentences: the change with its size and certainty; the cause; the other places, and the differences.
     pub text: String,
     /// The figures of the step with the largest change.
     pub evidence: Vec<Evidence>,
@@ -155,9 +155,9 @@ pub struct Evidence {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// With the base.
+    /// The figure of the base.
     pub base: Option<f64>,
-    /// With the target.
+    /// The figure of the target.
     pub value: Option<f64>,
     /// Value over base, where both are above zero.
     pub ratio: Option<f64>,

@@ -207,7 +207,7 @@ fn caveats(figures: &Figures) -> Vec<Caveat> {
     caveats.concat()
 }
 
-/// Returns what differs in each change of one target, and whether a setting makes the change.
+/// Returns the differences in each change of one target, and whether a setting makes the change.
 fn differences(figures: &Figures) -> Vec<(Vec<TargetDifference>, bool)> {
     explained(figures, |it| match &it.statement {
         Statement::Change(change) => {

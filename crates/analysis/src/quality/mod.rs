@@ -1,6 +1,6 @@
-//! Computes how evenly a step ran: its worst seconds, its stalls, the seconds at which its level changed, and what host and
-//! engine did then. All figures are of the step's main operation, over all clients, second by second. The rules and their
-//! limits are in `docs/metrics.md`.
+//! Computes the evenness of a step's throughput: its worst seconds, its stalls, the seconds at which its level changed, and
+//! what host and engine did then. All figures are of the step's main operation, over all clients, second by second. The rules
+//! and their limits are in `docs/metrics.md`.
 
 mod concurrent;
 mod history;
@@ -134,7 +134,8 @@ pub struct ConcurrentChange {
     pub unusual: f64,
 }
 
-/// Returns how evenly a step ran; `None` if nothing is counted second by second, or the step is shorter than a second.
+/// Returns the evenness of a step's throughput; `None` if nothing is counted second by second, or the step is shorter than a
+/// second.
 pub(crate) fn quality(
     step: &Step,
     series: &Series,

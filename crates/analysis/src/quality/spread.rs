@@ -1,4 +1,4 @@
-//! Computes how far the seconds of a step are apart.
+//! Computes the spread of a step's seconds.
 
 use super::rates::Rates;
 use super::{Quality, SECONDS_MIN, median};

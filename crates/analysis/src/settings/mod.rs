@@ -234,7 +234,7 @@ pub struct VaryingSetting {
 #[derive(Clone, Debug)]
 pub struct RunSettings {
     run: Run,
-    /// In the order of the plan.
+    /// The cells, in the order of the plan.
     cells: Vec<Cell>,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn short(kind: FindingKind, is_slower: bool) -> String {
     }
 }
 
-/// Returns what a part of an operation's time is spent on.
+/// Returns the name of a part of an operation's time.
 fn part_name(part: FindingKind) -> &'static str {
     match part {
         FindingKind::Cpu => "CPU",
@@ -69,7 +69,7 @@ pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
     special.unwrap_or_else(|| short(cause.kind(), case.is_slower()))
 }
 
-/// Returns how much more CPU there is, or whether bytes changed with the time.
+/// Returns the change of CPU, or whether bytes changed with the time.
 fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
     let is_more = changed.us.growth() > 0.0;
     let what = match changed.part {
@@ -111,7 +111,7 @@ fn fsyncs_instead(metric: &str, count: Pair) -> String {
     format!("{now} {what} per commit instead of {before}")
 }
 
-/// Says why throughput changed, as far as that is known.
+/// States the reason why throughput changed, as far as it is known.
 pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     let (per, is_slower) = (case.noun(), case.is_slower());
     let added = if is_slower { "added" } else { "saved" };
@@ -186,7 +186,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     }
 }
 
-/// Says how much of the change one part of the time makes up, and what supports it as the cause.
+/// States the share of the change that one part of the time makes up, and the support for it as the cause.
 fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     let detail = match (changed.part, changed.detail) {
         (FindingKind::HostBusy, _) => ", so no cause is named",
@@ -219,7 +219,7 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     )
 }
 
-/// Says when one of the two ran as fast as the other: until the shift, or since.
+/// States the time in which one of the two ran as fast as the other: until the shift, or since.
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     let LevelShift {
         is_of_base,

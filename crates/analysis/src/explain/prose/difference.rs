@@ -99,7 +99,7 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
     })
 }
 
-/// Returns what two builds differ in.
+/// Returns the properties in which two builds differ.
 pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
     match has_other_version {
         true => "version",

@@ -93,7 +93,7 @@ fn interval(step: &ComparedStep) -> String {
     interval.unwrap_or_default()
 }
 
-/// Says what changed and how surely, why, and where else and what differs.
+/// States the change and its certainty, the cause, the other steps with it, and the differences between the targets.
 fn change_text(change: &Change<'_>) -> Vec<String> {
     let case = change.cases[0];
     let opening = format!(

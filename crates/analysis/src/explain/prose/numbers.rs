@@ -37,7 +37,7 @@ pub(super) fn times(ratio: f64) -> String {
     }
 }
 
-/// Formats how many times the smaller of two figures the larger is, by their ratio: `1.57x`, whichever of the two it is.
+/// Formats the larger of two figures as a multiple of the smaller, by their ratio: `1.57x`, whichever of the two it is.
 pub fn factor(ratio: f64) -> String {
     match ratio.max(1.0 / ratio) {
         factor if factor < 1.005 => format!("{factor:.3}x"),
@@ -46,7 +46,7 @@ pub fn factor(ratio: f64) -> String {
     }
 }
 
-/// Returns how much more or less of something there is: `1.20x more CPU`, `5.88x less CPU`.
+/// Returns the change of an amount: `1.20x more CPU`, `5.88x less CPU`.
 pub(super) fn more(ratio: f64, what: &str) -> String {
     let more = if ratio < 1.0 { "less" } else { "more" };
     format!("{} {more} {what}", factor(ratio))
@@ -69,7 +69,7 @@ pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     }
 }
 
-/// Returns how fast something is: `1.20x slower`, `3.4x faster`.
+/// Returns the change of a speed: `1.20x slower`, `3.4x faster`.
 pub(super) fn pace(ratio: f64, interval: Option<Interval>) -> String {
     let faster = if ratio < 1.0 { "slower" } else { "faster" };
     format!("{} {faster}", factor_within(ratio, interval))
@@ -84,7 +84,7 @@ fn inverse(interval: Interval) -> Interval {
     }
 }
 
-/// Formats both figures with a unit and, where both are above zero, how many times one the other is: `41.2 -> 48.9 us, 1.19x`,
+/// Formats both figures with a unit and, where both are above zero, their ratio: `41.2 -> 48.9 us, 1.19x`,
 /// `48.9 -> 41.2 us, 1.19x less`.
 pub(super) fn both(pair: Pair, unit: &str) -> String {
     let (base, value) = (figure(pair.base), figure(pair.value));

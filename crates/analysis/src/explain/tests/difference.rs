@@ -24,7 +24,7 @@ fn costs(dear: &'static [(&'static str, f64)]) -> [Cost<'static>; 2] {
     ]
 }
 
-/// Returns what differs in the only change, and whether a setting makes it.
+/// Returns the differences in the only change, and whether a setting makes it.
 #[track_caller]
 fn difference(mut figures: Figures, comparison: Comparison) -> (TargetDifference, bool) {
     figures.settings.differences = vec![comparison];
@@ -50,7 +50,7 @@ fn known(difference: TargetDifference) -> (Option<OtherBuild>, Vec<String>, usiz
     (build, names.collect(), undeclared)
 }
 
-/// Returns two builds, and how many settings each alone has.
+/// Returns two builds, and the number of settings that each alone has.
 fn builds(has_other_version: bool, names: [&str; 2], own: [usize; 2]) -> Option<OtherBuild> {
     Some(OtherBuild {
         base: names[0].to_owned(),

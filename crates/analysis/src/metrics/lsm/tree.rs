@@ -54,8 +54,8 @@ impl Counters<'_> {
         }
     }
 
-    /// Returns how often writes were delayed or stopped, by reason, with the totals. Reasons that aren't counted or
-    /// restarted are missing.
+    /// Returns the number of times that writes were delayed or stopped, by reason, with the totals. Reasons that aren't
+    /// counted or restarted are missing.
     pub(super) fn stalls(&self) -> BTreeMap<String, f64> {
         let stalls = self.labeled(Role::WriteStallCount);
         let count =

@@ -46,7 +46,7 @@ fn found(figures: &Figures) -> Effects {
     found
 }
 
-/// In how many percent of `times` runs it holds.
+/// Returns the percentage of `times` runs in which it holds.
 fn percent(truth: Truth, times: u32, holds: impl Fn(&Effects) -> bool) -> f64 {
     let mut random = Random::new(u64::from(truth.repeats));
     let hits = (0..times).filter(|_| holds(&found(&truth.measure(&mut random))));

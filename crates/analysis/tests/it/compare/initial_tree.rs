@@ -27,7 +27,7 @@ fn row(target: &str, repeat: u32, files: f64) -> Row {
     }
 }
 
-/// By metric: what is to be known of the comparison.
+/// Returns the reasons in the comparison of each metric.
 fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
     let options = CompareOptions {
         base: "old.c".to_owned(),

@@ -15,7 +15,7 @@ impl Random {
         Self(words::Random::new(seed))
     }
 
-    /// In (0, 1).
+    /// Returns a number in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -127,7 +127,8 @@ pub struct Truth {
     pub noise: Noise,
     pub drift: Drift,
     pub repeats: u32,
-    /// Among how many invocations the repeats are divided, the first of them having the most; a day lies between them.
+    /// The number of invocations among which the repeats are divided, the first of them having the most; a day lies between
+    /// them.
     pub invocations: u32,
     /// Target / base, by target.
     pub ratios: &'static [f64],
@@ -175,7 +176,7 @@ struct Slot {
 }
 
 impl Truth {
-    /// Returns what is measured once.
+    /// Returns the figures of one measurement.
     pub fn measure(&self, random: &mut Random) -> Figures {
         let targets = self.ratios.len() + 1;
         let mut level = 0.0;

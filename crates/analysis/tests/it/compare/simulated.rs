@@ -29,7 +29,7 @@ fn shown(compared: &Compared) -> usize {
         .count()
 }
 
-/// In how many of `times` runs `found` holds.
+/// Returns the share of `times` runs in which `found` holds.
 fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
     let mut random = Random::new(u64::from(truth.repeats) * 1000 + truth.steps as u64);
     let hits = (0..times).filter(|_| {
@@ -39,7 +39,7 @@ fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
     hits.count() as f64 / f64::from(times)
 }
 
-/// Returns how often anything is called different.
+/// Returns the share of runs in which anything is called different.
 fn called_different(truth: Truth, times: u32) -> f64 {
     share(truth, times, |compared| shown(compared) > 0)
 }
