@@ -27,7 +27,7 @@ pub(crate) fn sentences(
     Words::new(&answer, figures).sentences()
 }
 
-/// Returns what makes the figures doubtful, if anything does.
+/// Returns the reason to doubt the figures, if there is one.
 pub(crate) fn doubt(figures: &Figures) -> Option<String> {
     let (text, is_good) = verdict(figures);
     (!is_good).then(|| format!("{}.", capitalized(&text)))
@@ -245,7 +245,7 @@ impl<'a> Words<'a> {
         format!(" no change of {} or more", percent(self.answer.effect))
     }
 
-    /// Returns how many targets are faster or slower, and which targets are best and worst.
+    /// Returns the numbers of faster and slower targets, and the best and worst target.
     fn several_targets(&self) -> Vec<String> {
         let targets = &self.answer.targets;
         let place = match self.answer.load_count {

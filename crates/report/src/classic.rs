@@ -298,7 +298,7 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     table
 }
 
-/// Returns how far apart the clients of a step ended.
+/// Returns the differences between the ends of a step's clients.
 pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     fn of<'a>(line: &Line<'a>, step: StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
         let row = line.row(step.name)?;

@@ -1,5 +1,4 @@
-//! The tables of what tests cost and how long they took, one row per test and target. A benchmark's group has dozens of
-//! tests.
+//! The tables of the costs and durations of tests, one row per test and target. A benchmark's group has dozens of tests.
 
 use analysis::{Row, relative as ratio_to};
 use words::Decimals;
@@ -35,7 +34,7 @@ fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a
     groups.flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
 }
 
-/// Returns what a query of each test costs: for every target, then relative to the base, group by group.
+/// Returns the costs of a query of each test: for every target, then relative to the base, group by group.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
@@ -57,7 +56,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     tables
 }
 
-/// Returns the response times of each test's events, and how many events were retried or failed, group by group.
+/// Returns the response times of each test's events, and the numbers of events that were retried or failed, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = TIMES.map(Column::from);
     let figure = |row: &Row, name: &str| {
@@ -118,7 +117,7 @@ fn per_line(
     table
 }
 
-/// Returns what a query costs relative to the base, for all other lines.
+/// Returns the costs of a query relative to the base, for all other lines.
 fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Column]) -> Table {
     let heads = columns.iter().map(|column| {
         let head = column.head.split_once('\n');

@@ -306,7 +306,7 @@ fn judgement(figures: &Figures) -> Markup {
     }
 }
 
-/// Returns what was run, when, and how it ended.
+/// Returns the plan of a run, its time and its outcome.
 fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     let class = if run.status == Status::Complete {
         "status"
@@ -465,7 +465,7 @@ fn cell_label(cell: &Cell) -> String {
     clean(&keys.label(&cell.key, 0))
 }
 
-/// Returns what to do about a failure, and the last lines of the server's log.
+/// Returns the remedy for a failure, and the last lines of the server's log.
 fn failure(record: &CellRecord) -> Markup {
     let cell = &record.cell;
     let of_steps = record

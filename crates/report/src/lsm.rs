@@ -137,7 +137,8 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         .collect()
 }
 
-/// Returns how often writes were delayed and stopped, by reason; `None` if they never were, or if no engine counts.
+/// Returns the number of times that writes were delayed and stopped, by reason; `None` if they never were, or if no engine
+/// counts.
 fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let counts = || {
         let lsm = matrix.rows_of(step).filter_map(|row| row.lsm.as_ref());
@@ -191,7 +192,7 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     Some(table)
 }
 
-/// Returns how long each reason stalled writes; `None` if nothing did, or if no engine reports it.
+/// Returns the time that each reason stalled writes; `None` if nothing did, or if no engine reports it.
 fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     fn of(row: &Row) -> Option<&BTreeMap<String, f64>> {
         let lsm = row.lsm.as_ref()?;

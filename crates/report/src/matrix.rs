@@ -105,8 +105,8 @@ impl Keys {
         texts.collect()
     }
 
-    /// Returns what cells that are compared with each other have in common, if there are several groups of them: `cached, 8
-    /// clients`.
+    /// Returns the common properties of cells that are compared with each other, if there are several groups of them:
+    /// `cached, 8 clients`.
     pub(crate) fn group_label(self, cell: &CellKey) -> Option<String> {
         let variant = cell.variant.clone().filter(|_| self.variant);
         let clients = self
@@ -275,17 +275,17 @@ impl<'a> Matrix<'a> {
         self.keys.label(line.cell, line.run)
     }
 
-    /// Returns what the lines of a group have in common, if there are several groups: `cached, 8 clients`.
+    /// Returns the common properties of a group's lines, if there are several groups: `cached, 8 clients`.
     pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
         self.load_label(lines.first()?.cell)
     }
 
-    /// Returns what the lines that are compared with a cell have in common.
+    /// Returns the common properties of the lines that are compared with a cell.
     pub(crate) fn load_label(&self, cell: &CellKey) -> Option<String> {
         self.keys.group_label(cell)
     }
 
-    /// Returns what distinguishes a line from others of its group besides its target: ` r2`.
+    /// Returns the properties besides the target that distinguish a line from others of its group: ` r2`.
     pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
         let keys = Keys {
             variant: false,

@@ -87,8 +87,7 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     )
 }
 
-/// Returns where the time of an operation goes in one step, for the connections that execute it. Empty if nothing was
-/// measured.
+/// Returns the parts of an operation's time in one step, for the connections that execute it. Empty if nothing was measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let parts = METRICS.iter().filter(|it| it.section == Section::Time);
     let columns: Vec<Column> = parts
@@ -99,7 +98,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("time", &title), &columns, Row::metric)
 }
 
-/// Returns what an operation costs in one step, who used the CPU, and what each kind of row costs the client.
+/// Returns the costs of an operation in one step, the users of the CPU, and the client's cost of each kind of row.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {
@@ -110,8 +109,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("costs", &title), &columns, Row::metric)
 }
 
-/// Returns how often commits were made durable, the write amplification, and the work that the engine had postponed at the
-/// end of the step. Empty if no target reports any of it.
+/// Returns the frequency with which commits were made durable, the write amplification, and the work that the engine had
+/// postponed at the end of the step. Empty if no target reports any of it.
 pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let of_trees = lsm::is_lsm(matrix, step);
     let is_shown = |metric: &Metric| {
@@ -137,8 +136,8 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
 }
 
-/// Returns what iostat and vmstat would print in one step, for the devices of the data and for all processors, and the
-/// traffic with other hosts. Empty if the host was not sampled.
+/// Returns the figures that iostat and vmstat would print in one step, for the devices of the data and for all processors, and
+/// the traffic with other hosts. Empty if the host was not sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let of = [
         (

@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns what all targets share and short names omit: `build pg17`.
+    /// Returns the names that all targets share and short names omit: `build pg17`.
     pub(crate) fn shared(&self) -> Option<String> {
         let (name, short) = self.short.first_key_value()?;
         let build = name.strip_suffix(short).and_then(|it| it.strip_suffix('.'));

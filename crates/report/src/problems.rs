@@ -212,8 +212,8 @@ fn validity(figures: &Figures) -> (String, bool) {
     (texts.join(", "), false)
 }
 
-/// Returns what distinguishes the targets of a run: the build's version and the settings that not all targets of the engine
-/// declare. Then, for each engine, what all its targets declare.
+/// Returns the properties that distinguish the targets of a run: the build's version and the settings that not all targets of
+/// the engine declare. Then, for each engine, what all its targets declare.
 pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let written = |settings: Vec<&(String, String)>| {
@@ -283,7 +283,7 @@ fn limit(run: &Run, target: &record::Target, what: &str) -> Option<String> {
     None
 }
 
-/// Returns how a run ended, in a few words.
+/// Returns the outcome of a run, in a few words.
 pub(crate) fn ended(run: &Run) -> &'static str {
     match run.status {
         Status::Complete => "complete",
@@ -293,7 +293,7 @@ pub(crate) fn ended(run: &Run) -> &'static str {
     }
 }
 
-/// Returns how long a run took, if it has ended.
+/// Returns the duration of a run, if it has ended.
 pub(crate) fn took(run: &Run) -> Option<String> {
     let ns = run.ended_unix_ns?.saturating_sub(run.started_unix_ns);
     Some(duration(ns as f64 / 1e9))

@@ -246,11 +246,11 @@ struct Events<T: 'static> {
     id: &'static str,
     title: String,
     columns: &'static [Head<T>],
-    /// Returns the recorded events, and how many there were.
+    /// Returns the recorded events, and the number of all events.
     of: fn(&Quality) -> (&[T], usize),
     /// Returns the size of an event.
     size: fn(&T) -> f64,
-    /// Returns when an event began, and what changed at the same time.
+    /// Returns the second in which an event began, and the changes at the same time.
     begin: fn(&T) -> (usize, &[ConcurrentChange]),
     largest: &'static str,
     noun: &'static str,
@@ -307,7 +307,7 @@ fn list(
     Table::new(id, title, matrix.lead(), heads)
 }
 
-/// Returns how many events each line may list.
+/// Returns the number of events that each line may list.
 fn listed_each(lines: usize) -> usize {
     (LISTED_TOGETHER / lines.max(1)).clamp(1, LISTED_MAX)
 }
@@ -321,7 +321,7 @@ fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
     order.into_iter().map(|index| &all[index]).collect()
 }
 
-/// Returns what changed at the same time as a stall or a shift; `None` if nothing did.
+/// Returns the changes at the same time as a stall or a shift; `None` if there are none.
 fn simultaneous(place: &str, changed: &[ConcurrentChange]) -> Option<String> {
     let changes: Vec<String> = changed
         .iter()
@@ -389,7 +389,7 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
-/// Returns when each client ended; empty if unknown.
+/// Returns the time at which each client ended; empty if unknown.
 fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let fairness = || {
         let lines = matrix.lines_in(step);

@@ -1,15 +1,15 @@
-//! Describes how much of the processors other programs used.
+//! Describes the use of the processors by other programs.
 
 use analysis::{Competition, Figures, UnevenStep, competition, uneven_steps};
 
 use crate::matrix::Matrix;
 
-/// Returns what other programs did, if small differences can't be seen because of it.
+/// Returns the activity of other programs, if small differences can't be seen because of it.
 pub(crate) fn busy(figures: &Figures) -> Option<String> {
     competition(figures).map(text)
 }
 
-/// Returns what other programs did.
+/// Returns the activity of other programs.
 pub(crate) fn text(competition: Competition) -> String {
     let what = match competition {
         Competition::Percent(percent) => format!("used up to {percent:.0}% of the processors"),

@@ -1,4 +1,4 @@
-//! The noise of a machine: by how much a target differs from itself in each step, and which changes could be detected.
+//! The noise of a machine: the difference of a target from itself in each step, and the changes that could be detected.
 
 use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
 use record::Run;

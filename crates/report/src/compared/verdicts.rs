@@ -185,7 +185,7 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> Comp
     }
 }
 
-/// Returns why a repeat is missing: `repeat 1 failed: the server did not start`.
+/// Returns the reason why a repeat is missing: `repeat 1 failed: the server did not start`.
 fn reason(cell: &UnfinishedCell) -> String {
     let ended = match cell.status {
         None => "was never started",

@@ -221,7 +221,7 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
     Some(text)
 }
 
-/// Returns how many repeats would show a change as small as the effect, if there are too few.
+/// Returns the number of repeats that would show a change as small as the effect, if there are too few.
 pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
     let compared = board.comparison.compared;
     let mut needs: Vec<(u32, String)> = board

@@ -17,7 +17,7 @@ use crate::operations;
 /// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]
 pub struct Benchmarks {
-    /// In the format of Go's benchmarks.
+    /// The text in the format of Go's benchmarks.
     pub text: String,
     /// The number of lines with a result.
     pub result_count: usize,

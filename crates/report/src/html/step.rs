@@ -215,7 +215,7 @@ fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
     }
 }
 
-/// Returns what settling did and how long it took, in settle steps and at the end of others.
+/// Returns the actions of settling and their durations, in settle steps and at the end of others.
 pub(super) fn settling(sources: &[Source]) -> Markup {
     let cells = || sources.iter().flat_map(|source| &source.cells);
     let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());

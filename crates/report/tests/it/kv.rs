@@ -61,7 +61,7 @@ fn op(per_second: f64, rows_each: u64, is_scheduled: bool) -> (OpFigures, OpSeri
     (figures, series)
 }
 
-/// Returns what the tree did in a step: with statistics and columns for blobs, or without.
+/// Returns the activity of the tree in a step: with statistics and columns for blobs, or without.
 fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)>) {
     let count = |of: f64| if is_writing { of } else { 0.0 };
     let stalls = [

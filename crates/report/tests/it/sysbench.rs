@@ -23,7 +23,7 @@ const STEPS: [(&str, Option<&str>, f64); 9] = [
     ("insert", Some("write"), 9_876.0),
 ];
 
-/// As the "scan" tables of the field: the same work at 1, 0.83, 0.98 and 1.2 times the speed.
+/// The speeds in the "scan" tables of the field: the same work at 1, 0.83, 0.98 and 1.2 times the speed.
 const SPEEDS: [f64; 6] = [1.0, 0.83, 0.98, 1.2, 1.1, 0.5];
 
 const BUILDS: [&str; 6] = [

@@ -110,7 +110,7 @@ pub fn write(results: &Path, size: Size) -> RunDir {
     directory
 }
 
-/// Returns what is done each second by all clients: kind, rows of an operation, operations, whether by a schedule.
+/// Returns the work of all clients in each second: kind, rows of an operation, operations, whether by a schedule.
 fn kinds(kind: StepKind, rate: f64, clients: usize) -> Vec<(&'static str, u64, f64, bool)> {
     let writes = rate * clients as f64 / 50.0;
     match kind {

@@ -1,4 +1,4 @@
-//! "Tuning Postgres and the Insert Benchmark, round 6": how far apart eight clients ended `l.i1`.
+//! "Tuning Postgres and the Insert Benchmark, round 6": the differences between the ends of eight clients in `l.i1`.
 
 use record::StepKind;
 

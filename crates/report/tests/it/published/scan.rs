@@ -12,7 +12,7 @@ type Relative = ([&'static str; 6], &'static str);
 
 const NAMES: [&str; 6] = ["cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s"];
 
-/// As long as it makes counts whole.
+/// The duration of a step, at which counts are whole numbers.
 const SECONDS: f64 = 1000.0;
 
 /// Returns the counters on a server with this number of processors that give these quotients.

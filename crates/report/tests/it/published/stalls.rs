@@ -7,7 +7,7 @@ use super::{Measured, Published};
 /// The numbers of times that writes were delayed and stopped, by reason, and the totals as printed.
 struct Stalls {
     target: &'static str,
-    /// Of `overwrite`, if it is given.
+    /// The throughput of `overwrite`, if it is given.
     per_second: u64,
     /// l0-file-count-limit, memtable-limit, pending-compaction-bytes, total.
     delays: [u32; 4],
