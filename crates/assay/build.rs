@@ -41,7 +41,7 @@ fn main() -> std::io::Result<()> {
     std::io::stdout().write_all(directives.as_bytes())
 }
 
-/// Returns what the program is built from; tests and documents are no part of it.
+/// Returns the files that the program is built from, without tests and documents.
 fn sources(workspace: &Path) -> Vec<PathBuf> {
     let mut sources = vec![workspace.join("Cargo.toml"), workspace.join("Cargo.lock")];
     let crates = workspace.join("crates").read_dir().into_iter().flatten();

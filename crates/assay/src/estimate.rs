@@ -44,7 +44,7 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
     }
 }
 
-/// Returns what a cell needs from a server that assay did not start.
+/// Returns the needs of a cell from a server that assay did not start.
 pub fn needs(variant: &Variant, clients: u32) -> Needs {
     Needs {
         // Two more connections observe.

@@ -98,7 +98,7 @@ fn not_fetched(specs: &[&str]) -> UsageError {
     UsageError::new(message, Some(help))
 }
 
-/// Returns what the plan says of an installed build.
+/// Returns the source of an installed build in plans.
 fn source_text(build: &Build) -> Option<&str> {
     match &build.source {
         BuildSource::Installed(text) => Some(text),

@@ -34,7 +34,7 @@ pub struct Identity {
 /// The result of trying a config: the options that are left out because the version lacks them, or why it is refused.
 pub type Tried = Result<Vec<String>, Failure>;
 
-/// Returns why an engine refuses a library or a config.
+/// Returns the reason why an engine refuses a library or a config.
 fn refusal(error: SetupError) -> Failure {
     failure_of(&error.into())
 }

@@ -109,7 +109,7 @@ impl Errors {
     }
 }
 
-/// Returns what to do about an error, if one of its causes has help.
+/// Returns the remedy for an error, if one of its causes has help.
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {

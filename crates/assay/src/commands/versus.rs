@@ -410,7 +410,7 @@ fn template(
     Ok(template)
 }
 
-/// Returns how many repeats fit into `--minutes`.
+/// Returns the number of repeats that fit into `--minutes`.
 fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
     let parsed = plan::parse("versus.toml", &draft.text(1), &[]);
     // Errors of the plan are reported when it is read to be run.

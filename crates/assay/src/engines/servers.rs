@@ -163,7 +163,8 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     }
 }
 
-/// Returns how load ranks on other hosts reach a server that is started next. Its password is made for this server.
+/// Returns the network access of load ranks on other hosts to a server that is started next. Its password is made for this
+/// server.
 fn network_for(ranks: &LoadRanks) -> anyhow::Result<Network> {
     let address = ranks.reached_address()?;
     Ok(Network {

@@ -104,7 +104,7 @@ pub struct CellProgress {
 /// The operations since the last event.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Progress {
-    /// Since the step's start.
+    /// The time since the step's start.
     pub elapsed_s: f64,
     pub counts: Vec<Count>,
     pub latencies: Vec<Latency>,

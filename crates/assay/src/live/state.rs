@@ -118,7 +118,7 @@ pub(super) struct OpState {
 /// Latencies since the step began.
 #[derive(Default)]
 pub(super) struct Distribution {
-    /// By bucket, not cumulative.
+    /// The number in each bucket, not cumulative.
     pub(super) buckets: [u64; BOUNDS.len() + 1],
     pub(super) sum_s: f64,
 }
@@ -232,7 +232,7 @@ impl StepState {
         }
     }
 
-    /// Returns how long it will still measure, if that is known.
+    /// Returns the time that it will still measure, if that is known.
     pub(super) fn left_s(&self) -> Option<f64> {
         if self.state != StepPhase::Measuring {
             return None;
@@ -331,7 +331,7 @@ impl RunState {
         }
     }
 
-    /// Returns how long the remaining cells will take, at least as long as the running step.
+    /// Returns the time that the remaining cells will take, at least as long as the running step.
     pub(super) fn left_s(&self, now_ns: u64) -> f64 {
         let since_s = now_ns.saturating_sub(self.cells_at_ns) as f64 / 1e9;
         let step_s = self.steps.last().and_then(StepState::left_s);

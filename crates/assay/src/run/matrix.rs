@@ -25,7 +25,7 @@ pub struct Task {
 
 /// The cells of a run that this invocation measures.
 pub struct Matrix {
-    /// In the plan's order.
+    /// The tasks, in the plan's order.
     pub tasks: Vec<Task>,
     /// The number of cells in the run.
     pub cell_count: usize,

@@ -454,7 +454,7 @@ impl IncompleteCells {
     }
 }
 
-/// Returns what a run of a target against itself shows about the machine.
+/// Returns the noise of the machine that a run of a target against itself shows.
 fn noise(run: &Run, figures: &Figures) -> String {
     let options = CompareOptions {
         base: run.base.clone(),

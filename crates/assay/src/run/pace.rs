@@ -1,4 +1,4 @@
-//! Estimates how long the remaining cells will take, from those that were measured.
+//! Estimates the duration of the remaining cells, from those that were measured.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Pace {
         });
     }
 
-    /// Returns how long a cell will take: the mean of similar cells, or its estimate, corrected by the error of previous
+    /// Returns the expected duration of a cell: the mean of similar cells, or its estimate, corrected by the error of previous
     /// estimates. Similar cells have the same variant and number of clients, and the same target if there are any.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
         let is_similar = |other: &&Measured| {

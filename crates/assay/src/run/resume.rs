@@ -125,7 +125,7 @@ pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
     plan.repeats = plan.repeats.max(most.unwrap_or(0));
 }
 
-/// Returns how a plan differs from the recorded one, ignoring passwords.
+/// Returns the differences of a plan from the recorded one, ignoring passwords.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
     let text = words::redact(text);
     if text != recorded.text {
@@ -198,7 +198,7 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
     Ok(())
 }
 
-/// Returns how the machine has changed since the run began, as text; `last` is the invocation before `invocation`.
+/// Returns the changes of the machine since the run began, as text; `last` is the invocation before `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
     let mut parts: Vec<String> = (!differences.is_empty())

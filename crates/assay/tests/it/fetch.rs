@@ -532,7 +532,7 @@ fn an_invalid_spec_is_a_usage_error() {
     assert_eq!(shop.calls(), [""; 0]);
 }
 
-/// Returns where builds that are really fetched are kept from one run of the tests to the next.
+/// Returns the directory that keeps really fetched builds from one run of the tests to the next.
 fn lasting_store() -> PathBuf {
     std::env::var_os("ASSAY_BUILDS").map_or_else(
         || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("builds"),

@@ -12,7 +12,7 @@ use crate::place::{NULL, Place, Running, SQLITE, eventually, workload};
 use crate::show_json::Shown;
 use crate::{not_here, rocksdb_or_test_is_skipped};
 
-/// Returns where a run says that it answers.
+/// Returns the address at which a run says that it answers.
 fn address(running: &mut Running) -> SocketAddr {
     let mut address = None;
     eventually("it says where it listens", || {
@@ -180,7 +180,7 @@ impl Drop for Killed {
     }
 }
 
-/// Returns what Prometheus answers to a query: the value of each series.
+/// Returns the answer of Prometheus to a query: the value of each series.
 fn query(prometheus: SocketAddr, text: &str) -> Vec<f64> {
     let escaped: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let answer = get(prometheus, &format!("/api/v1/query?query={escaped}"));

@@ -154,7 +154,7 @@ impl Running {
         }
     }
 
-    /// Returns what the process has printed so far.
+    /// Returns the output of the process so far.
     pub(crate) fn said(&self) -> String {
         fs_err::read_to_string(&self.stderr).unwrap()
     }
@@ -451,7 +451,7 @@ pub(crate) fn send(pid: u32, signal: Signal) {
     let _ = rustix::process::kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal);
 }
 
-/// Returns what is in a directory, sorted.
+/// Returns the entries of a directory, sorted.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = match fs_err::read_dir(directory) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),

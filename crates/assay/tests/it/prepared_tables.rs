@@ -8,7 +8,7 @@ use crate::place::{Place, QUICK};
 use crate::postgres_is_here_or_test_is_skipped;
 use crate::show_json::Shown;
 
-/// Of 3000 rows, with the index on `k` by the name that sysbench gives it.
+/// The statements for a table of 3000 rows, with the index on `k` by the name that sysbench gives it.
 const PREPARED: [&str; 3] = [
     "create table sbtest1 (id serial, k integer default 0 not null, c char(120) default '' not null, \
      pad char(60) default '' not null, primary key (id))",

@@ -86,7 +86,7 @@ fn cells(run: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns what a cell says of itself; `None` where it was not begun, or killed at once.
+/// Returns the record of a cell; `None` where it was not begun, or killed at once.
 fn cell(directory: &Path) -> Option<Value> {
     let path = directory.join("cell.json");
     path.exists().then(|| json(&path))

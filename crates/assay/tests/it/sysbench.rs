@@ -53,7 +53,7 @@ delete | 1 | DELETE
 insert | 1 | insert into sbtest (k, c, pad) values (?)
 ";
 
-/// A test's name, its queries per event, and the statements of an event with how often each is executed.
+/// A test's name, its queries per event, and the statements of an event with the number of executions of each.
 type Shape = (&'static str, u32, Vec<(&'static str, u32)>);
 
 fn tests() -> Vec<Shape> {
@@ -85,7 +85,7 @@ fn plan(engine: &str) -> String {
     )
 }
 
-/// Returns a statement without its values, the number of its table and how many are in a list.
+/// Returns a statement without its values, the number of its table and the length of a list.
 fn shape(sql: &str) -> String {
     let mut out = String::new();
     let mut rest = sql.trim();

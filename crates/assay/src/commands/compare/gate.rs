@@ -201,7 +201,7 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     text
 }
 
-/// Prints how many comparisons would need an impractical number of repeats.
+/// Prints the number of comparisons that would need an impractical number of repeats.
 fn print_impractical(rows: &[&ComparedStep], thresholds: &Thresholds) {
     let needed = rows
         .iter()

@@ -115,7 +115,7 @@ pub trait WorkloadRunner {
     /// Adds the workload's description of a step to its record.
     fn describe(&self, step: usize, record: &mut Step);
 
-    /// Returns how many rows a step writes that has no time limit.
+    /// Returns the number of rows that a step without a time limit writes.
     fn planned_rows(&self, step: usize) -> u64;
 
     /// Opens the connections of a step, or of its warm-up.

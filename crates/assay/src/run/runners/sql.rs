@@ -57,7 +57,7 @@ impl SqlWorkload {
         }
     }
 
-    /// Returns what runs its steps.
+    /// Returns the runner of its steps.
     pub fn runner<'a, E: SqlEngine>(&'a mut self, engine: &'a E) -> Box<dyn WorkloadRunner + 'a> {
         match self {
             Self::Insert(workload) => Box::new(InsertRunner {

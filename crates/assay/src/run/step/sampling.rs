@@ -126,7 +126,7 @@ impl Sampling {
         }
     }
 
-    /// Returns what has been read since the last call.
+    /// Returns the readings since the last call.
     pub fn drain(&self) -> impl Iterator<Item = Reading> {
         self.readings.try_iter()
     }
@@ -177,7 +177,7 @@ struct StallDetector {
 
 impl StallDetector {
     /// Checks a thread that slept from the first time, should have woken up at the second, and did so at the third.
-    /// `run_delay_ns` returns how long it has waited for processors.
+    /// `run_delay_ns` returns the time that it has waited for processors.
     fn woke(&self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
         let late_ns = now_ns.saturating_sub(until_ns);
         if late_ns < HELD_UP_NS_MIN {

@@ -13,7 +13,7 @@ use crate::outcome::failure_of;
 use crate::run::conductor::unix_now_ns;
 use crate::run::display::StepDisplay;
 
-/// Returns how often a connection was seen in each state.
+/// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
     let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
     all.filter(|(_, count)| *count > 0).collect()
@@ -62,7 +62,7 @@ impl<'a> StepSink<'a> {
     }
 
     /// Takes the last readings, and records when the step began, stalls of the process, and the CPU use of assay, the server
-    /// and the host. Returns what the next step reuses, and why a sample could not be taken or written.
+    /// and the host. Returns the parts that the next step reuses, and the reason why a sample could not be taken or written.
     pub fn end(mut self, record: &mut Step) -> (SamplingResult, Option<String>) {
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {

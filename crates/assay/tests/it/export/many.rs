@@ -45,7 +45,7 @@ fn export(place: &Place, runs: &[PathBuf]) -> Ended {
     place.assay(&command)
 }
 
-/// Returns where some runs are kept.
+/// Returns a place with the export of some runs.
 fn lake() -> Place {
     let place = Place::new();
     let results = place.join("results");

@@ -27,7 +27,7 @@ fn tool_or_test_is_skipped(name: &str, variable: &str) -> Option<PathBuf> {
     tool
 }
 
-/// Returns what a program prints; it succeeds.
+/// Returns the output of a program, which succeeds.
 fn output(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -35,7 +35,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns what a script in Python prints as JSON.
+/// Returns the JSON that a script in Python prints.
 fn python(python: &Path, script: &str, arguments: &[&Path]) -> Value {
     let mut command = Command::new(python);
     command.args(["-I", "-c", script]).args(arguments);
@@ -407,7 +407,7 @@ fn a_format_that_cannot_say_invalid_is_not_written_of_invalid_results_alone() {
     assert!(!file.exists());
 }
 
-/// Returns what HdrHistogram's own log processor says of a log.
+/// Returns the output of HdrHistogram's own log processor for a log.
 fn processed(jar: &Path, log: &Path, options: &[&str]) -> String {
     output(
         Command::new("java")
