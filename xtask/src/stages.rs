@@ -28,7 +28,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Runs a stage, and prints how long it took.
+    /// Runs a stage, and prints its duration.
     pub fn run<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         let stopwatch = Stopwatch::start();
         let result = work();

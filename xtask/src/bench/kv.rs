@@ -184,7 +184,7 @@ impl Sides {
         compare(setup, "fillseq", start, &ours, &peer)
     }
 
-    /// Measures what both sides spend before they measure.
+    /// Measures the resources that both sides use before they measure.
     fn warm(&self) -> Result<[Sample; 2]> {
         let ours = || self.ours("ours", &format!("warm {KEY_COUNT}"));
         // The first run brings the files into memory.
@@ -274,7 +274,7 @@ fn newest_options(folder: &Path) -> Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// Reads what `db_bench` reports about a test; for `readwhilewriting` only the reads.
+/// Reads the report of `db_bench` about a test; for `readwhilewriting` only the reads.
 fn peer_sample(test: &str, finished: &Finished) -> Result<Sample> {
     let result = finished.stdout.lines().find_map(|line| {
         let (name, result) = line.split_once(':')?;

@@ -43,7 +43,7 @@ impl Finished {
         }
     }
 
-    /// Returns the sample of a program that reports how long the operations took.
+    /// Returns the sample of a program that reports the time of the operations.
     pub fn sample_within(&self, op_count: f64, seconds: f64) -> Sample {
         Sample {
             op_count: op_count as u64,
