@@ -27,7 +27,7 @@ pub enum RecordError {
         path: PathBuf,
         /// Its expected kind: `a run directory`.
         expected: &'static str,
-        /// The missing file or part.
+        /// The reason: it does not exist, or lacks a file.
         what: String,
         /// The remedy.
         help: &'static str,
