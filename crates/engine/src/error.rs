@@ -89,12 +89,12 @@ impl Error {
 /// The error of a target that could not be set up, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The build is missing or incomplete.
+    /// The build is missing or incomplete, or can't be used.
     #[error("build `{build}`: {what}")]
     Build {
         /// The build's name in the plan.
         build: String,
-        /// The missing program or file, and the places where assay looked for it.
+        /// The problem, with the file or directory.
         what: String,
         /// The remedy.
         help: String,
