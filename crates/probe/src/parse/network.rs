@@ -22,7 +22,7 @@ pub(crate) fn interfaces(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the sum of the counters of the interfaces that `is_wanted` accepts; `None` if there are none.
 ///
 /// # Errors
-/// When the line of such an interface lacks a counter, or has one that is not a number.
+/// Fails if the line of such an interface lacks a counter, or has one that is not a number.
 pub(crate) fn parse_traffic(
     text: &str,
     is_wanted: impl Fn(&str) -> bool,
@@ -43,7 +43,7 @@ pub(crate) fn parse_traffic(
 /// their values. `None` if the kernel does not count them.
 ///
 /// # Errors
-/// When the value is missing or not a number.
+/// Fails if the value is missing or not a number.
 pub(crate) fn parse_retransmits(text: &str) -> Result<Option<u64>, Malformed> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let names = lines.next().unwrap_or_default();
