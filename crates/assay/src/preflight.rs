@@ -1,6 +1,9 @@
 //! Checks, before a run begins, that its plan can run.
 
+use std::net::TcpListener;
+
 use plan::{BuildSource, Diagnostic, Engine, Limits, Place, Plan, Workload};
+use probe::Proc;
 use record::CellRef;
 
 use crate::engines;
@@ -86,10 +89,26 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
             refused.push(refusal("plan::bad-url", place, message, error.help()));
         }
     }
+    refused.extend(unusable_address(file));
     // Several targets may share a config, and so its mistake: report it once.
     refused.sort_by_key(|diagnostic| diagnostic.place);
     refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
     Ok(file.refuse(&refused)?)
+}
+
+/// Returns the error for an address on which this host's servers can't listen.
+fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
+    let address = file.plan.listen?;
+    let error = TcpListener::bind((address, 0)).err()?;
+    let own = probe::host_addresses(&Proc::live());
+    let own: Vec<String> = own.iter().map(|own| format!("`{own}`")).collect();
+    let help = format!(
+        "write an address of this host ({}, or `127.0.0.1` for clients on it), or remove `listen`",
+        own.join(", ")
+    );
+    let message = format!("a server can't listen on {address}: {error}");
+    let place = file.place_of(|key| key == "listen");
+    Some(refusal("plan::bad-address", place, message, Some(&help)))
 }
 
 /// Returns a sentence for each target and variant that has no cells, with the reason. Skips those without a cell that

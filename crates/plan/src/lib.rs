@@ -68,7 +68,7 @@ use std::time::Duration;
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
 use tree::Entry;
-use value_kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
+use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
 use wording::code;
 
 /// The plan of `assay run` without a plan; its path is [`DEFAULT_PLAN_PATH`].
@@ -113,6 +113,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
     let data_dir = Optional(Line, "(next to the results)");
     let server_user = Optional(Line, "(chosen when needed)");
+    let listen = Optional(IpAddress, "(chosen when needed)");
 
     let name = cx.value(section, "name", &Name, name_from(path));
     let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
@@ -127,6 +128,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let two_minutes = Duration::from_secs(120);
     let server_timeout = cx.value(section, "server-timeout", &timeout, two_minutes);
     let server_user = cx.value(section, "server-user", &server_user, None);
+    let listen = cx.value(section, "listen", &listen, None);
 
     let counts = clients.value.iter().map(|(clients, _)| *clients);
     let clients_max = counts.max().filter(|_| clients.trusted);
@@ -182,6 +184,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         keep_data,
         server_timeout,
         server_user,
+        listen,
         variants: variants?,
         builds: builds.into_iter().map(|(it, _)| it).collect(),
         configs: configs.into_iter().map(|it| it.config).collect(),

@@ -1,5 +1,6 @@
 //! The resolved plan: every value is present, and every name is resolved.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 pub use words::{IndexStatements, Limits};
@@ -33,6 +34,8 @@ pub struct Plan {
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.
     pub server_user: Option<String>,
+    /// The address on which servers listen; `None` to choose one when needed.
+    pub listen: Option<IpAddr>,
     /// The workloads that run on each target: one variant without a name, or one or more with names.
     pub variants: Vec<Variant>,
     /// The builds, in the order of the file.

@@ -1,5 +1,7 @@
 //! Kinds of values in a plan, other than numbers.
 
+use std::net::IpAddr;
+
 use serde_json::{Value as Json, json};
 use words::{format_cpus, parse_cpus};
 
@@ -33,6 +35,37 @@ impl ValueKind for CpuList {
 
     fn schema(&self) -> Json {
         json!({ "type": "string" })
+    }
+}
+
+/// One IP address of a host.
+pub(crate) struct IpAddress;
+
+impl ValueKind for IpAddress {
+    type Value = IpAddr;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<IpAddr> {
+        const HELP: &str =
+            "write one address of this host, such as `\"10.0.0.5\"` or `\"fd00::5\"`";
+        let text = cx.text(name, node, "a string with an IP address", HELP)?;
+        let address = text.parse().ok();
+        // Clients can't connect to all addresses.
+        let address = address.filter(|address: &IpAddr| !address.is_unspecified());
+        if address.is_none() {
+            let message = format!("{} is not one IP address: {}", code(name), code(text));
+            cx.error("plan::bad-address", node.place, message)
+                .label("expected an IP address")
+                .help(HELP);
+        }
+        address
+    }
+
+    fn show(&self, value: &IpAddr) -> String {
+        quoted(&value.to_string())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
     }
 }
 

@@ -7,8 +7,8 @@ use anyhow::Context;
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::{Network, ServerEngine, SetupError, StartOptions};
-use plan::{Build, BuildSource};
+use engine::{Network, Port, ServerEngine, SetupError, StartOptions};
+use plan::{Build, BuildSource, Plan};
 use record::Status;
 use words::Secret;
 
@@ -16,7 +16,7 @@ use super::{BuildFacts, EngineRow};
 use crate::host::random_id;
 use crate::installed::Installed;
 use crate::run::cell_run::{CellRun, remove_database};
-use crate::run::ranks::{LoadRank, LoadRanks, RankCell, free_port};
+use crate::run::ranks::{LoadRank, LoadRanks, RankCell};
 use crate::trials::Configs;
 use crate::{estimate, version};
 
@@ -125,11 +125,8 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             return measure(cell, server);
         }
         let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
-        let network = match &conductor.ranks {
-            Some(ranks) if ranks.has_other_host() => Some(network_for(ranks)?),
-            _ => None,
-        };
         let plan = conductor.plan();
+        let network = network_for(plan, conductor.ranks.as_ref())?;
         let variant = &plan.variants[cell.planned.variant];
         let started = (self.start)(&StartOptions {
             build: &Installed::of(cell.build())?.place,
@@ -163,14 +160,21 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     }
 }
 
-/// Returns the network access of load ranks on other hosts to a server that is started next. Its password is made for this
-/// server.
-fn network_for(ranks: &LoadRanks) -> anyhow::Result<Network> {
-    let address = ranks.reached_address()?;
-    Ok(Network {
-        address: (address, free_port(address)?).into(),
+/// Returns where the clients of a server that is started next connect; `None`: to its private socket. The password is made
+/// for this server.
+fn network_for(plan: &Plan, ranks: Option<&LoadRanks>) -> anyhow::Result<Option<Network>> {
+    let address = match ranks {
+        Some(ranks) if ranks.has_other_host() => Some(ranks.reached_address(plan.listen)?),
+        _ => plan.listen,
+    };
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let port = Port::reserve(address);
+    Ok(Some(Network {
+        port: port.with_context(|| format!("a server can't listen on {address}"))?,
         password: Secret::new(random_id()?),
-    })
+    }))
 }
 
 /// Measures a cell on a started server, and stops it.

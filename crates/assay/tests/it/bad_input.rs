@@ -1,9 +1,10 @@
 //! Mistakes of users: each mistake has its exit code, names the place and the way out, and changes nothing.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 
-use crate::foreign_server::FreePort;
+use engine::Port;
+
 use crate::place::{NULL, POSTGRES, Place, QUICK, SQLITE, entries, mysql, workload};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
@@ -284,11 +285,11 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
             &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"),
         );
     };
-    let closed = FreePort::take();
-    plan("closed.toml", closed.number, "");
+    let closed = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
+    plan("closed.toml", closed.number(), "");
     plan(
         "config.toml",
-        closed.number,
+        closed.number(),
         "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n",
     );
     place.write(

@@ -1,7 +1,6 @@
 //! A server that assay did not start: used by its URL, and left as it was.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::OwnedFd;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -10,8 +9,7 @@ use std::time::Duration;
 use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
-use engine::{Engine, Session, SqlEngine};
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use engine::{Engine, Port, Session, SqlEngine};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -22,7 +20,7 @@ use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
 /// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
 pub(crate) struct Foreign {
     guarded: Guarded,
-    port: FreePort,
+    port: Port,
     place: Place,
 }
 
@@ -72,11 +70,11 @@ impl Foreign {
         )
         .unwrap();
         fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
-        let port = FreePort::take();
+        let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
         let mut args = vec!["-D".into(), cluster.into_os_string()];
         for option in [
             format!("listen_addresses=127.0.0.1,{address}"),
-            format!("port={}", port.number),
+            format!("port={}", port.number()),
             "unix_socket_directories=".to_owned(),
         ] {
             args.extend(["-c".into(), option.into()]);
@@ -122,7 +120,7 @@ impl Foreign {
     }
 
     pub(crate) fn url(&self, password: &str) -> String {
-        let port = self.port.number;
+        let port = self.port.number();
         format!("postgresql://me:{password}@127.0.0.1:{port}/ib")
     }
 
@@ -143,28 +141,6 @@ impl Foreign {
             .query("select tablename from pg_tables where schemaname = 'public' order by 1")
             .unwrap();
         rows.into_iter().flatten().flatten().collect()
-    }
-}
-
-/// A port that nothing listens on, and that the kernel gives to nobody while this lives. A server that asks for it by
-/// its number gets it.
-pub(crate) struct FreePort {
-    pub(crate) number: u16,
-    _socket: OwnedFd,
-}
-
-impl FreePort {
-    pub(crate) fn take() -> Self {
-        let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
-        let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
-        // Both have to allow it: PostgreSQL does.
-        net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
-        net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = SocketAddrV4::try_from(net::getsockname(&socket).unwrap()).unwrap();
-        Self {
-            number: address.port(),
-            _socket: socket,
-        }
     }
 }
 

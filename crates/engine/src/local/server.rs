@@ -1,7 +1,6 @@
 //! The life of a server that assay starts on this host, as far as it is the same for all kinds of servers.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
+use crate::net::network::Network;
 use crate::{DataDir, SetupError, trial};
-use words::Secret;
 
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
@@ -27,22 +26,13 @@ const PORT: u16 = 5432;
 impl StartOptions<'_> {
     /// Returns the port of the server.
     pub(crate) fn port(&self) -> u16 {
-        self.network.map_or(PORT, |network| network.address.port())
+        self.network.map_or(PORT, |network| network.port.number())
     }
 
     /// Returns the name of the socket of a kind of server.
     fn socket_name(&self, kind: &Kind) -> String {
         kind.socket.replace("{port}", &self.port().to_string())
     }
-}
-
-/// The network access to a server from other hosts, in addition to its private socket.
-#[derive(Clone, Debug)]
-pub struct Network {
-    /// The address on which the server listens.
-    pub address: SocketAddr,
-    /// The password of the account that they use.
-    pub password: Secret,
 }
 
 /// The options of a server's start.
@@ -73,7 +63,7 @@ pub struct StartOptions<'a> {
     pub limits: &'a Limits,
     /// The time that the server may take to start, and to stop.
     pub timeout: Duration,
-    /// The network access from other hosts; `None`: it listens only on its private socket.
+    /// The TCP address and the password for its clients; `None`: they use its private socket.
     pub network: Option<&'a Network>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,

@@ -7,7 +7,7 @@ use super::installation::{Installation, ROCKSDB_PLUGIN};
 use super::notation::{MysqlNotation, plain};
 use crate::SetupError;
 use crate::local::config::{ConfigText, Format, OptionValue};
-use crate::local::server::{Network, StartOptions};
+use crate::local::server::StartOptions;
 use crate::notation::Notation;
 
 pub(super) static FORMAT: Format = Format {
@@ -80,10 +80,10 @@ pub(super) fn compose(
     let network = match options.network {
         None => "skip_networking".to_owned(),
         // Names of hosts take a query of DNS each.
-        Some(Network { address, .. }) => format!(
+        Some(network) => format!(
             "bind_address={}\nport={}\nskip_name_resolve",
-            address.ip(),
-            address.port()
+            network.port.ip(),
+            network.port.number()
         ),
     };
     let mut own = format!(

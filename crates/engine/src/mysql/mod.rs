@@ -75,7 +75,7 @@ impl SqlEngine for Mysql {
 
 impl ServerEngine for Mysql {
     fn url(&self) -> String {
-        self.url_for_others()
+        self.address.url()
     }
 
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {

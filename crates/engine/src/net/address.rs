@@ -133,16 +133,22 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Returns the URL with the password, in full.
+    /// Returns the URL, with the password and the mode of encryption. So nothing on another host completes it differently.
     pub(crate) fn url(&self) -> String {
-        let url = self.to_string();
-        match &self.password {
-            None => url,
-            Some(password) => url.replacen('@', &format!(":{}@", password.expose()), 1),
+        let mut url = self.to_string();
+        if let Some(password) = &self.password {
+            url = url.replacen('@', &format!(":{}@", password.expose()), 1);
         }
+        if let Host::Tcp(_) = self.host {
+            let mut modes = self.scheme.ssl_modes.iter();
+            let mode = modes.find(|(_, mode)| *mode == self.ssl_mode);
+            let mode = mode.map_or("", |(name, _)| name);
+            url += &format!("?{}={mode}", self.scheme.parameter("ssl-mode"));
+        }
+        url
     }
 
-    /// Returns the address of a server that assay started, which listens only on a socket.
+    /// Returns the address of the private socket of a server that assay started.
     pub(crate) fn of_socket(
         scheme: &'static Scheme,
         socket: PathBuf,

@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod failure;
+pub(crate) mod network;
 pub(crate) mod server;
 pub(crate) mod stream;
 pub(crate) mod tls;

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::address::{Address, Host};
+use super::network::Network;
 use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
 use crate::local::program::Readiness;
-use crate::local::server::{Kind, Network, Place, Server, StartOptions, Trial};
+use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -94,10 +95,10 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         config: &ConfigText,
     ) -> Result<Option<String>, SetupError>;
 
-    /// Returns the address of a server that assay starts, without a database.
+    /// Returns the address of the private socket of a server that assay starts, without a database.
     fn address(place: &Place, options: &StartOptions<'_>) -> Address;
 
-    /// Lets clients on other hosts connect with this password; returns their user.
+    /// Lets clients connect by TCP with this password; returns their user.
     fn admit(session: &mut Self::Session, password: &Secret) -> Result<&'static str, Error>;
 
     /// Queries a server for the facts about itself.
@@ -123,8 +124,6 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
 pub struct SqlServer<K: SqlKind> {
     pub(crate) kind: K,
     pub(crate) address: Address,
-    /// Its address for other hosts, if assay started it for them.
-    network: Option<Address>,
     process_id: Option<u32>,
     is_on_other_host: bool,
     /// The paths of its files; `None` if assay can't access them.
@@ -134,7 +133,7 @@ pub struct SqlServer<K: SqlKind> {
 }
 
 impl<K: SqlKind> SqlServer<K> {
-    /// Creates a database with a build's programs, and starts its server on a private socket.
+    /// Creates a database with a build's programs, and starts its server.
     ///
     /// # Errors
     /// An error about the build, the directory or the config. Nothing keeps running.
@@ -144,8 +143,8 @@ impl<K: SqlKind> SqlServer<K> {
         let config = K::compose(options, &build, &place)?;
         K::create_data(options, &build, &place, &config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
-        let address = K::address(&place, options);
-        let name = format!("{} at `{address}`", build.version());
+        let socket = K::address(&place, options);
+        let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
             let help = format!(
                 "correct the option in the config; the server read `{}`",
@@ -162,36 +161,27 @@ impl<K: SqlKind> SqlServer<K> {
             K::arguments(&place, &config_file),
             Readiness {
                 server: &name,
-                probe: &|| create_database::<K>(&address),
+                probe: &|| create_database::<K>(&socket),
                 config_error: &config_error,
             },
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let server = place.into_server(guarded, config.text, notes);
-        let database = DATABASE.into();
-        let (mut started, mut session) = Self::connect(
-            Address {
-                database,
-                ..address
-            },
-            &name,
-        )?;
-        if let Some(Network { address, password }) = options.network {
-            let admitted = K::admit(&mut session, password);
-            let user = admitted.map_err(|source| SetupError::Server {
-                server: name,
-                help: None,
-                source,
-            })?;
-            started.network = Some(Address {
-                host: Host::Tcp(address.ip().to_string()),
-                port: address.port(),
-                user: user.into(),
-                password: Some(password.clone()),
-                ..started.address.clone()
-            });
+        let mut address = Address {
+            database: DATABASE.into(),
+            ..socket
+        };
+        if let Some(network) = options.network {
+            address =
+                open_to_network::<K>(address, network).map_err(|source| SetupError::Server {
+                    server: name,
+                    help: None,
+                    source,
+                })?;
         }
+        let name = format!("{} at `{address}`", build.version());
+        let (mut started, mut session) = Self::connect(address, &name)?;
         started.process_id = Some(server.process_id());
         started.places = K::places(&mut session);
         started.server = Some(server);
@@ -256,7 +246,6 @@ impl<K: SqlKind> SqlServer<K> {
         let server = Self {
             kind,
             address,
-            network: None,
             process_id: None,
             is_on_other_host: false,
             places: None,
@@ -265,12 +254,7 @@ impl<K: SqlKind> SqlServer<K> {
         Ok((server, session))
     }
 
-    /// Returns the URL by which another process reaches the server, with its password.
-    pub(crate) fn url_for_others(&self) -> String {
-        self.network.as_ref().unwrap_or(&self.address).url()
-    }
-
-    /// Returns the server's address.
+    /// Returns the address to which all clients connect.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -284,6 +268,18 @@ fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
         Err(error) if error.code.as_deref() == Some(K::DATABASE_EXISTS) => Ok(()),
         result => result.map(|_| ()),
     }
+}
+
+/// Lets clients connect to a new server by TCP. Returns their address, which is like that of the server's private `socket`.
+fn open_to_network<K: SqlKind>(socket: Address, network: &Network) -> Result<Address, Error> {
+    let mut session = K::Session::connect(&socket)?;
+    Ok(Address {
+        user: K::admit(&mut session, &network.password)?.into(),
+        password: Some(network.password.clone()),
+        host: Host::Tcp(network.port.ip().to_string()),
+        port: network.port.number(),
+        ..socket
+    })
 }
 
 impl<K: SqlKind> Engine for SqlServer<K> {

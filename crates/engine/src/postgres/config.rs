@@ -44,7 +44,7 @@ pub(super) fn compose(
         quoted_path(&cluster.join("postgresql.conf"))
     );
     let network = options.network;
-    let listens = network.map_or(String::new(), |it| it.address.ip().to_string());
+    let listens = network.map_or(String::new(), |it| it.port.ip().to_string());
     let mut own = format!(
         "data_directory = {}\n\
          hba_file = {}\n\

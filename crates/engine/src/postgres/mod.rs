@@ -78,7 +78,7 @@ impl SqlEngine for Postgres {
 
 impl ServerEngine for Postgres {
     fn url(&self) -> String {
-        self.url_for_others()
+        self.address.url()
     }
 
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {

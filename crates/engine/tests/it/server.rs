@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::marker::PhantomData;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Limits;
-use engine::{ServerEngine, SetupError, StartOptions};
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use engine::{Port, ServerEngine, SetupError, StartOptions};
 
 use crate::guard::{guard_exe, within};
 use crate::script::write_script;
@@ -313,14 +312,9 @@ pub(crate) fn on_a_port<T>(
     answer: impl Fn(u16) -> Option<T>,
 ) -> (Guarded, u16, T) {
     let is_root = rustix::process::geteuid().is_root();
-    // The kernel assigns this port to no other process, but a server can still bind to it by its number.
-    let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
-    let held = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
-    // Both sides must allow it, and the servers do.
-    net::sockopt::set_socket_reuseaddr(&held, true).unwrap();
-    net::bind(&held, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = SocketAddrV4::try_from(net::getsockname(&held).unwrap()).unwrap();
-    let port = address.port();
+    // The server gets it by its number.
+    let held = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let port = held.number();
     let mut guarded = Guarded::spawn(&Spawn {
         guard_exe: &guard_exe(),
         program,

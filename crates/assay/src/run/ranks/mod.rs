@@ -24,4 +24,3 @@ mod reach;
 pub use load_rank::{LoadRank, RankCell, serve};
 pub use protocol::{CellOrder, ConnectionInfo};
 pub use rank0::{LoadRanks, LostRank, RankedStep};
-pub use reach::free_port;

@@ -144,9 +144,9 @@ impl LoadRanks {
         (0..inner.hosts.len()).any(|index| inner.is_here(index))
     }
 
-    /// Returns an address of this host that all load ranks reach.
-    pub fn reached_address(&self) -> anyhow::Result<IpAddr> {
-        let listeners = Listeners::open();
+    /// Returns an address of this host that all load ranks reach: the one that the plan names, or else any.
+    pub fn reached_address(&self, planned: Option<IpAddr>) -> anyhow::Result<IpAddr> {
+        let listeners = Listeners::open(planned);
         let candidates = listeners.addresses();
         let inner = &mut *self.inner.borrow_mut();
         inner.give(|_| Order::Reach(candidates.clone()))?;

@@ -8,13 +8,14 @@ use probe::Proc;
 /// How long a rank tries an address.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Listens on every address of this host, so that other ranks can try them.
+/// Listens on addresses of this host, so that other ranks can try them.
 pub struct Listeners(Vec<TcpListener>);
 
 impl Listeners {
-    /// Begins to listen.
-    pub fn open() -> Self {
-        let addresses = probe::host_addresses(&Proc::live());
+    /// Begins to listen on one address, or on every one.
+    pub fn open(address: Option<IpAddr>) -> Self {
+        let all = || probe::host_addresses(&Proc::live());
+        let addresses = address.map_or_else(all, |address| vec![address]);
         let bind = |address: IpAddr| TcpListener::bind((address, 0)).ok();
         Self(addresses.into_iter().filter_map(bind).collect())
     }
@@ -32,9 +33,4 @@ impl Listeners {
 pub fn reachable(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let reaches = |address: &&SocketAddr| TcpStream::connect_timeout(address, TIMEOUT).is_ok();
     addresses.iter().filter(reaches).copied().collect()
-}
-
-/// Returns a port of an address that is free for TCP now.
-pub fn free_port(address: IpAddr) -> std::io::Result<u16> {
-    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
