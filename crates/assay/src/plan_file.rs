@@ -220,7 +220,10 @@ impl PlanFile {
         let option = self.value_in(config, |key| {
             let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
             let is_limit = key == "memory" || key == "cpus";
-            name.is_some_and(is_named) || is_limit && message.contains(&format!("`{key}`"))
+            let is_tls = key == "tls" && words.iter().any(|word| word.starts_with("ssl"));
+            name.is_some_and(is_named)
+                || is_tls
+                || is_limit && message.contains(&format!("`{key}`"))
         });
         let error = |place, label: &str| {
             let mut diagnostic = Diagnostic::error("config::refused", place, message);

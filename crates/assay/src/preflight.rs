@@ -22,14 +22,14 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     let mut refused: Vec<Diagnostic> = Vec::new();
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        let configured = !config.files.is_empty() || !config.set.is_empty();
+        let configured = !config.files.is_empty() || !config.set.is_empty() || config.tls;
         let limited = config.limits != Limits::default();
         let of_config = |is_wanted: &dyn Fn(&str) -> bool| {
             let value = file.value_in(config, is_wanted);
             value.map_or(Place::Nowhere, |value| value.place)
         };
         let is_limit = |key: &str| key == "memory" || key == "cpus";
-        let is_option = |key: &str| key == "file" || key.starts_with("set.");
+        let is_option = |key: &str| key == "file" || key == "tls" || key.starts_with("set.");
         let is_workload = |key: &str, end: &str| key.starts_with("workload.") && key.ends_with(end);
         let problem = match (build.engine, &build.source) {
             (Engine::Sqlite | Engine::Null, _) | (_, BuildSource::Url(_)) if limited => Some((
@@ -40,7 +40,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
             (_, BuildSource::Url(_)) if configured => Some((
                 of_config(&is_option),
                 "assay can't configure a server that it does not start",
-                "remove `file` and `set` from its config, and configure the server itself",
+                "remove `file`, `set` and `tls` from its config, and configure the server itself",
             )),
             (Engine::Sqlite, _) if !config.files.is_empty() => Some((
                 of_config(&|key| key == "file"),

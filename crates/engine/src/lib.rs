@@ -69,7 +69,7 @@ pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::tail as log_tail;
 pub use local::server::{Server, StartOptions};
-pub use net::network::{Network, Port};
+pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;
 pub use running::{

@@ -10,11 +10,12 @@ use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
 /// name should be.
-const KEYS: [(&str, bool); 9] = [
+const KEYS: [(&str, bool); 10] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
     ("cpus", false),
+    ("tls", false),
     ("unknown-options", false),
     ("statistics", false),
     ("set", true),
@@ -48,6 +49,7 @@ struct WrittenConfig {
     extends: Option<(String, Place)>,
     skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
+    tls: Option<bool>,
 }
 
 /// A config, with its place in the plan.
@@ -129,7 +131,10 @@ fn config(
     let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
     own.limits.memory_bytes = cx.given(section, "memory", &memory);
     own.limits.cpus = cx.given(section, "cpus", &CpuList);
-    let (mut skips_unknown_options, mut statistics) = (None, None);
+    let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
+    if matches!(engine, Engine::Postgres | Engine::Mysql) {
+        tls = cx.given(section, "tls", &Flag);
+    }
     if engine == Engine::RocksDb {
         skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
@@ -149,6 +154,7 @@ fn config(
         extends: extends.map(|name| (name, extends_at)),
         skips_unknown_options,
         statistics,
+        tls,
     })
 }
 
@@ -298,6 +304,7 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             let skips = ancestor.skips_unknown_options;
             merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
             merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);
+            merged.tls = ancestor.tls.unwrap_or(merged.tls);
         }
         declared.push(DeclaredConfig {
             config: merged,

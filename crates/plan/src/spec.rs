@@ -559,6 +559,8 @@ pub struct Config {
     pub factors: Vec<(String, String)>,
     /// The part of the machine that its server may use.
     pub limits: Limits,
+    /// Clients connect to its server by TCP with TLS.
+    pub tls: bool,
     /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable; otherwise the cell fails.
     pub skips_unknown_options: bool,
     /// RocksDB counts and times its operations, which costs some speed.
@@ -576,19 +578,21 @@ impl Config {
             load: Vec::new(),
             factors: Vec::new(),
             limits: Limits::default(),
+            tls: false,
             skips_unknown_options: false,
             statistics: false,
         }
     }
 
-    /// Returns the options that it declares; those of the load have names `load.NAME`.
+    /// Returns the options that it declares, of which `tls` is assay's own; those of the load have names `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
             (format!("{LOAD_OPTION}{name}"), value.clone())
         };
         let of_load = self.load.iter().map(with_prefix);
-        self.set.iter().cloned().chain(of_load).collect()
+        let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
+        self.set.iter().cloned().chain(tls).chain(of_load).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Server engines, which assay starts or attaches to.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -7,8 +8,8 @@ use anyhow::Context;
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::{Network, Port, ServerEngine, SetupError, StartOptions};
-use plan::{Build, BuildSource, Plan};
+use engine::{Certificate, Network, Port, ServerEngine, SetupError, StartOptions};
+use plan::{Build, BuildSource, Config, Plan};
 use record::Status;
 use words::Secret;
 
@@ -96,6 +97,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         configs.each(&located.name, |configs, config, target| {
             let plan = &configs.file.plan;
             let data_root = configs.data_root.map(|root| root.join(target));
+            let network = network_for(plan, config, None)?;
             Ok((self.try_config)(&StartOptions {
                 build: &installed.place,
                 data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
@@ -107,7 +109,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
                 connections,
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
-                network: None,
+                network: network.as_ref(),
                 stop: &AtomicBool::new(false),
             })?)
         })?;
@@ -126,7 +128,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         }
         let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
         let plan = conductor.plan();
-        let network = network_for(plan, conductor.ranks.as_ref())?;
+        let network = network_for(plan, config, conductor.ranks.as_ref())?;
         let variant = &plan.variants[cell.planned.variant];
         let started = (self.start)(&StartOptions {
             build: &Installed::of(cell.build())?.place,
@@ -160,12 +162,18 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     }
 }
 
-/// Returns where the clients of a server that is started next connect; `None`: to its private socket. The password is made
-/// for this server.
-fn network_for(plan: &Plan, ranks: Option<&LoadRanks>) -> anyhow::Result<Option<Network>> {
+/// Returns the TCP address for clients of a server that is started next; `None` if they use its private socket. Password and
+/// certificate are made for this server.
+fn network_for(
+    plan: &Plan,
+    config: &Config,
+    ranks: Option<&LoadRanks>,
+) -> anyhow::Result<Option<Network>> {
     let address = match ranks {
         Some(ranks) if ranks.has_other_host() => Some(ranks.reached_address(plan.listen)?),
-        _ => plan.listen,
+        _ => plan
+            .listen
+            .or(config.tls.then_some(Ipv4Addr::LOCALHOST.into())),
     };
     let Some(address) = address else {
         return Ok(None);
@@ -174,6 +182,7 @@ fn network_for(plan: &Plan, ranks: Option<&LoadRanks>) -> anyhow::Result<Option<
     Ok(Some(Network {
         port: port.with_context(|| format!("a server can't listen on {address}"))?,
         password: Secret::new(random_id()?),
+        certificate: config.tls.then(|| Certificate::make(address)).transpose()?,
     }))
 }
 

@@ -35,6 +35,7 @@ mod scale;
 mod show_json;
 mod stall;
 mod sysbench;
+mod tls;
 mod versus;
 
 use std::io::Write;

@@ -26,7 +26,7 @@ pub(crate) fn mpi_is_here_or_test_is_skipped() -> bool {
 }
 
 /// Starts assay with so many load ranks.
-fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running {
+pub(crate) fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running {
     let mut command = Command::new("mpirun");
     command
         // A killed `mpirun` leaves its own files there.

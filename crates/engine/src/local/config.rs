@@ -126,7 +126,7 @@ impl Format {
             .filter(|reserved| plan_options.iter().any(|(key, _)| key == *reserved));
         let notes = overridden.map(|name| {
             format!(
-                                "option `{name}` of the config has no effect: assay sets addresses, logs and paths of its servers; remove \
+                "option `{name}` of the config has no effect: assay sets addresses, TLS, logs and paths of its servers; remove \
                 it from the config"
             )
         });

@@ -1,6 +1,7 @@
 //! The life of a server that assay starts on this host, as far as it is the same for all kinds of servers.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
 use super::user::{self, SystemUser};
@@ -16,6 +18,10 @@ use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::net::network::Network;
 use crate::{DataDir, SetupError, trial};
+
+/// The files with a server's certificate and private key, next to its socket.
+pub(crate) const CERTIFICATE: &str = "server.crt";
+pub(crate) const KEY: &str = "server.key";
 
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
@@ -137,11 +143,18 @@ impl Place {
         // Until the server's guard runs, a killed assay leaves this directory behind.
         let socket_dir =
             SocketDirectory::create(socket_parent, &data_dir.path().join(SOCKET_NOTE))?;
+        let own = |path: &Path| user.as_ref().map_or(Ok(()), |user| user.own(path));
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
-            user.own(data_dir.path())?;
-            user.own(socket_dir.path())?;
         }
+        let certificate = options.network.and_then(|it| it.certificate.as_ref());
+        for (name, text) in certificate.iter().flat_map(|it| it.files()) {
+            let path = socket_dir.path().join(name);
+            write_private(&path, text)?;
+            own(&path)?;
+        }
+        own(data_dir.path())?;
+        own(socket_dir.path())?;
         Ok(Self {
             kind,
             data_dir,
@@ -195,6 +208,17 @@ impl Place {
             notes,
         }
     }
+}
+
+/// Writes a new file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// A place in a temporary directory, in which a build reads a configuration without starting a server.

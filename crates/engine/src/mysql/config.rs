@@ -7,7 +7,8 @@ use super::installation::{Installation, ROCKSDB_PLUGIN};
 use super::notation::{MysqlNotation, plain};
 use crate::SetupError;
 use crate::local::config::{ConfigText, Format, OptionValue};
-use crate::local::server::StartOptions;
+use crate::local::server::{CERTIFICATE, KEY, StartOptions};
+use crate::net::network::Network;
 use crate::notation::Notation;
 
 pub(super) static FORMAT: Format = Format {
@@ -25,8 +26,13 @@ pub(super) static FORMAT: Format = Format {
         "mysqlx",
         "pid_file",
         "port",
+        "require_secure_transport",
+        "skip_name_resolve",
         "skip_networking",
         "socket",
+        "ssl",
+        "ssl_cert",
+        "ssl_key",
         "user",
     ],
 };
@@ -77,17 +83,24 @@ pub(super) fn compose(
             &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
-    let network = match options.network {
+    let mut network = match options.network {
         None => "skip_networking".to_owned(),
-        // Names of hosts take a query of DNS each.
-        Some(network) => format!(
-            "bind_address={}\nport={}\nskip_name_resolve",
-            network.port.ip(),
-            network.port.number()
-        ),
+        Some(Network { port, .. }) => format!("bind_address={}\nport={}", port.ip(), port.number()),
     };
+    if options.network.is_some_and(|it| it.certificate.is_some()) {
+        for (name, file) in [("ssl_cert", CERTIFICATE), ("ssl_key", KEY)] {
+            let path = socket.with_file_name(file).display().to_string();
+            network += &format!("\n{}", assigned(name, &path));
+        }
+        // Old versions have no such option.
+        network += "\nloose_require_secure_transport=ON";
+        // MySQL 8.4 has no such option.
+        if build.version.is_mariadb() {
+            network += "\nssl=ON";
+        }
+    }
     let mut own = format!(
-        "{datadir}\n{}\n{}\n{network}\nloose_mysqlx=OFF\n",
+        "{datadir}\n{}\n{}\n{network}\nskip_name_resolve\nloose_mysqlx=OFF\n",
         assigned("socket", &socket.display().to_string()),
         assigned(
             "pid_file",
@@ -139,7 +152,7 @@ fn path_options(build: &Installation, directory: &Path) -> String {
         lines.push_str("secure_file_priv=NULL\n");
     }
     if build.version.is_mariadb() && build.version.number >= MARIADB_CREATES_KEYS {
-        // The key is for TCP, which is off, and some builds take minutes to create it.
+        // Assay makes the certificate if TLS is wanted, and some builds take minutes to create a key.
         lines.push_str("ssl=OFF\n");
     }
     lines

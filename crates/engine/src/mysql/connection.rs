@@ -227,7 +227,7 @@ impl Connection {
                 )),
             };
         }
-        let config = tls::client_config(mode, self.address.ssl_root.as_deref())?;
+        let config = tls::client_config(mode, self.address.ssl_root.as_ref())?;
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_message()?;

@@ -22,7 +22,7 @@ mod settle;
 
 use std::sync::atomic::AtomicBool;
 
-pub use crate::net::address::{Address, Host, SslMode};
+pub use crate::net::address::{Address, Host, Roots, SslMode};
 pub use address::parse_url;
 pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};

@@ -55,7 +55,7 @@ const COMBINED_MODES: [&str; 8] = [
 ];
 
 /// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
-const VOLATILE: [&str; 43] = [
+const VOLATILE: [&str; 48] = [
     "admin_port",
     "aria_log_dir_path",
     "basedir",
@@ -72,6 +72,8 @@ const VOLATILE: [&str; 43] = [
     "gtid_owned",
     "gtid_purged",
     "gtid_slave_pos",
+    "have_openssl",
+    "have_ssl",
     "hostname",
     "identity",
     "innodb_version",
@@ -93,9 +95,12 @@ const VOLATILE: [&str; 43] = [
     "relay_log_basename",
     "relay_log_index",
     "replica_load_tmpdir",
+    "report_port",
     "secure_file_priv",
+    "server_uid",
     "server_uuid",
     "slow_query_log_file",
+    "ssl_ca",
     "system_time_zone",
     "timestamp",
     "tmpdir",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::failure;
 use super::stream::Stream;
-use super::url::Url;
+use super::url::{self, Url};
 use crate::local::user;
 use crate::{Error, ErrorClass, SetupError};
 use words::Secret;
@@ -86,6 +86,24 @@ pub enum SslMode {
     VerifyFull,
 }
 
+/// Certificates of trusted authorities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Roots {
+    /// The file that has them.
+    File(PathBuf),
+    /// Their PEM.
+    Pem(String),
+}
+
+impl From<&str> for Roots {
+    fn from(text: &str) -> Self {
+        match text.starts_with("-----BEGIN ") {
+            true => Self::Pem(text.into()),
+            false => Self::File(text.into()),
+        }
+    }
+}
+
 /// The address of a server, with the account and database to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -103,8 +121,8 @@ pub struct Address {
     pub database: String,
     /// The encryption of the connection.
     pub ssl_mode: SslMode,
-    /// A file with certificates of trusted authorities; `None` means the system's.
-    pub ssl_root: Option<PathBuf>,
+    /// The certificates of trusted authorities; `None` means the system's.
+    pub ssl_root: Option<Roots>,
     /// The time that connecting may take.
     pub connect_timeout: Duration,
     /// The client's name that the server shows, if its protocol has one.
@@ -133,7 +151,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Returns the URL, with the password and the mode of encryption. So nothing on another host completes it differently.
+    /// Returns the URL, with the password, the mode of encryption and the certificate that assay made. So nothing on another
+    /// host completes it differently.
     pub(crate) fn url(&self) -> String {
         let mut url = self.to_string();
         if let Some(password) = &self.password {
@@ -144,6 +163,13 @@ impl Address {
             let mode = modes.find(|(_, mode)| *mode == self.ssl_mode);
             let mode = mode.map_or("", |(name, _)| name);
             url += &format!("?{}={mode}", self.scheme.parameter("ssl-mode"));
+            if let Some(Roots::Pem(pem)) = &self.ssl_root {
+                url += &format!(
+                    "&{}={}",
+                    self.scheme.parameter("ssl-root"),
+                    url::encoded(pem)
+                );
+            }
         }
         url
     }
@@ -195,6 +221,11 @@ impl Address {
         let code = error.code.as_deref();
         if let Some((_, help)) = known.find(|(known, _)| Some(*known) == code) {
             return Some(help.replace("{database}", &self.database));
+        }
+        if error.class == ErrorClass::Refused && matches!(self.ssl_root, Some(Roots::Pem(_))) {
+            return Some(
+                "use a build with TLS 1.2 or newer, or remove `tls` from the config".into(),
+            );
         }
         if error.class != ErrorClass::ConnectionLost {
             return None;
@@ -324,7 +355,7 @@ impl Parts {
             password: take("password").map(Secret::new),
             database: take("database").unwrap_or_default(),
             ssl_mode,
-            ssl_root: take("ssl-root").map(PathBuf::from),
+            ssl_root: take("ssl-root").map(|root| root.as_str().into()),
             connect_timeout,
             application_name: take("application-name").unwrap_or_else(|| "assay".into()),
         })

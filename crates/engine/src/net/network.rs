@@ -1,4 +1,4 @@
-//! Where the clients of a server that assay starts connect by TCP.
+//! The address, password and certificate of a server that assay starts, for clients that connect by TCP.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,13 +9,64 @@ use rustix::net::{
 };
 use words::Secret;
 
-/// How clients connect to a server by TCP, instead of to its private socket.
+use super::address::{Address, Host, Roots, SslMode};
+use crate::local::server::{CERTIFICATE, KEY};
+
+/// The access of clients to a server by TCP, instead of by its private socket.
 #[derive(Debug)]
 pub struct Network {
-    /// The port on which it listens.
+    /// The address and port on which it listens.
     pub port: Port,
     /// The password of the account that they use.
     pub password: Secret,
+    /// The server's certificate; `None`: connections are not encrypted.
+    pub certificate: Option<Certificate>,
+}
+
+impl Network {
+    /// Returns the address for clients that log in as `user`; the rest is that of the server's private `socket`.
+    pub(super) fn address(&self, user: &str, socket: Address) -> Address {
+        let pem = self.certificate.as_ref().map(|it| it.pem.clone());
+        Address {
+            host: Host::Tcp(self.port.ip().to_string()),
+            port: self.port.number(),
+            user: user.into(),
+            password: Some(self.password.clone()),
+            ssl_mode: pem
+                .as_ref()
+                .map_or(SslMode::Disable, |_| SslMode::VerifyFull),
+            ssl_root: pem.map(Roots::Pem),
+            ..socket
+        }
+    }
+}
+
+/// A certificate for an address of this host, and its key. It is its own authority: clients trust it alone.
+#[derive(Debug)]
+pub struct Certificate {
+    pub(crate) pem: String,
+    /// The private key, as PEM.
+    pub(crate) key: Secret,
+}
+
+impl Certificate {
+    /// Makes a certificate with a new key.
+    ///
+    /// # Errors
+    /// The host has no random numbers.
+    pub fn make(address: IpAddr) -> io::Result<Self> {
+        let made = rcgen::generate_simple_self_signed([address.to_string()]);
+        let made = made.map_err(io::Error::other)?;
+        Ok(Self {
+            pem: made.cert.pem(),
+            key: Secret::new(made.signing_key.serialize_pem()),
+        })
+    }
+
+    /// Returns the names and texts of its files.
+    pub(crate) fn files(&self) -> [(&'static str, &str); 2] {
+        [(CERTIFICATE, &self.pem), (KEY, self.key.expose())]
+    }
 }
 
 /// A free TCP port of an address of this host. The kernel gives it to nobody else while this lives, except to a server that

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::address::{Address, Host};
+use super::address::Address;
 use super::network::Network;
 use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
@@ -273,13 +273,8 @@ fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
 /// Lets clients connect to a new server by TCP. Returns their address, which is like that of the server's private `socket`.
 fn open_to_network<K: SqlKind>(socket: Address, network: &Network) -> Result<Address, Error> {
     let mut session = K::Session::connect(&socket)?;
-    Ok(Address {
-        user: K::admit(&mut session, &network.password)?.into(),
-        password: Some(network.password.clone()),
-        host: Host::Tcp(network.port.ip().to_string()),
-        port: network.port.number(),
-        ..socket
-    })
+    let user = K::admit(&mut session, &network.password)?;
+    Ok(network.address(user, socket))
 }
 
 impl<K: SqlKind> Engine for SqlServer<K> {
@@ -304,7 +299,8 @@ impl<K: SqlKind> Engine for SqlServer<K> {
     }
 
     fn settings(&self) -> Result<Vec<Setting>, Error> {
-        let rows = K::Session::connect(&self.address)?.query(K::SETTINGS)?;
+        let mut session = K::Session::connect(&self.address)?;
+        let rows = session.query(K::SETTINGS)?;
         let setting = |row: Vec<Option<String>>| {
             let mut values = row.into_iter();
             let name = values.next()??;
@@ -315,6 +311,12 @@ impl<K: SqlKind> Engine for SqlServer<K> {
             })
         };
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
+        let tls = if session.stream().is_tls() {
+            "on"
+        } else {
+            "off"
+        };
+        settings.push(Setting::new("tls", tls));
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }

@@ -1,6 +1,5 @@
 //! TLS with the modes of the servers' own clients: only encryption, a trusted certificate, or also the right host name.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,13 +14,13 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use super::address::SslMode;
+use super::address::{Roots, SslMode};
 use crate::Error;
 
-/// Returns the TLS configuration of `mode`, with the trusted authorities in the file `root`, or else the system's.
+/// Returns the TLS configuration of `mode`, with the trusted authorities of `root`, or else the system's.
 pub(crate) fn client_config(
     mode: SslMode,
-    root: Option<&Path>,
+    root: Option<&Roots>,
 ) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
     let (mut inner, mut roots) = (None, Vec::new());
@@ -108,20 +107,22 @@ fn spaced(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let source = root.map_or("the system's store".into(), |path| {
-        format!("`{}`", path.display())
-    });
-    let certificates = match root {
-        Some(path) => CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect)
-            .map_err(|error| {
-                Error::refused(format!(
-                    "cannot read root certificates from {source}: {error}"
-                ))
-            })?,
-        None => rustls_native_certs::load_native_certs().certs,
+fn root_certificates(root: Option<&Roots>) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let source = match root {
+        None => "the system's store".into(),
+        Some(Roots::File(path)) => format!("`{}`", path.display()),
+        Some(Roots::Pem(_)) => "the URL".into(),
     };
+    let read = match root {
+        None => Ok(rustls_native_certs::load_native_certs().certs),
+        Some(Roots::File(path)) => CertificateDer::pem_file_iter(path).and_then(Iterator::collect),
+        Some(Roots::Pem(pem)) => CertificateDer::pem_slice_iter(pem.as_bytes()).collect(),
+    };
+    let certificates = read.map_err(|error| {
+        Error::refused(format!(
+            "cannot read root certificates from {source}: {error}"
+        ))
+    })?;
     if certificates.is_empty() {
         return Err(Error::refused(format!(
             "{source} contains no root certificate"

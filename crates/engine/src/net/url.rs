@@ -69,6 +69,15 @@ impl Url {
     }
 }
 
+/// Returns text as a value of a URL has it.
+pub(crate) fn encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
 /// Decodes percent-encoding. Returns `None` for an empty text. Messages must not contain the text, which may be a password.
 fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -109,6 +118,13 @@ mod tests {
         assert_eq!(url.parameters, [("a".to_string(), "b&c".to_string())]);
         let url = Url::parse("").unwrap();
         assert_eq!(url.parts, []);
+    }
+
+    #[test]
+    fn an_encoded_text_is_decoded_unchanged() {
+        let text = "a/b@c?d&e=f%g\n+";
+        let url = Url::parse(&format!("h?x={}", encoded(text))).unwrap();
+        assert_eq!(url.parameters, [("x".to_string(), text.to_string())]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 use crate::SetupError;
-use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
+use crate::net::address::{Address, Host, Parts, Roots, Scheme, SslMode, TOO_MANY};
 use words::Secret;
 
 /// Default directories of the socket: in Debian and Red Hat, and in builds from source.
@@ -104,7 +104,7 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
     // Without a file, the system's certificates are used.
     address
         .ssl_root
-        .take_if(|root| root.as_os_str() == "system");
+        .take_if(|root| *root == Roots::File("system".into()));
     if address.password.is_none() {
         let file = env("PGPASSFILE").map(PathBuf::from);
         let file = file.or_else(|| Some(home?.join(".pgpass")));

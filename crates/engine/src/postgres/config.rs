@@ -5,7 +5,7 @@ use std::path::Path;
 use super::notation::PostgresNotation;
 use crate::SetupError;
 use crate::local::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
-use crate::local::server::StartOptions;
+use crate::local::server::{CERTIFICATE, KEY, StartOptions};
 
 pub(super) static FORMAT: Format = Format {
     server: "PostgreSQL",
@@ -23,6 +23,9 @@ pub(super) static FORMAT: Format = Format {
         "log_destination",
         "logging_collector",
         "port",
+        "ssl",
+        "ssl_cert_file",
+        "ssl_key_file",
         "stats_temp_directory",
         "unix_socket_directories",
         "unix_socket_group",
@@ -63,6 +66,14 @@ pub(super) fn compose(
         options.port(),
         quoted(&one_of_list(socket.parent().unwrap_or(socket))),
     );
+    own += &match network.and_then(|it| it.certificate.as_ref()) {
+        None => "ssl = off\n".to_owned(),
+        Some(_) => format!(
+            "ssl = on\nssl_cert_file = {}\nssl_key_file = {}\n",
+            quoted_path(&socket.with_file_name(CERTIFICATE)),
+            quoted_path(&socket.with_file_name(KEY)),
+        ),
+    };
     if major < 15 {
         own.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
     }

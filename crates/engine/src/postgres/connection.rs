@@ -353,7 +353,7 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
     match (stream.read(&mut answer).map_err(io)?, answer[0]) {
         (0, _) => Err(failure::closed()),
         (_, b'S') => {
-            let root = address.ssl_root.as_deref();
+            let root = address.ssl_root.as_ref();
             let mode = match mode {
                 // As in libpq, a root certificate turns `require` into `verify-ca`.
                 SslMode::Require if root.is_some() => SslMode::VerifyCa,

@@ -19,7 +19,7 @@ mod settle;
 
 use std::sync::atomic::AtomicBool;
 
-pub use crate::net::address::{Address, Host, SslMode};
+pub use crate::net::address::{Address, Host, Roots, SslMode};
 pub use address::parse_url;
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, Version, locate};

@@ -99,11 +99,15 @@ impl SqlKind for PostgresKind {
         let mut args: Vec<OsString> = args.map(OsString::from).into();
         args.push(place.data().into());
         place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
-        if options.network.is_some() {
+        if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
             let rules = fs::read_to_string(&path)?;
+            let clients = network.certificate.as_ref().map_or("host", |_| "hostssl");
             // First: the first rule that matches decides.
-            fs::write(&path, format!("host all all all scram-sha-256\n{rules}"))?;
+            fs::write(
+                &path,
+                format!("{clients} all all all scram-sha-256\n{rules}"),
+            )?;
         }
         Ok(())
     }

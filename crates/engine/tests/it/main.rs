@@ -10,6 +10,7 @@ mod guard;
 mod life;
 mod limits;
 mod mysql;
+mod network;
 mod postgres;
 mod rocksdb;
 mod script;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Limits;
-use engine::{Port, ServerEngine, SetupError, StartOptions};
+use engine::{Network, Port, ServerEngine, SetupError, StartOptions};
 
 use crate::guard::{guard_exe, within};
 use crate::script::write_script;
@@ -61,6 +61,19 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
 
     /// Checks engine-specific facts of a table.
     fn look_at_table(_session: &mut Self::Session, _table: &str, _variant: &str) {}
+
+    /// Returns true when the server says that a session is encrypted.
+    fn is_encrypted(session: &mut Self::Session) -> bool;
+
+    /// Returns true when a server with TLS accepts no connections by TCP without.
+    fn refuses_plain(&self) -> bool {
+        true
+    }
+
+    /// Returns true when the build's TLS may be too old for assay.
+    fn has_old_tls() -> bool {
+        false
+    }
 
     /// Limits a session's lock waits to a moment, or until a deadlock is detected.
     fn wait_for_locks(session: &mut Self::Session, is_short: bool);
@@ -227,6 +240,13 @@ impl<S: TestServer> Place<S> {
     ) -> Result<S, SetupError> {
         self.with_options(&self.path().join("data"), &S::build(), set, |options| {
             S::start(&StartOptions { limits, ..options })
+        })
+    }
+
+    pub(crate) fn start_on(&self, network: &Network) -> Result<S, SetupError> {
+        let network = Some(network);
+        self.with_options(&self.path().join("data"), &S::build(), &[], |options| {
+            S::start(&StartOptions { network, ..options })
         })
     }
 

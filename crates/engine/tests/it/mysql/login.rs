@@ -7,7 +7,7 @@ use words::Secret;
 
 use super::{Place, installed, is_mariadb};
 use crate::guard::eventually;
-use crate::server::on_a_port;
+use crate::server::{TestServer as _, on_a_port};
 use crate::tables::class_of;
 
 /// Returns the authentication plugins of this server, and the SQL that creates an account for each.
@@ -275,12 +275,8 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
             let has_tls = tcp.has_tls(&mut root);
             match MysqlSession::connect(&address) {
                 Ok(mut session) => {
-                    let rows = session
-                        .query("show session status like 'Ssl_cipher'")
-                        .unwrap();
-                    let is_encrypted = rows[0][1].as_deref().is_some_and(|it| !it.is_empty());
                     assert_eq!(
-                        is_encrypted,
+                        Mysql::is_encrypted(&mut session),
                         has_tls && mode != SslMode::Disable,
                         "{name} {mode:?}"
                     );
@@ -375,10 +371,8 @@ impl Tcp {
             ssl_mode: SslMode::Require,
             ..self.address()
         };
-        // Some versions before 8.0.16 support only DHE or TLS 1.1.
-        let is_old = !is_mariadb() && installed().is_some_and(|it| it.version.number < (8, 0, 16));
         let disagrees = |error: engine::Error| error.message.contains("the TLS handshake");
-        if is_old && MysqlSession::connect(&required).is_err_and(disagrees) {
+        if Mysql::has_old_tls() && MysqlSession::connect(&required).is_err_and(disagrees) {
             return false;
         }
         match rows.first() {

@@ -187,6 +187,26 @@ impl TestServer for Mysql {
         assert!(engine.eq_ignore_ascii_case(variant), "{engine}");
     }
 
+    fn is_encrypted(session: &mut MysqlSession) -> bool {
+        let rows = session.query("show session status like 'Ssl_cipher'");
+        rows.unwrap()[0][1]
+            .as_deref()
+            .is_some_and(|cipher| !cipher.is_empty())
+    }
+
+    /// MySQL before 5.7 and MariaDB before 10.5 can't refuse them.
+    fn refuses_plain(&self) -> bool {
+        let settings = self.settings().unwrap();
+        settings
+            .iter()
+            .any(|it| it.name == "require_secure_transport")
+    }
+
+    /// Some versions before 8.0.16 support only DHE or TLS 1.1.
+    fn has_old_tls() -> bool {
+        !is_mariadb() && installed().is_some_and(|it| it.version.number < (8, 0, 16))
+    }
+
     fn wait_for_locks(session: &mut MysqlSession, is_short: bool) {
         let seconds = if is_short { 1 } else { 20 };
         for variable in ["innodb_lock_wait_timeout", "rocksdb_lock_wait_timeout"] {

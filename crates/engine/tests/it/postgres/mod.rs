@@ -160,6 +160,11 @@ impl TestServer for Postgres {
         assert!(storage.data[0].join("PG_VERSION").is_file() && storage.logs[0].is_dir());
     }
 
+    fn is_encrypted(session: &mut PostgresSession) -> bool {
+        let sql = "select ssl::int from pg_stat_ssl where pid = pg_backend_pid()";
+        session.query_i64(sql).unwrap() == Some(1)
+    }
+
     fn wait_for_locks(session: &mut PostgresSession, is_short: bool) {
         let limit = if is_short { "10ms" } else { "0" };
         let set = format!("set lock_timeout = '{limit}'; set deadlock_timeout = '20ms'");

@@ -1,0 +1,122 @@
+//! Servers that assay starts and whose clients connect by TCP: with `listen`, and with TLS.
+
+use engine::postgres::Postgres;
+use engine::{Session, SqlEngine};
+use rustix::process::Signal;
+
+use crate::place::{POSTGRES, Place, QUICK, Running, eventually, mysql, workload};
+use crate::ranks;
+use crate::show_json::Shown;
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
+
+/// The base of an engine, and another config that differs in TLS alone.
+fn plan(engine: &str, name: &str, time: &str) -> String {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\"]";
+    let workload = workload(600, 200, time, steps);
+    format!(
+        "listen = \"127.0.0.1\"\nclients = [2]\n{workload}{engine}[config.{name}.tls]\nextends = \"base\"\ntls = true\n"
+    )
+}
+
+/// Runs both configs, and looks how they are told apart.
+fn compare(engine: &str, name: &str, target: &str) {
+    let place = Place::new();
+    let plan = plan(engine, name, QUICK);
+    let run = place
+        .run(&plan, &["--quiet"])
+        .expect_code(0)
+        .run_directory();
+    Shown::read(&place, &run).assert_all_valid();
+    let text = place
+        .assay(&["show", run.to_str().unwrap()])
+        .expect_code(0)
+        .stdout;
+    let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
+    let (_, differences) = section
+        .split_once(&format!("{target}.tls against {target}.base"))
+        .unwrap();
+    let (_, differences) = differences.split_once('\n').unwrap();
+    let (differences, _) = differences.split_once("\n\n").unwrap_or((differences, ""));
+    assert_eq!(differences.trim(), "tls: off -> on", "{section}");
+}
+
+#[test]
+fn configs_of_postgres_may_differ_in_tls_alone() {
+    if postgres_is_here_or_test_is_skipped() {
+        compare(POSTGRES, "postgres", "pg");
+    }
+}
+
+#[test]
+fn configs_of_mysql_may_differ_in_tls_alone() {
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        compare(&mysql(&build, "innodb"), "mysql", "my");
+    }
+}
+
+/// Counts the server's clients and those among them that are encrypted, in the midst of a step.
+fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
+    let place = Place::new();
+    place.write("plan.toml", &plan(POSTGRES, "postgres", "60s"));
+    let args = [
+        "run",
+        "plan.toml",
+        "--results",
+        "results",
+        "--data",
+        "data",
+        "--only",
+        "pg.tls/*/*",
+    ];
+    let mut running = start(&place, &args);
+    place.wait_for_step(&mut running, "04-qr100");
+    let home = place.join("data/pg.tls/postgres");
+    let directory = fs_err::read_to_string(home.join("socket-directory")).unwrap();
+    let config = fs_err::read_to_string(home.join("server.conf")).unwrap();
+    let port = config
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("port = "))
+        .unwrap();
+    let socket = format!("postgresql://assay@/ib?host={directory}&port={port}");
+    let mut session = Postgres::attach(&socket).unwrap().connect().unwrap();
+    let rows = session.query(
+        "select count(*), count(*) filter (where ssl) from pg_stat_activity join pg_stat_ssl using (pid) \
+         where backend_type = 'client backend' and pid <> pg_backend_pid()",
+    );
+    drop(session);
+    running.signal(Signal::INT);
+    running.wait();
+    eventually("all processes have ended", || place.processes().is_empty());
+    place.assert_no_process_is_left();
+    let rows = rows.unwrap();
+    let [all, encrypted] = [0, 1].map(|at| rows[0][at].clone().unwrap().parse::<u32>().unwrap());
+    // Two clients, each with a connection that queries and one that inserts, and one that reads counters.
+    assert!(all >= 5, "{all} clients");
+    assert_eq!(encrypted, all);
+}
+
+#[test]
+fn every_client_of_a_run_with_tls_is_encrypted() {
+    if postgres_is_here_or_test_is_skipped() {
+        every_client_is_encrypted(|place, args| place.spawn(args));
+    }
+}
+
+#[test]
+fn every_client_of_load_ranks_is_encrypted() {
+    if ranks::mpi_is_here_or_test_is_skipped() {
+        every_client_is_encrypted(|place, args| ranks::spawn(place, 2, args));
+    }
+}
+
+#[test]
+fn an_address_of_another_host_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let plan = plan(POSTGRES, "postgres", QUICK).replace("127.0.0.1", "192.0.2.1");
+    place.run(&plan, &[]).expect_code(2).expect_in_stderr(&[
+        "a server can't listen on 192.0.2.1: ",
+        "plan.toml:1:10",
+        "help: write an address of this host (",
+    ]);
+}
