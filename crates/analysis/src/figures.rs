@@ -48,6 +48,8 @@ pub struct StartedCell {
     pub cell: CellKey,
     /// The invocation of the run, from 1.
     pub invocation: u32,
+    /// The number of the machine among those of all runs, from 0.
+    pub machine: usize,
     /// The time at which it began, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
 }

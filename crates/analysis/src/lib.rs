@@ -58,6 +58,7 @@ mod figures;
 mod initial_tree;
 mod json;
 mod latency;
+mod machines;
 mod metrics;
 mod operation;
 mod order;
@@ -71,10 +72,10 @@ mod sla;
 
 pub use answer::{Answer, Change, TargetAnswer};
 pub use compare::{
-    CombinationEffect, CompareOptions, Compared, ComparedStep, DetectableEffect, Deviation, Effect,
-    Effects, Gate, Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample, StepNoise,
-    THROUGHPUT, Thresholds, VERDICT_METRICS, Verdict, compare, costs, effects, gate, metric_label,
-    more_is_better, noise_floor, repeats_to_judge, throughput,
+    CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedStep, DetectableEffect,
+    Deviation, Effect, Effects, Gate, Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample,
+    StepNoise, THROUGHPUT, Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs,
+    effects, gate, metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use competition::{Competition, UnevenStep, competition, uneven_steps};
 pub use explain::{

@@ -11,6 +11,7 @@ use record::{
 
 use crate::consistency::contradictions;
 use crate::figures::RankFigures;
+use crate::machines::Machines;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
@@ -37,6 +38,7 @@ pub fn figures_and<T: Send>(
     take: impl Fn(&mut Row) -> T + Sync,
 ) -> Result<(Figures, Vec<T>), RecordError> {
     let mut figures = Figures::default();
+    let mut machines = Machines::default();
     let mut runs_read = Vec::new();
     let mut steps = Vec::new();
     // Each cell as an unfinished one, and whether it is.
@@ -70,6 +72,7 @@ pub fn figures_and<T: Send>(
                     run,
                     cell: cell.key.clone(),
                     invocation: cell.invocation,
+                    machine: machines.number(&record, cell.invocation),
                     started_unix_ns: cell.started_unix_ns,
                 });
                 let of_cell = read.steps.into_iter();

@@ -3,7 +3,7 @@
 use super::mean::{Mean, Pair};
 
 /// The drift of the machine in one block of pairs: those that one invocation of a run measured.
-struct Block {
+struct BlockDrift {
     /// The time from the base's repeat to the target's, summed over all pairs.
     delay: f64,
     /// The time from the first pair to the last; zero if there is only one.
@@ -12,7 +12,7 @@ struct Block {
     rise: f64,
 }
 
-impl Block {
+impl BlockDrift {
     fn new(pairs: &[Pair]) -> Self {
         let (first, last) = (&pairs[0], &pairs[pairs.len() - 1]);
         let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
@@ -30,9 +30,9 @@ impl Block {
     }
 }
 
-fn blocks(pairs: &[Pair]) -> Vec<Block> {
+fn blocks(pairs: &[Pair]) -> Vec<BlockDrift> {
     let blocks = pairs.chunk_by(|a, b| a.block == b.block);
-    blocks.map(Block::new).collect()
+    blocks.map(BlockDrift::new).collect()
 }
 
 /// Returns whether base and target came second equally often, give or take one pair, in all blocks together and in each
@@ -49,25 +49,27 @@ fn is_balanced(pairs: &[Pair]) -> bool {
 /// drift.
 pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
     let blocks = blocks(pairs);
-    blocks.len() > 1 && !blocks.iter().any(Block::has_drift) && !is_balanced(pairs)
+    blocks.len() > 1 && !blocks.iter().any(BlockDrift::has_drift) && !is_balanced(pairs)
 }
 
 /// Returns the mean of the ratios minus the drift; in a balanced order, the mean unchanged.
 ///
 /// The drift of a pair is the time between its two repeats, times the rate at which the machine changed from the first to
 /// the last pair of its block. Changes between blocks, such as after a reboot, do not count. A block with one pair takes the
-/// rate of all other blocks together. If each block has only one pair, they count as one block. The noise of the first and
-/// last pairs is part of the rates and adds to the error. If the change is not steady, the spread of the ratios shows it.
+/// rate of all other blocks together. If each block has only one pair, those of a machine count as one block. The noise of
+/// the first and last pairs, whose ratios have the standard deviation `spread`, is part of the rates and adds to the error.
+/// If the change is not steady, the spread of the ratios shows it.
 pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
     }
     let mut blocks = blocks(pairs);
-    if !blocks.iter().any(Block::has_drift) {
-        blocks = vec![Block::new(pairs)];
+    if !blocks.iter().any(BlockDrift::has_drift) {
+        let machines = pairs.chunk_by(|a, b| a.block.machine == b.block.machine);
+        blocks = machines.map(BlockDrift::new).collect();
     }
-    let (drifting, others): (Vec<Block>, Vec<Block>) =
-        blocks.into_iter().partition(Block::has_drift);
+    let (drifting, others): (Vec<BlockDrift>, Vec<BlockDrift>) =
+        blocks.into_iter().partition(BlockDrift::has_drift);
     let span: f64 = drifting.iter().map(|block| block.span).sum();
     let delay: f64 = others.iter().map(|block| block.delay).sum();
     let count = pairs.len() as f64;
@@ -78,13 +80,22 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
         squares += times * times;
     }
     // The variance of a pair's level is a quarter of that of its log ratio, and a rise has two levels.
-    let variance = spread * spread * (1.0 / count + squares / 2.0);
+    let variance = measured.error.powi(2) + spread * spread * squares / 2.0;
     Mean::new(measured.center - drift, variance, measured.freedom, floor)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::mean::Block;
+
+    /// Returns a block of the first machine.
+    fn block(invocation: usize) -> Block {
+        Block {
+            invocation: invocation as u32,
+            ..Block::default()
+        }
+    }
 
     /// Returns the pairs of blocks, each of a number of pairs, the delay within a pair, and the rate of change. Each block
     /// begins at a level of 100, a day after the one before.
@@ -100,7 +111,7 @@ mod tests {
                     value: level(at + delay),
                     base_at: day + at,
                     at: day + at + delay,
-                    block: (0, block as u32),
+                    block: self::block(block),
                 });
             }
         }
@@ -109,13 +120,9 @@ mod tests {
 
     #[track_caller]
     fn check(pairs: &[Pair], center: f64, factor: f64) {
-        let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
         let ratios = pairs.iter().map(|pair| (pair.value / pair.base).ln());
-        let mean = ratios.sum::<f64>() / pairs.len() as f64;
-        let measured = Mean {
-            center: mean,
-            ..measured
-        };
+        let count = pairs.len() as f64;
+        let measured = Mean::new(ratios.sum::<f64>() / count, 4.0 / count, 1.0, 0.0);
         let detrended = detrended(measured, 2.0, 0.0, pairs);
         assert!((detrended.center - center).abs() < 1e-12, "{detrended:?}");
         let expected = 2.0 * factor.sqrt();
@@ -166,7 +173,7 @@ mod tests {
                     value: level(at),
                     base_at,
                     at,
-                    block: (0, block as u32),
+                    block: self::block(block),
                 });
             }
         }
@@ -204,6 +211,21 @@ mod tests {
 
     #[test]
     fn one_pair_has_no_drift() {
-        check(&pairs(&[(1, 1.0, 0.01)]), 0.01, 0.0);
+        check(&pairs(&[(1, 1.0, 0.01)]), 0.01, 1.0);
+    }
+
+    #[test]
+    fn the_time_between_machines_shows_no_drift() {
+        // Of three machines at nearly the same time, each with one pair, the last one is much faster.
+        let mut at_once = pairs(&[(1, 1.0, 0.01), (1, 1.0, 0.01), (1, 1.0, 0.01)]);
+        for (machine, pair) in at_once.iter_mut().enumerate() {
+            pair.block.machine = machine;
+            pair.base_at = 0.001 * machine as f64;
+            pair.at = pair.base_at + 1.0;
+            pair.base *= 2.0_f64.powi(machine as i32);
+            pair.value *= 2.0_f64.powi(machine as i32);
+        }
+        assert!(is_hidden(&at_once));
+        check(&at_once, 0.01, 1.0 / 3.0);
     }
 }

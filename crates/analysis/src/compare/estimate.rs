@@ -1,5 +1,6 @@
 //! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a ratio by chance.
 
+use super::anova;
 use super::bootstrap;
 use super::drift;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
@@ -23,29 +24,34 @@ pub(super) struct Estimate {
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
+    /// The same of one machine's mean ratio, if ratios differ between machines, so that each machine counts as one value.
+    pub machine_spread: Option<f64>,
     /// Repeats differ by less than the rounding of the figures, which more repeats do not reduce.
     pub is_coarse: bool,
 }
 
 impl Estimate {
-    /// Estimates a ratio from pairs in the order of time, block after block. `rounding` is the standard deviation that
-    /// rounding adds to the logarithm of each ratio.
+    /// Estimates a ratio from pairs in the order of machines and of time, block after block. `rounding` is the standard
+    /// deviation that rounding adds to the logarithm of each ratio.
     pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
         // Equal repeats were rounded in the same way, so that more of them do not reduce the error.
         let floor = rounding.max(RESOLUTION);
-        let measured = mean_of(&ratios, floor);
+        let of_machines = anova::machine_values(pairs);
+        let values = of_machines.as_ref().unwrap_or(&ratios);
+        let measured = mean_of(values, floor);
         let spread = variance(&ratios).sqrt();
-        let bootstrapped = ratios.len() >= BOOTSTRAP_REPEATS;
+        let bootstrapped = values.len() >= BOOTSTRAP_REPEATS;
         Self {
             measured,
             detrended: drift::detrended(measured, spread, floor, pairs),
             resampled: if bootstrapped {
-                bootstrap::of_one(&ratios, floor, resamples, seed)
+                bootstrap::of_one(values, floor, resamples, seed)
             } else {
                 Vec::new()
             },
             spread,
+            machine_spread: of_machines.map(|values| variance(&values).sqrt()),
             is_coarse: measured.error <= rounding,
         }
     }
@@ -73,6 +79,7 @@ impl Estimate {
                 Vec::new()
             },
             spread: (variance(&base) + variance(&values)).sqrt(),
+            machine_spread: None,
             is_coarse: measured.error <= rounding,
         }
     }
@@ -136,6 +143,7 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::mean::Block;
 
     fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
         let pair = |(index, &(base, value)): (usize, &(f64, f64))| Pair {
@@ -143,7 +151,7 @@ mod tests {
             value,
             base_at: 2.0 * index as f64,
             at: 2.0 * index as f64 + 1.0,
-            block: (0, 1),
+            block: Block::default(),
         };
         values.iter().enumerate().map(pair).collect()
     }

@@ -127,7 +127,6 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
 /// threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
-    let (interval, spread) = (row.interval?, row.spread?);
     let limit = match row.more_is_better {
         true => 1.0 - threshold,
         false => 1.0 + threshold,
@@ -139,7 +138,7 @@ pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     // On a logarithmic scale a change has one size in both directions.
     let apart = (limit.max(0.0).ln() - from.ln()).abs();
     let there = row.values.len().max(row.base_values.len()) as u32;
-    let needed = row.power(interval).repeats(apart.exp_m1(), spread);
+    let needed = row.repeats_for(apart.exp_m1())?;
     Some(needed.max(there + 1).min(REPEATS_CAP))
 }
 

@@ -34,8 +34,17 @@ pub(super) struct Pair {
     /// The times at which each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
-    /// The run and the invocation that measured them.
-    pub block: (usize, u32),
+    /// What measured them.
+    pub block: Block,
+}
+
+/// An invocation of a run, on one machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Block {
+    pub machine: usize,
+    pub run: usize,
+    /// From 1; 0 if the record does not say.
+    pub invocation: u32,
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

@@ -1,6 +1,7 @@
 //! Compares targets with a base: how much each step changed, and how sure that is. All random numbers have a fixed seed, so
 //! that the same figures always give the same verdicts. `docs/statistics.md` explains the computations.
 
+mod anova;
 mod bootstrap;
 mod difference;
 mod drift;
@@ -24,6 +25,7 @@ use words::fixed;
 
 use crate::order::distinct;
 
+pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
@@ -124,6 +126,8 @@ pub struct ComparedStep {
     pub interval: Option<Interval>,
     /// The repeats that are compared with each other.
     pub pairing: Pairing,
+    /// The machines that measured the values.
+    pub machines: ComparedMachines,
     /// The verdict.
     pub verdict: Verdict,
     /// The probability that chance alone shows a change at least as large, before the number of comparisons is taken into
@@ -144,8 +148,29 @@ impl ComparedStep {
     /// no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
-        let repeats = self.values.len().min(self.base_values.len()) as u32;
-        self.power(self.interval?).effect(repeats, self.spread?)
+        let power = self.power(self.interval?);
+        match self.machines.ratio_spread {
+            Some(spread) => power.effect(self.machines.count as u32, spread),
+            None => power.effect(self.repeats(), self.spread?),
+        }
+    }
+
+    /// Returns the total repeats per target that show a change of `effect` in [`POWER`] of all cases, up to
+    /// [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one value, this assumes more machines with as many
+    /// repeats each.
+    fn repeats_for(&self, effect: f64) -> Option<u32> {
+        let power = self.power(self.interval?);
+        let Some(spread) = self.machines.ratio_spread else {
+            return Some(power.repeats(effect, self.spread?));
+        };
+        let machines = power.repeats(effect, spread);
+        let repeats = (machines * self.repeats()).div_ceil(self.machines.count as u32);
+        Some(repeats.min(REPEATS_CAP))
+    }
+
+    /// Returns the repeats that both have.
+    fn repeats(&self) -> u32 {
+        self.values.len().min(self.base_values.len()) as u32
     }
 
     /// Returns the power at the confidence of its interval, which is that of its family.
@@ -155,6 +180,18 @@ impl ComparedStep {
             pairing: self.pairing,
         }
     }
+}
+
+/// The machines that measured the values of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ComparedMachines {
+    /// The number of machines.
+    pub count: usize,
+    /// The share of the variance of single values that is between machines; `None` with one machine, or without pairs.
+    pub variance_share: Option<VarianceShare>,
+    /// The standard deviation of the logarithm of one machine's ratio, if ratios differ between machines, so that each
+    /// machine counts as one value; `None` if each repeat does.
+    pub ratio_spread: Option<f64>,
 }
 
 /// One value of a target in one repeat.

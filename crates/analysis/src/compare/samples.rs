@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{CellKey, Status, StepKind};
 
-use super::mean::Pair;
+use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;
@@ -24,8 +24,8 @@ pub(super) struct Place<'a> {
 pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
-    /// The invocation that began each cell, and the time.
-    begun: BTreeMap<(usize, &'a CellKey), (u32, u64)>,
+    /// What measured each cell, and when it began.
+    begun: BTreeMap<(usize, &'a CellKey), (Block, u64)>,
     many_runs: bool,
 }
 
@@ -50,8 +50,10 @@ pub(super) struct TimedSample {
     rounding: f64,
     /// Its position among all rows of the figures.
     index: OrderSpan,
-    /// The invocation, and the time at which it began the cell; `None` if the record does not say.
-    begun: Option<(u32, OrderSpan)>,
+    /// What measured it.
+    block: Block,
+    /// The time at which its cell began; `None` if the record does not say.
+    begun: Option<OrderSpan>,
 }
 
 /// The positions of some cells in an order: the first, the last, and the mean of all.
@@ -90,10 +92,9 @@ impl TimedSample {
         let first = all.first()?;
         let count = all.len() as f64;
         let ln_mean = all.iter().map(|it| it.sample.value.ln()).sum::<f64>() / count;
-        let invocation = first.begun.map(|(invocation, _)| invocation);
-        let is_same = |it: &Self| it.begun.map(|(invocation, _)| invocation) == invocation;
-        let begun = invocation.filter(|_| all.iter().all(is_same));
-        let moments = || OrderSpan::of_all(all.iter().filter_map(|it| Some(it.begun?.1)));
+        let has_times = |it: &Self| it.block == first.block && it.begun.is_some();
+        let begun = all.iter().all(has_times);
+        let moments = || OrderSpan::of_all(all.iter().filter_map(|it| it.begun));
         Some(Self {
             sample: Sample {
                 value: ln_mean.exp(),
@@ -101,7 +102,8 @@ impl TimedSample {
             },
             rounding: all.iter().map(|it| it.rounding.powi(2)).sum::<f64>().sqrt() / count,
             index: OrderSpan::of_all(all.iter().map(|it| it.index))?,
-            begun: begun.zip(moments()),
+            block: first.block,
+            begun: begun.then(moments).flatten(),
         })
     }
 }
@@ -109,8 +111,10 @@ impl TimedSample {
 /// The values that are compared with each other.
 pub(super) struct Matched {
     pub pairing: Pairing,
-    /// The pairs of [`Pairing::Paired`], in the order of time; empty for other pairings.
+    /// The pairs of [`Pairing::Paired`], in the order of machines and, on each, of time; empty for other pairings.
     pub pairs: Vec<Pair>,
+    /// The number of machines that measured the values that count.
+    pub machine_count: usize,
     pub base: Vec<Sample>,
     pub values: Vec<Sample>,
     /// The standard deviation that rounding adds to the logarithm of a ratio.
@@ -134,10 +138,13 @@ impl<'a> Samples<'a> {
             rows.push((index, row));
         }
         for cell in &figures.begun {
-            if cell.started_unix_ns > 0 {
-                let begun = (cell.invocation, cell.started_unix_ns);
-                samples.begun.insert((cell.run, &cell.cell), begun);
-            }
+            let block = Block {
+                machine: cell.machine,
+                run: cell.run,
+                invocation: cell.invocation,
+            };
+            let begun = (block, cell.started_unix_ns);
+            samples.begun.insert((cell.run, &cell.cell), begun);
         }
         samples
     }
@@ -233,12 +240,18 @@ impl<'a> Samples<'a> {
                 side.reasons.push(format!("{name} is left out: {reason}"));
             } else if let Some(value) = measured {
                 let (run, repeat) = (row.run, row.cell.repeat);
+                let unknown = Block {
+                    run,
+                    ..Block::default()
+                };
+                let begun = self.begun.get(&(run, &row.cell)).copied();
+                let (block, ns) = begun.unwrap_or((unknown, 0));
                 side.values.push(TimedSample {
                     sample: Sample { run, repeat, value },
                     rounding: rounding(row, metric, value),
                     index: OrderSpan::at(index as u64),
-                    begun: (self.begun.get(&(run, &row.cell)))
-                        .map(|&(invocation, ns)| (invocation, OrderSpan::at(ns))),
+                    block,
+                    begun: (ns > 0).then(|| OrderSpan::at(ns)),
                 });
             } else {
                 side.not_applicable += 1;
@@ -273,17 +286,23 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Pairs repeats that ran next to each other, if base and target took turns: each pair ended before the next one began.
+    /// Pairs repeats that ran next to each other, if base and target took turns on each machine: each pair ended before the
+    /// next one began.
     pub fn matched(&self, base_name: &str, base: &Side, target: &str, side: &Side) -> Matched {
         let all = |side: &Side| side.values.iter().map(|value| value.sample).collect();
         let mut matched = Matched {
             pairing: Pairing::Independent,
             pairs: Vec::new(),
+            machine_count: 0,
             base: all(base),
             values: all(side),
             rounding: (mean_square(base) + mean_square(side)).sqrt(),
             reasons: Vec::new(),
         };
+        let machines = |values: &mut dyn Iterator<Item = &TimedSample>| {
+            distinct(values.map(|value| value.block.machine)).len()
+        };
+        matched.machine_count = machines(&mut base.values.iter().chain(&side.values));
         if base.values.len().min(side.values.len()) < 2 {
             matched.pairing = Pairing::Single;
             return matched;
@@ -310,6 +329,7 @@ impl<'a> Samples<'a> {
                 "{name} is left out: the other target has no repeat next to it"
             ));
         }
+        matched.machine_count = machines(&mut pairs.iter().map(|(base, _)| base));
         matched.pairs = with_times(&pairs);
         matched
     }
@@ -381,7 +401,10 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
             .map(|pair| pair.base_at)
             .fold(f64::MAX, f64::min)
     };
-    rounds.sort_by(|a, b| start(a).total_cmp(&start(b)));
+    rounds.sort_by(|a, b| {
+        let by_machine = a[0].block.machine.cmp(&b[0].block.machine);
+        by_machine.then(start(a).total_cmp(&start(b)))
+    });
     for round in rounds {
         let mean = |figure: &dyn Fn(&Pair) -> f64| {
             round.iter().map(figure).sum::<f64>() / round.len() as f64
@@ -438,12 +461,11 @@ fn ended(status: Option<Status>) -> &'static str {
 /// The pairs, and the samples without a partner, each with `true` if it is the base's.
 type Turns = (Vec<(TimedSample, TimedSample)>, Vec<(bool, Sample)>);
 
-/// Returns the pairs in the order of time; `None` if base and target did not take turns.
+/// Returns the pairs in the order of machines and, on each, of time; `None` if base and target did not take turns on a
+/// machine. Machines measure at the same time, and their clocks differ.
 fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     let are_partners = |a: &TimedSample, b: &TimedSample| {
-        let invocation = |value: &TimedSample| value.begun.map(|(invocation, _)| invocation);
-        (a.sample.run, a.sample.repeat, invocation(a))
-            == (b.sample.run, b.sample.repeat, invocation(b))
+        (a.sample.run, a.sample.repeat, a.block) == (b.sample.run, b.sample.repeat, b.block)
     };
     let mut pairs: Vec<(TimedSample, TimedSample)> = Vec::new();
     let mut unpaired = Vec::new();
@@ -463,13 +485,16 @@ fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
         .iter()
         .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
     let at = |value: &TimedSample| match value.begun.filter(|_| have_times) {
-        Some((_, times)) => times,
+        Some(times) => times,
         None => value.index,
     };
     let first = |(base, value): &(TimedSample, TimedSample)| at(base).first.min(at(value).first);
     let last = |(base, value): &(TimedSample, TimedSample)| at(base).last.max(at(value).last);
-    pairs.sort_by_key(first);
-    let took_turns = pairs.windows(2).all(|two| last(&two[0]) < first(&two[1]));
+    let machine = |(base, _): &(TimedSample, TimedSample)| base.block.machine;
+    pairs.sort_by_key(|pair| (machine(pair), first(pair)));
+    let mut of_machines = pairs.chunk_by(|a, b| machine(a) == machine(b));
+    let took_turns =
+        of_machines.all(|pairs| pairs.windows(2).all(|two| last(&two[0]) < first(&two[1])));
     took_turns.then_some((pairs, unpaired))
 }
 
@@ -477,10 +502,10 @@ fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
 fn with_times(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
     let start = both()
-        .map(|value| value.begun.map(|(_, times)| times.first))
+        .map(|value| value.begun.map(|times| times.first))
         .min();
     let at = |value: &TimedSample| match (start.flatten(), value.begun) {
-        (Some(start), Some((_, times))) => (times.mean - start) as f64 / 1e9,
+        (Some(start), Some(times)) => (times.mean - start) as f64 / 1e9,
         _ => value.index.mean as f64,
     };
     let pair = |(base, value): &(TimedSample, TimedSample)| Pair {
@@ -488,10 +513,7 @@ fn with_times(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
         value: value.sample.value,
         base_at: at(base),
         at: at(value),
-        block: (
-            base.sample.run,
-            base.begun.map_or(0, |(invocation, _)| invocation),
-        ),
+        block: base.block,
     };
     pairs.iter().map(pair).collect()
 }

@@ -1,4 +1,5 @@
-//! Student's t distribution, whose tails are the regularised incomplete beta function (Abramowitz and Stegun, 26.7.1).
+//! Student's t and Fisher's F distribution, whose tails are the regularised incomplete beta function (Abramowitz and Stegun,
+//! 26.6.2 and 26.7.1).
 
 use statrs::function::beta::{beta_reg, inv_beta_reg};
 
@@ -11,6 +12,20 @@ pub(super) fn tails(t: f64, freedom: f64) -> f64 {
 pub(super) fn quantile(both_tails: f64, freedom: f64) -> f64 {
     let x = inv_beta_reg(freedom / 2.0, 0.5, both_tails);
     (freedom * (1.0 - x) / x).sqrt()
+}
+
+/// Returns the probability that a ratio of two equal variances is at least `ratio` by chance, with the degrees of freedom
+/// of the first and the second.
+pub(super) fn f_tail(ratio: f64, freedom: [f64; 2]) -> f64 {
+    let [first, second] = freedom;
+    beta_reg(second / 2.0, first / 2.0, second / (second + first * ratio))
+}
+
+/// Returns the ratio of two equal variances that chance alone exceeds with probability `tail`, in 0..1.
+pub(super) fn f_quantile(tail: f64, freedom: [f64; 2]) -> f64 {
+    let [first, second] = freedom;
+    let x = inv_beta_reg(second / 2.0, first / 2.0, tail);
+    second * (1.0 - x) / (first * x)
 }
 
 #[cfg(test)]
@@ -61,6 +76,31 @@ mod tests {
             let back = tails(quantile(both_tails, freedom), freedom);
             assert!((back / both_tails - 1.0).abs() < 1e-8);
         }
+    }
+
+    /// Abramowitz and Stegun, table 26.9.
+    #[test]
+    fn ratios_of_variances_are_those_of_the_published_tables() {
+        for (tail, freedom, expected) in [
+            (0.05, [1.0, 8.0], 5.32),
+            (0.05, [4.0, 4.0], 6.39),
+            (0.05, [3.0, 10.0], 3.71),
+            (0.025, [2.0, 2.0], 39.00),
+            (0.025, [4.0, 4.0], 9.60),
+            (0.25, [4.0, 5.0], 1.89),
+            (0.01, [5.0, 20.0], 4.10),
+        ] {
+            let ratio = f_quantile(tail, freedom);
+            assert!(
+                (ratio - expected).abs() <= 0.0051,
+                "{tail} {freedom:?}: {ratio}, in the table {expected}"
+            );
+            assert!((f_tail(ratio, freedom) / tail - 1.0).abs() < 1e-8);
+        }
+        // The square of Student's t.
+        let t = quantile(0.05, 7.0);
+        assert!((f_quantile(0.05, [1.0, 7.0]) - t * t).abs() < 1e-6);
+        assert_eq!(f_tail(0.0, [3.0, 4.0]), 1.0);
     }
 
     #[test]

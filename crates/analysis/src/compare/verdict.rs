@@ -2,6 +2,7 @@
 
 use record::{CellKey, Status};
 
+use super::anova;
 use super::drift;
 use super::estimate::Estimate;
 use super::family;
@@ -143,6 +144,7 @@ impl UndecidedRow {
         }
         let matched = samples.matched(base_name, base, target, side);
         row.pairing = matched.pairing;
+        row.machines.count = matched.machine_count;
         self.rounding = matched.rounding;
         row.base_values = matched.base;
         row.values = matched.values;
@@ -178,6 +180,7 @@ impl UndecidedRow {
         let (resamples, seed) = (options.resamples, options.seed);
         let estimate = match row.pairing {
             Pairing::Paired => {
+                row.machines.variance_share = anova::between_machines(&matched.pairs);
                 self.has_hidden_drift = drift::is_hidden(&matched.pairs);
                 Estimate::of_pairs(&matched.pairs, matched.rounding, resamples, seed)
             }
@@ -204,6 +207,14 @@ impl UndecidedRow {
         row.ratio = Some(estimate.ratio());
         row.p_value = Some(estimate.p_value());
         row.spread = Some(estimate.spread);
+        row.machines.ratio_spread = estimate.machine_spread;
+        if estimate.machine_spread.is_some() {
+            row.reasons.push(format!(
+                "the ratio differs between machines, so the interval rests on {} machines, not on {}",
+                row.machines.count,
+                counted(row.values.len(), "repeat")
+            ));
+        }
         if estimate.is_coarse {
             row.reasons.push(
                 "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell \
@@ -238,7 +249,9 @@ impl UndecidedRow {
         if estimate.is_coarse {
             return;
         }
-        let mut needed = row.power(interval).repeats(options.effect, estimate.spread);
+        let Some(mut needed) = row.repeats_for(options.effect) else {
+            return;
+        };
         if row.verdict == Verdict::TooNoisy {
             // The measured repeats were too few, even if their spread promises enough.
             let there = row.values.len().max(row.base_values.len()) as u32;
@@ -314,13 +327,18 @@ pub(super) fn notes_of_repeats<'a>(
                 .to_owned(),
         );
     }
-    let alone = rows().any(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
-    if alone {
-        notes.push(
-            "where base and target did not take turns, or too few of their repeats are pairs, changes of the machine \
-             look like changes of the target"
-                .to_owned(),
-        );
+    let mut alone =
+        rows().filter(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
+    if let Some(first) = alone.next() {
+        let has_several = |row: &ComparedStep| row.machines.count > 1;
+        let changes = match has_several(first) || alone.any(has_several) {
+            true => "changes of the machine, and differences between machines, look",
+            false => "changes of the machine look",
+        };
+        notes.push(format!(
+            "where base and target did not take turns, or too few of their repeats are pairs, {changes} like changes of the \
+             target"
+        ));
     }
     let fewest = rows()
         .filter(|row| row.p_value.is_some())

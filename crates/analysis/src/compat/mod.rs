@@ -15,6 +15,7 @@ pub(crate) use by_run::label;
 pub use by_run::{by_run, key_by_run};
 pub use by_step::{StepPair, by_step, key_by_step};
 
+use crate::machines::HOST_ID;
 use crate::order::grouped;
 
 /// The reason why runs can't be compared, and the alternative.
@@ -116,7 +117,8 @@ pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     refuse_copies(runs)?;
     refuse_other_work(runs)?;
     refuse_other_targets(runs)?;
-    Ok(notes(runs))
+    // Repeats on another machine of the same kind are compared with each other.
+    Ok(notes(runs, |fact| fact != HOST_ID))
 }
 
 /// Refuses runs that can't be compared target by target, and returns notes on those that can: changes of targets come last.
@@ -126,7 +128,7 @@ pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
 pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     refuse_copies(runs)?;
     refuse_other_work(runs)?;
-    let mut notes = notes(runs);
+    let mut notes = notes(runs, |_| true);
     notes.extend(changes(runs));
     Ok(notes)
 }
@@ -285,6 +287,28 @@ const VOLATILE: [&str; 5] = [
     "data_fs_free_bytes",
 ];
 
+/// Sizes within this share of each other are equal: firmware and file systems take a part of them.
+const SIZE_SAME: f64 = 0.01;
+
+/// Returns whether a fact has two sizes that are nearly equal.
+fn is_same_size(fact: &FactDifference) -> bool {
+    let size = |value: &Option<String>| value.as_ref()?.parse::<f64>().ok();
+    let sizes = size(&fact.first).zip(size(&fact.now));
+    let is_near = |(a, b): (f64, f64)| (a - b).abs() <= SIZE_SAME * a.max(b);
+    fact.name.ends_with("_total_bytes") && sizes.is_some_and(is_near)
+}
+
+/// Names runs by their numbers: `run 2`, `runs 2, 3 and 5`.
+fn named_runs(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    match numbers.as_slice() {
+        [others @ .., last] if !others.is_empty() => {
+            format!("runs {} and {last}", others.join(", "))
+        }
+        one => format!("run {}", one.join("")),
+    }
+}
+
 /// Returns the differences between two machines, without the facts that always do.
 pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
     let facts = |host: &Host| -> Facts {
@@ -294,7 +318,9 @@ pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
             .filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
         lasting.cloned().collect()
     };
-    differences(&facts(first), &facts(now))
+    let mut differences = differences(&facts(first), &facts(now));
+    differences.retain(|fact| !is_same_size(fact));
+    differences
 }
 
 /// Returns a note for each way in which targets of the first run differ in the others.
@@ -320,19 +346,22 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     notes
 }
 
-/// Returns notes on runs that are compared in spite of differences.
-fn notes(runs: &[Recorded]) -> Vec<String> {
-    let mut notes = Vec::new();
+/// Returns notes on runs that are compared in spite of differences. Of the machine's facts, those that `counts` counts.
+fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
+    let machine = |recorded: &Recorded| {
+        let mut machine = host_differences(&runs[0].run.host, &recorded.run.host);
+        machine.retain(|fact| fact.name != method::CLOCK && counts(&fact.name));
+        (!machine.is_empty()).then(|| differences_text(&machine, "unknown"))
+    };
+    let others = (2..).zip(runs.iter().skip(1));
+    let machines = others.filter_map(|(number, recorded)| Some((machine(recorded)?, number)));
+    let note = |(what, runs): (String, Vec<usize>)| {
+        let runs = named_runs(&runs);
+        format!("The machine of {runs} is not that of run 1: {what}. It may cause the differences.")
+    };
+    let mut notes: Vec<String> = grouped(machines).into_iter().map(note).collect();
     for (index, recorded) in runs.iter().enumerate().skip(1) {
         let (number, first, run) = (index + 1, &runs[0].run, &recorded.run);
-        let mut machine = host_differences(&first.host, &run.host);
-        machine.retain(|fact| fact.name != method::CLOCK);
-        if !machine.is_empty() {
-            notes.push(format!(
-                "The machine of run {number} is not that of run 1: {}. It may cause the differences.",
-                differences_text(&machine, "unknown")
-            ));
-        }
         if run.assay != first.assay {
             notes.push(format!(
                 "Assay {} measured run {number}, and assay {} measured run 1. Differences may come from assay itself.",

@@ -140,7 +140,7 @@ fn another_way_of_measuring_is_no_difference_of_the_machine() {
         cells: vec![(reference.clone(), cell)],
     };
     assert_eq!(
-        notes(&[with(known, of_first), with(other, of_other)]),
+        notes(&[with(known, of_first), with(other, of_other)], |_| true),
         [
             "Run 2 was measured in another way than run 1: `assay_clock` tsc -> system, `perf_level` enable_count -> disable. \
              Its cost may cause the differences."
@@ -165,13 +165,48 @@ fn a_library_that_counts_is_no_repeat_of_one_that_does_not() {
 #[test]
 fn another_machine_version_and_seed_have_notes() {
     let first = run("1", "default", "17.2", "1GB");
-    assert_eq!(notes(&all([&first, &first])), Vec::<String>::new());
+    assert_eq!(
+        notes(&all([&first, &first]), |_| true),
+        Vec::<String>::new()
+    );
     let mut other = first.clone();
     other.host.facts = vec![("cpu_model".into(), "Z".into())];
     (other.assay.version, other.seed) = ("9".into(), 7);
-    let notes = notes(&all([&first, &other]));
+    let notes = notes(&all([&first, &other]), |_| true);
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].contains("`cpu_model` unknown -> Z"), "{notes:?}");
+}
+
+#[test]
+fn another_machine_of_the_same_kind_has_a_note_only_where_runs_are_compared() {
+    let on = |id: &str, cpu: &str, memory: &str| {
+        let facts = [
+            (HOST_ID, id),
+            ("cpu_model", cpu),
+            ("memory_total_bytes", memory),
+        ];
+        let mut run = run("1", "default", "17.2", "1GB");
+        run.host.facts = facts
+            .map(|(name, value)| (name.into(), value.into()))
+            .into();
+        run
+    };
+    let (first, same) = (on("a", "Z", "134900000000"), on("b", "Z", "134899000000"));
+    assert_eq!(check_repeats(&all([&first, &same])).unwrap(), [""; 0]);
+    assert_eq!(
+        check_by_run(&all([&first, &same])).unwrap(),
+        [
+            "The machine of run 2 is not that of run 1: `host_id` a -> b. It may cause the differences."
+        ]
+    );
+    let other = on("c", "Y", "67000000000");
+    assert_eq!(
+        check_repeats(&all([&first, &other, &same, &other])).unwrap(),
+        [
+            "The machine of runs 2 and 4 is not that of run 1: `cpu_model` Z -> Y, `memory_total_bytes` 134900000000 -> \
+             67000000000. It may cause the differences."
+        ]
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::cause::Cause;
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::finding::{Evidence, Place};
-use crate::{ComparedStep, Difference, Sla};
+use crate::{ComparedStep, Difference, Sla, VarianceShare};
 
 /// The result of one rule.
 pub(super) struct Explanation<'a> {
@@ -51,6 +51,8 @@ pub(super) enum Statement<'a> {
     },
     /// Known differences between targets that were measured once.
     Facts(Vec<Fact<'a>>),
+    /// Several machines measured the repeats.
+    Machines(MachineVariance<'a>),
 }
 
 /// A change of throughput with one cause, in one or several cases.
@@ -111,6 +113,15 @@ pub(super) struct Fact<'a> {
     pub settings: &'a [Difference],
 }
 
+/// The variance of throughput between machines.
+pub(super) struct MachineVariance<'a> {
+    pub machine_count: usize,
+    /// At least one, the largest share first.
+    pub shares: Vec<(VarianceShare, &'a Case<'a>)>,
+    /// The cases whose ratios differ between machines.
+    pub differing: Vec<&'a Case<'a>>,
+}
+
 impl Statement<'_> {
     pub(super) fn kind(&self) -> FindingKind {
         match self {
@@ -121,6 +132,7 @@ impl Statement<'_> {
             Self::NoEffect(_) => FindingKind::NoEffect,
             Self::HiddenCost { .. } => FindingKind::HiddenCost,
             Self::Facts(_) => FindingKind::Facts,
+            Self::Machines(_) => FindingKind::Machines,
         }
     }
 }

@@ -51,6 +51,8 @@ pub enum FindingKind {
     HiddenCost,
     /// Known differences between targets that were measured once: no cause.
     Facts,
+    /// Several machines measured the repeats.
+    Machines,
 }
 
 impl FindingKind {

@@ -12,6 +12,7 @@ mod difference;
 mod explanation;
 mod finding;
 mod hidden_cost;
+mod machines;
 mod measured_once;
 mod no_effect;
 mod prose;
@@ -59,6 +60,7 @@ fn explanations<'a>(
     explanations.extend(no_effect::explain(context, cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));
+    explanations.extend(machines::variance(cases));
     explanations
 }
 

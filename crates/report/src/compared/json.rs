@@ -84,6 +84,7 @@ pub(super) fn row_json(row: &ComparedStep) -> Value {
         "ratio": row.ratio,
         "interval": row.interval.map(interval_json),
         "pairing": pairing(row.pairing),
+        "machines": row.machines,
         "verdict": row.verdict.to_string(),
         "p_value": row.p_value,
         "spread": row.spread,

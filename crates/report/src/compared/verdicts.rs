@@ -62,6 +62,11 @@ pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
         ("spread_pct", percent(row.spread)),
         ("detectable_pct", percent(row.detectable())),
         ("pairing", Value::text(pairing(row.pairing))),
+        ("machine_count", Value::count(row.machines.count as u64)),
+        (
+            "between_machines_pct",
+            percent(row.machines.variance_share.map(|it| it.share)),
+        ),
         (
             "base_repeat_count",
             Value::count(row.base_values.len() as u64),

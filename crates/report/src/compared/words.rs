@@ -85,22 +85,26 @@ impl<'a> From<&'a Effects> for Method<'a> {
 /// Describes how the comparisons were made, a paragraph each.
 pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
     let rows = || made.rows.iter().filter(|row| is_compared(row));
-    let mut forms: BTreeMap<(u8, usize, usize), usize> = BTreeMap::new();
+    let mut forms: BTreeMap<(u8, usize, usize, usize), usize> = BTreeMap::new();
     for row in rows() {
         let pairing = match row.pairing {
             Pairing::Paired => 0,
             Pairing::Independent => 1,
             Pairing::Single => 2,
         };
-        let form = (pairing, row.base_values.len(), row.values.len());
+        let counts = (row.base_values.len(), row.values.len());
+        let form = (pairing, counts.0, counts.1, row.machines.count);
         *forms.entry(form).or_default() += 1;
     }
     let mut texts = Vec::new();
     let has_several = forms.len() > 1;
     let forms: Vec<String> = forms
         .into_iter()
-        .map(|((pairing, base, other), count)| {
-            let text = form(pairing, base, other);
+        .map(|((pairing, base, other, machines), count)| {
+            let mut text = form(pairing, base, other);
+            if machines > 1 {
+                text += &format!(", from {}", counted(machines, "machine"));
+            }
             if has_several {
                 format!("{text} ({})", counted(count, "comparison"))
             } else {

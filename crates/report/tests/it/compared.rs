@@ -1,8 +1,8 @@
 //! Comparisons that were never measured: each sort of verdict once.
 
 use analysis::{
-    Compared, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing, Row, Sample, Sla,
-    THROUGHPUT, UnfinishedCell, Verdict,
+    Compared, ComparedMachines, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing,
+    Row, Sample, Sla, THROUGHPUT, UnfinishedCell, Verdict,
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
 use report::{
@@ -131,6 +131,7 @@ fn row(
         } else {
             Pairing::Paired
         },
+        machines: ComparedMachines::default(),
         verdict,
         p_value: (!is_single).then_some(0.25),
         spread: (!is_single).then_some(0.0125),

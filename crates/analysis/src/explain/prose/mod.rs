@@ -7,10 +7,12 @@ pub(super) mod numbers;
 
 use super::case::Case;
 use super::clients::rate_unit;
-use super::explanation::{Change, Explanation, Fact, MissedRate, NoEffect, Statement, UnfairStep};
+use super::explanation::{
+    Change, Explanation, Fact, MachineVariance, MissedRate, NoEffect, Statement, UnfairStep,
+};
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
-use crate::{ComparedStep, Difference, counted};
+use crate::{ComparedStep, Difference, VarianceShare, counted};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
 
 /// Returns an explanation as a finding against the base; `None` where it is about nothing.
@@ -37,10 +39,12 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
                 .to_owned(),
             known_differences(facts),
         ),
+        Statement::Machines(variance) => machines(variance),
     };
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|it| it.base.is_some()),
+        FindingKind::Machines => false,
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);
@@ -339,6 +343,46 @@ fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
     });
     let settings = settings.map(|who| format!("Settings differ: {who}."));
     fsyncs.into_iter().chain(settings).collect()
+}
+
+fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
+    let MachineVariance {
+        machine_count,
+        shares,
+        differing,
+    } = variance;
+    let machines = counted(*machine_count, "machine");
+    let (median, _) = shares[shares.len() / 2];
+    let (largest, case) = shares[0];
+    let median = percent(median.share);
+    let interval =
+        |share: VarianceShare| format!("{} to {}", percent(share.low), percent(share.high));
+    let share = match shares.len() {
+        1 => format!(
+            "{median} of the variance of throughput in {} is between them ({})",
+            case.place(),
+            interval(largest)
+        ),
+        count => format!(
+            "{median} of the variance of throughput is between them in the median of {}, and {} in {} ({})",
+            counted(count, "comparison"),
+            percent(largest.share),
+            case.place(),
+            interval(largest)
+        ),
+    };
+    let mut text = vec![
+        format!("{machines} measured the repeats: {share}."),
+        "Base and target are compared within each machine, so that this variance cancels."
+            .to_owned(),
+    ];
+    let differing = differing.iter();
+    let differing = differing.map(|case| format!("{} in {}", case.target(), case.place()));
+    text.extend(list_any(differing).map(|cases| {
+        format!("The ratio itself differs between machines for {cases}, so that each machine counts as one value.")
+    }));
+    let title = format!("{machines}: {median} of the variance of throughput is between them");
+    (title, text)
 }
 
 /// Returns both values of a setting: `innodb_doublewrite (ON -> OFF)`.

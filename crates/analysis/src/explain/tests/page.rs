@@ -8,10 +8,12 @@ use crate::explain::accounting::Gap;
 use crate::explain::case::Case;
 use crate::explain::cause::LevelShift;
 use crate::explain::difference::OtherBuild;
-use crate::explain::explanation::{Change, CountedCaveat, Fact, MissedRate, NoEffect, UnfairStep};
+use crate::explain::explanation::{
+    Change, CountedCaveat, Fact, MachineVariance, MissedRate, NoEffect, UnfairStep,
+};
 use crate::explain::finding::place;
 use crate::initial_tree::{InitialTree, TreeDifference};
-use crate::{ConcurrentChange, Shift, Sla, Stall};
+use crate::{ConcurrentChange, Shift, Sla, Stall, VarianceShare};
 
 const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
 const SLOW: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0)];
@@ -283,6 +285,18 @@ fn all_others<'a>(
         fsyncs: fsyncs.iter().map(|&step| step.to_owned()).collect(),
         settings: jit,
     };
+    let machines = |count: usize, differing: usize| {
+        let shares = [0.93, 0.811, 0.6].map(|share| VarianceShare {
+            share,
+            low: share - 0.15,
+            high: share + 0.06,
+        });
+        Statement::Machines(MachineVariance {
+            machine_count: 5,
+            shares: shares.into_iter().zip(&cases[..count]).collect(),
+            differing: cases[..differing].iter().collect(),
+        })
+    };
     let [writes, events] = sla;
     vec![
         busy(1),
@@ -314,6 +328,8 @@ fn all_others<'a>(
         costs(1, false),
         costs(2, true),
         Statement::Facts(vec![fact("b.c", &["l.i1", "l.i2"]), fact("c.c", &[])]),
+        machines(1, 0),
+        machines(3, 2),
     ]
 }
 
@@ -396,7 +412,7 @@ fn all_findings_and_caveats_read_like_this() {
         assert!(sentences <= 3, "{text}");
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    assert_eq!(kinds.len(), 19, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,

@@ -4,7 +4,7 @@ use analysis::{
     CompareOptions, Effects, Factors, Figures, Pairing, Profile, ProfileSetting, Verdict, effects,
 };
 
-use super::machine::{Drift, NOISES, Noise, Order, Random, Truth};
+use super::machine::{Drift, NOISES, Order, Random, Truth};
 
 /// Levels of the factors `a` and `b` of each target, the base first.
 const MATRIX: [(u32, u32); 6] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
@@ -68,13 +68,8 @@ fn is_different(verdict: Verdict) -> bool {
 }
 
 const EQUAL: Truth = Truth {
-    order: Order::Balanced,
-    noise: Noise::Normal,
-    drift: Drift::None,
-    repeats: 5,
-    invocations: 1,
     ratios: &[1.0; 5],
-    steps: 1,
+    ..Truth::EQUAL
 };
 
 #[test]

@@ -130,22 +130,36 @@ pub struct Truth {
     /// The number of invocations among which the repeats are divided, the first of them having the most; a day lies between
     /// them.
     pub invocations: u32,
+    /// The machines, each of which measures a run of its own at the same time as the others: invocations by turns.
+    pub machines: u32,
+    /// The standard deviation of the logarithm of a machine's level.
+    pub machine_levels: f64,
+    /// The same of its ratio of each target and the base.
+    pub machine_ratios: f64,
     /// Target / base, by target.
     pub ratios: &'static [f64],
     pub steps: usize,
 }
 
+impl Truth {
+    /// Five repeats of two equal targets on one machine.
+    pub const EQUAL: Self = Self {
+        order: Order::Balanced,
+        noise: Noise::Normal,
+        drift: Drift::None,
+        repeats: 5,
+        invocations: 1,
+        machines: 1,
+        machine_levels: 0.0,
+        machine_ratios: 0.0,
+        ratios: &[1.0],
+        steps: 1,
+    };
+}
+
 impl Default for Truth {
     fn default() -> Self {
-        Self {
-            order: Order::Balanced,
-            noise: Noise::Normal,
-            drift: Drift::None,
-            repeats: 5,
-            invocations: 1,
-            ratios: &[1.0],
-            steps: 1,
-        }
+        Self::EQUAL
     }
 }
 
@@ -180,6 +194,18 @@ impl Truth {
     pub fn measure(&self, random: &mut Random) -> Figures {
         let targets = self.ratios.len() + 1;
         let mut level = 0.0;
+        let mut normal = |deviation: f64| match deviation {
+            // No number is drawn for nothing.
+            0.0 => 0.0,
+            deviation => deviation * random.normal(),
+        };
+        let machines: Vec<(f64, Vec<f64>)> = (0..self.machines)
+            .map(|_| {
+                let level = normal(self.machine_levels);
+                let ratios = self.ratios.iter().map(|_| normal(self.machine_ratios));
+                (level, ratios.collect())
+            })
+            .collect();
         let mut figures = Figures::default();
         for slot in self.slots(random) {
             let between = (slot.of - 1) as f64;
@@ -207,21 +233,29 @@ impl Truth {
                 Drift::EveryFour => level = -0.1 * (slot.index.div_ceil(2) % 2) as f64,
                 Drift::Wandering | Drift::Levels => {}
             }
+            let machine = ((slot.invocation - 1) % self.machines) as usize;
+            let (machine_level, machine_ratios) = &machines[machine];
             let ratio = match slot.target.checked_sub(1) {
                 None => 1.0,
-                Some(target) => self.ratios[target],
+                Some(target) => self.ratios[target] * machine_ratios[target].exp(),
             };
             let name = match slot.target {
                 0 => BASE.to_owned(),
                 target => format!("new{target}.base"),
             };
             for step in 0..self.steps {
-                let value = 1000.0 * ratio * f64::exp(level) * self.noise.factor(random);
-                let row = row(&name, slot.repeat, &format!("s{step}"), value);
+                let level = f64::exp(level + machine_level);
+                let value = 1000.0 * ratio * level * self.noise.factor(random);
+                let mut row = row(&name, slot.repeat, &format!("s{step}"), value);
+                row.run = machine;
                 figures.rows.push(row);
             }
-            let seconds = u64::from(slot.invocation) * 86_400 + 100 * slot.index as u64;
+            // The clocks of machines differ.
+            let day = u64::from((slot.invocation - 1) / self.machines) + 1;
+            let seconds = day * 86_400 + 100 * slot.index as u64 + machine as u64;
             figures.begun.push(StartedCell {
+                run: machine,
+                machine,
                 cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,

@@ -3,5 +3,6 @@
 mod effects;
 mod initial_tree;
 mod machine;
+mod machines;
 mod simulated;
 mod verdicts;

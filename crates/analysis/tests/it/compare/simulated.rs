@@ -5,6 +5,7 @@ use analysis::{CompareOptions, Compared, Pairing, Verdict, compare};
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
 
 /// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows them.
+#[macro_export]
 macro_rules! tell {
     ($($text:tt)*) => {{
         #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
@@ -14,7 +15,7 @@ macro_rules! tell {
     }};
 }
 
-fn options() -> CompareOptions {
+pub fn options() -> CompareOptions {
     CompareOptions {
         base: BASE.to_owned(),
         resamples: 499,
@@ -23,14 +24,14 @@ fn options() -> CompareOptions {
     }
 }
 
-fn shown(compared: &Compared) -> usize {
+pub fn shown(compared: &Compared) -> usize {
     let rows = compared.rows.iter();
     rows.filter(|row| matches!(row.verdict, Verdict::Faster | Verdict::Slower))
         .count()
 }
 
 /// Returns the share of `times` runs in which `found` holds.
-fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
+pub fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
     let mut random = Random::new(u64::from(truth.repeats) * 1000 + truth.steps as u64);
     let hits = (0..times).filter(|_| {
         let figures = truth.measure(&mut random);
@@ -40,7 +41,7 @@ fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
 }
 
 /// Returns the share of runs in which anything is called different.
-fn called_different(truth: Truth, times: u32) -> f64 {
+pub fn called_different(truth: Truth, times: u32) -> f64 {
     share(truth, times, |compared| shown(compared) > 0)
 }
 

@@ -121,6 +121,7 @@ fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<StartedCell> {
             run: row.run,
             cell: row.cell.clone(),
             invocation,
+            machine: 0,
             started_unix_ns,
         }
     });

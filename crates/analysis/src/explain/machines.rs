@@ -1,0 +1,40 @@
+//! Says how much of the variance of throughput is between machines, where several measured the repeats.
+
+use super::case::Case;
+use super::explanation::{Explanation, MachineVariance, Statement};
+use super::finding::{Evidence, place};
+
+/// It is about the repeats, not about a change, and comes last.
+const WEIGHT: f64 = 0.02;
+
+/// Returns the finding of the comparisons whose pairs are from several machines.
+pub(super) fn variance<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
+    let share = |case: &'a Case<'a>| Some((case.compared.machines.variance_share?, case));
+    let mut shares: Vec<_> = cases.iter().filter_map(share).collect();
+    shares.sort_by(|(a, _), (b, _)| b.share.total_cmp(&a.share));
+    let machine_count = |(_, case): &(_, &Case<'_>)| case.compared.machines.count;
+    let most = shares.iter().map(machine_count).max()?;
+    let evidence = shares.iter().map(|(share, case)| {
+        let name = format!(
+            "variance between machines of {} in {}",
+            case.target(),
+            case.place()
+        );
+        Evidence::single(name, "%", 100.0 * share.share)
+    });
+    let rests_on_machines = |case: &&Case<'_>| case.compared.machines.ratio_spread.is_some();
+    Some(Explanation {
+        places: shares
+            .iter()
+            .map(|(_, case)| place(case.compared))
+            .collect(),
+        evidence: evidence.collect(),
+        caveats: Vec::new(),
+        weight: WEIGHT,
+        statement: Statement::Machines(MachineVariance {
+            machine_count: most,
+            differing: cases.iter().filter(rests_on_machines).collect(),
+            shares,
+        }),
+    })
+}
