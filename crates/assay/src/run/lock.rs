@@ -10,9 +10,11 @@ use rustix::fs::FlockOperation;
 use rustix::io::{Errno, FdFlags};
 
 use super::display::Display;
+use crate::host;
 use crate::outcome::UsageError;
 
-/// The file that is locked. It contains the id of the process that took the lock.
+/// The file that is locked. It contains the id of the process that took the lock, and that of its machine's boot: other
+/// machines may share the directory.
 const FILE: &str = ".assay.lock";
 
 /// The time to wait for the servers of a killed run: longer than their guards give them.
@@ -54,7 +56,11 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
     let taken = take_with_timeout(path, |_| true).context("cannot lock the run's directory")?;
     let file = taken.ok_or_else(|| {
-        let who = owner(path).map_or(String::new(), |pid| format!(" (process {pid})"));
+        let who = match owner(path) {
+            Some(Owner { pid, is_here: true }) => format!(" (process {pid})"),
+            Some(Owner { pid, .. }) => format!(" (process {pid} of another machine)"),
+            None => String::new(),
+        };
         let message = format!("`{}` is in use by another assay{who}", path.display());
         UsageError::new(message, Some("wait for it to end, or interrupt it".into()))
     })?;
@@ -71,7 +77,7 @@ fn take_with_timeout(
     loop {
         let taken = take(path)?;
         if taken.is_some()
-            || owner(path).is_some_and(is_alive)
+            || owner(path).is_some_and(|owner| owner.is_here && is_alive(owner.pid))
             || waited >= TIMEOUT
             || !goes_on(waited)
         {
@@ -95,16 +101,28 @@ fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("`{}`", file.path().display())),
     }
-    let pid = format!("{}\n", std::process::id());
+    let boot = host::boot_id().unwrap_or_default();
+    let owner = format!("{} {boot}\n", std::process::id());
     file.set_len(0)?;
-    std::os::unix::fs::FileExt::write_all_at(file.file(), pid.as_bytes(), 0)?;
+    std::os::unix::fs::FileExt::write_all_at(file.file(), owner.as_bytes(), 0)?;
     Ok(Some(file))
 }
 
+/// The process that took a lock.
+struct Owner {
+    pid: u32,
+    /// It is of this machine.
+    is_here: bool,
+}
+
 /// Returns the process that took the lock last.
-fn owner(directory: &Path) -> Option<u32> {
+fn owner(directory: &Path) -> Option<Owner> {
     let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
-    text.trim().parse().ok()
+    let (pid, boot) = text.trim_end_matches('\n').split_once(' ')?;
+    Some(Owner {
+        pid: pid.parse().ok()?,
+        is_here: boot == host::boot_id().unwrap_or_default(),
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_of_another_machine_is_no_process_of_this_one() {
+        let _turn = crate::turns::starting();
+        let directory = tempfile::tempdir().unwrap();
+        let lock = run_directory(directory.path()).unwrap();
+        let own = owner(directory.path()).unwrap();
+        assert!(own.is_here && own.pid == std::process::id());
+        fs_err::write(directory.path().join(FILE), format!("{} other\n", own.pid)).unwrap();
+        assert!(!owner(directory.path()).unwrap().is_here);
+        drop(lock);
+        run_directory(directory.path()).unwrap();
+    }
+
+    #[test]
     fn a_living_owner_refuses() {
         let directory = tempfile::tempdir().unwrap();
         let _lock = data_root(directory.path()).unwrap();
@@ -152,7 +183,8 @@ mod tests {
         let input = server.stdin.take();
         drop(owned);
         // No process has this number: it is above the kernel's largest.
-        fs_err::write(directory.path().join(FILE), "4194305\n").unwrap();
+        let boot = host::boot_id().unwrap();
+        fs_err::write(directory.path().join(FILE), format!("4194305 {boot}\n")).unwrap();
         assert!(take(directory.path()).unwrap().is_none());
         let ending = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
