@@ -86,7 +86,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
     /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`) or, if it contains a
-    /// slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`). May be repeated
+    /// slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`). May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
     /// Resumes a run: measures its missing and failed cells with the recorded plan. If the plan contains a password, pass

@@ -143,6 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn one_filter_matches_a_repeat_with_and_without_variants() {
+        let mut cells = cells();
+        for variant in [None, Some("cached")] {
+            cells.push(CellRef::new("pg17.big", "insert", variant, 8, 2));
+            cells.push(CellRef::new("pg17.big", "insert", variant, 8, 12));
+        }
+        let only = CellFilters::new(&["**/r2".to_owned()], &cells)
+            .ok()
+            .unwrap();
+        let matching = cells.iter().filter(|cell| only.matches(cell));
+        let names: Vec<&str> = matching.map(CellRef::name).collect();
+        assert_eq!(names, ["pg17.big/c8/r2", "pg17.big/cached/c8/r2"]);
+    }
+
+    #[test]
     fn each_filter_must_match_something() {
         let refuse = |filter: &str| {
             let filters = ["pg17.*".to_owned(), filter.to_owned()];
