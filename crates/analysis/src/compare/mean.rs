@@ -34,7 +34,7 @@ pub(super) struct Pair {
     /// The times at which each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
-    /// What measured them.
+    /// The invocation that measured them.
     pub block: Block,
 }
 

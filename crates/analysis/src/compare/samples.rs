@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
-    /// What measured each cell, and when it began.
+    /// The invocation that measured each cell, and the time at which the cell began.
     begun: BTreeMap<(usize, &'a CellKey), (Block, u64)>,
     many_runs: bool,
 }
@@ -50,7 +50,7 @@ pub(super) struct TimedSample {
     rounding: f64,
     /// Its position among all rows of the figures.
     index: OrderSpan,
-    /// What measured it.
+    /// The invocation that measured it.
     block: Block,
     /// The time at which its cell began; `None` if the record does not say.
     begun: Option<OrderSpan>,
