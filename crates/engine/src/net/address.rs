@@ -224,7 +224,7 @@ impl Address {
         }
         if error.class == ErrorClass::Refused && matches!(self.ssl_root, Some(Roots::Pem(_))) {
             return Some(
-                "use a build with TLS 1.2 or newer, or remove `tls` from the config".into(),
+                "use a build whose TLS has a key exchange by ECDHE, or remove `tls` from the config".into(),
             );
         }
         if error.class != ErrorClass::ConnectionLost {

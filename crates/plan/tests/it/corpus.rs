@@ -95,10 +95,12 @@ fn limits(config: &plan::Config) -> String {
         ""
     };
     let statistics = if config.statistics { " statistics" } else { "" };
+    let tls = if config.tls { " tls" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))
         + &cpus.map_or(String::new(), |cpus| format!(" cpus {cpus:?}"))
         + unknown
         + statistics
+        + tls
 }
 
 fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {

@@ -159,8 +159,9 @@ impl LoadRanks {
             Some(address) => Ok(address.ip()),
             None => {
                 let list: Vec<String> = candidates.iter().map(|it| it.ip().to_string()).collect();
+                let planned = planned.map_or("", |_| ", the `listen` of the plan");
                 bail!(
-                    "the load ranks reach no common address of this host: tried {}",
+                    "the load ranks reach no common address of this host: tried {}{planned}",
                     list.join(", ")
                 )
             }
