@@ -63,6 +63,7 @@ const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/wor[k]([^[:alnum:]_-]|$)|
 /// Files that may use `unsafe`, with a `SAFETY:` comment at each use.
 const UNSAFE_FILES: &[&str] = &[
     "Cargo.toml",
+    "crates/assay/tests/it/tun.rs",
     "crates/engine/src/rocksdb/ffi/api.rs",
     "crates/engine/src/rocksdb/ffi/client.rs",
     "crates/engine/src/rocksdb/ffi/database.rs",

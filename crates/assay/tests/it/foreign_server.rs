@@ -124,6 +124,10 @@ impl Foreign {
         format!("postgresql://me:{password}@127.0.0.1:{port}/ib")
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port.number()
+    }
+
     fn plan(&self, password: &str) -> String {
         self.plan_of(&self.url(password))
     }

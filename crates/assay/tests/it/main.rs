@@ -17,6 +17,7 @@ mod benchmark;
 mod command_line;
 mod compare;
 mod damage;
+mod delay;
 mod differences;
 mod export;
 mod faults;
@@ -36,6 +37,7 @@ mod show_json;
 mod stall;
 mod sysbench;
 mod tls;
+mod tun;
 mod versus;
 
 use std::io::Write;

@@ -39,7 +39,7 @@ pub(crate) fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running 
     place.spawn_as(command, args)
 }
 
-fn run(place: &Place, plan: &str, load_ranks: usize) -> Ended {
+pub(crate) fn run(place: &Place, plan: &str, load_ranks: usize) -> Ended {
     place.write("plan.toml", plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     let ended = spawn(place, load_ranks, &args).wait();
@@ -261,17 +261,26 @@ fn an_assay_without_mpi_says_so_when_mpirun_starts_it() {
     ended.expect_in_stderr(&[text, "help: ", "--features mpi"]);
 }
 
-/// Network namespaces on a bridge, which are hosts as far as names and addresses tell.
-struct Hosts {
-    names: Vec<String>,
+/// What connects network namespaces.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Link {
+    /// A bridge.
+    Bridge,
+    /// Nothing yet: the device of each is a TUN device, whose other end is the test's.
+    Tun,
+}
+
+/// Network namespaces, which are hosts as far as names and addresses tell.
+pub(crate) struct Hosts {
+    pub(crate) names: Vec<String>,
     bridge: String,
-    /// The network of the bridge.
+    /// The network that connects them.
     network: String,
 }
 
 impl Hosts {
     /// Makes hosts; `None` if the test is skipped.
-    fn make_or_test_is_skipped(count: usize) -> Option<Self> {
+    pub(crate) fn make_or_test_is_skipped(count: usize, link: Link) -> Option<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         // Two tests of one process, or of two, don't share names or networks.
         let id = 4 * (std::process::id() % 4096) + MADE.fetch_add(1, Ordering::Relaxed);
@@ -281,16 +290,22 @@ impl Hosts {
             network: format!("10.{}.{}", 192 + id / 256, id % 256),
         };
         let (bridge, network) = (&hosts.bridge, &hosts.network);
-        let mut commands = vec![
-            format!("link add {bridge} type bridge"),
-            format!("link set {bridge} up"),
-        ];
+        let mut commands = Vec::new();
+        if link == Link::Bridge {
+            commands.push(format!("link add {bridge} type bridge"));
+            commands.push(format!("link set {bridge} up"));
+        }
         for (index, name) in hosts.names.iter().enumerate() {
             let wire = format!("as{id}w{index}");
+            commands.push(format!("netns add {name}"));
+            match link {
+                Link::Bridge => commands.extend([
+                    format!("link add {wire} type veth peer name eth0 netns {name}"),
+                    format!("link set {wire} master {bridge} up"),
+                ]),
+                Link::Tun => commands.push(format!("-n {name} tuntap add dev eth0 mode tun")),
+            }
             commands.extend([
-                format!("netns add {name}"),
-                format!("link add {wire} type veth peer name eth0 netns {name}"),
-                format!("link set {wire} master {bridge} up"),
                 format!("-n {name} address add {network}.{}/24 dev eth0", index + 1),
                 format!("-n {name} link set eth0 up"),
                 format!("-n {name} link set lo up"),
@@ -307,7 +322,7 @@ impl Hosts {
     }
 
     /// Starts assay with a rank on each host; the first has rank 0.
-    fn spawn(&self, place: &Place, args: &[&str]) -> Running {
+    pub(crate) fn spawn(&self, place: &Place, args: &[&str]) -> Running {
         // How `mpirun` starts processes elsewhere: the host's name, then words for a shell.
         let agent = place.write_program(
             "agent",
@@ -353,12 +368,13 @@ impl Drop for Hosts {
     }
 }
 
-/// Runs a plan with load ranks on two other hosts than the server's.
-fn run_on_three_hosts(engine: &str, target: &str) {
+/// Runs a plan with load ranks on two other hosts than the server's. `listen` says where on that host the server is; assay finds
+/// an address by itself without.
+fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
-    let Some(hosts) = Hosts::make_or_test_is_skipped(3) else {
+    let Some(hosts) = Hosts::make_or_test_is_skipped(3, Link::Bridge) else {
         return;
     };
     let place = Place::new();
@@ -368,7 +384,9 @@ fn run_on_three_hosts(engine: &str, target: &str) {
         workload(1_000, 200, QUICK, steps)
     );
     place.write("plan.toml", &plan);
-    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let mut args = vec!["run", "plan.toml", "--results", "results", "--data", "data"];
+    let listen = listen.map(|host| format!("listen={}.{host}", hosts.network));
+    args.extend(listen.iter().flat_map(|listen| ["--set", listen]));
     hosts.spawn(&place, &args).wait().expect_code(0);
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
@@ -392,13 +410,42 @@ fn run_on_three_hosts(engine: &str, target: &str) {
 #[test]
 #[ignore = "it needs network namespaces"]
 fn load_ranks_on_other_hosts_log_in_to_postgres_by_password() {
-    run_on_three_hosts(POSTGRES, "pg.base");
+    run_on_three_hosts(POSTGRES, "pg.base", None);
+}
+
+#[test]
+#[ignore = "the ranks are those of a run in plain"]
+fn load_ranks_on_other_hosts_trust_the_servers_certificate() {
+    run_on_three_hosts(&format!("{POSTGRES}tls = true\n"), "pg.base", Some("1"));
+}
+
+#[test]
+#[ignore = "it needs network namespaces"]
+fn an_address_that_load_ranks_do_not_reach_fails_the_cell() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let Some(hosts) = Hosts::make_or_test_is_skipped(2, Link::Bridge) else {
+        return;
+    };
+    let place = Place::new();
+    place.write(
+        "plan.toml",
+        &format!("listen = \"127.0.0.1\"\n{}", plan(QUICK, "")),
+    );
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let ended = hosts.spawn(&place, &args).wait();
+    eventually("all processes have ended", || place.processes().is_empty());
+    place.assert_nothing_is_left();
+    ended.expect_in_stderr(&[
+        "the load ranks reach no common address of this host: tried 127.0.0.1, the `listen` of the plan",
+    ]);
 }
 
 #[test]
 #[ignore = "the ranks are those of PostgreSQL"]
 fn load_ranks_on_other_hosts_log_in_to_mysql_by_password() {
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
-        run_on_three_hosts(&mysql(&build, "innodb"), "my.base");
+        run_on_three_hosts(&mysql(&build, "innodb"), "my.base", None);
     }
 }
