@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::prepare;
 use crate::stages::Stopwatch;
 use crate::workspace::{Workspace, printed};
 
@@ -92,12 +93,12 @@ pub struct Outcome {
 
 /// Builds all tests, and the programs that they run. Returns `None` if they do not compile, after cargo's messages.
 pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>> {
-    let mut arguments =
-        "test --workspace --no-run --message-format=json-render-diagnostics".to_owned();
+    let arguments = "test --workspace --no-run --message-format=json-render-diagnostics";
+    let mut command = workspace.cargo(arguments);
     if has_mpi {
-        arguments += " --features assay/mpi";
+        command.args(prepare::MPI_FEATURE);
     }
-    let Some(messages) = printed(&mut workspace.cargo(&arguments))? else {
+    let Some(messages) = printed(&mut command)? else {
         return Ok(None);
     };
     messages

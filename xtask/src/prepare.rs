@@ -13,6 +13,8 @@ use crate::workspace::{Workspace, succeeds, succeeds_quietly, typed, with_retrie
 pub const COMPILER: &str = "gcc libc6-dev";
 /// The packages that build and start Assay with MPI.
 pub const MPI: &str = "openmpi-bin libopenmpi-dev libclang-dev";
+/// What builds Assay with MPI.
+pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages that tests need.
 pub const TEST_PACKAGES: [&str; 6] = [
     "postgresql",
@@ -96,12 +98,15 @@ pub fn compiler(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// Returns whether the programs of one of the [`PACKAGES`] are there.
+pub fn is_installed(package: &str) -> bool {
+    let row = PACKAGES.iter().find(|(known, _)| *known == package);
+    row.is_some_and(|(_, test)| succeeds_quietly(Command::new("sh").args(["-c", test])))
+}
+
 /// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it can't, and then returns false.
 pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
-    let is_missing = |package: &&str| {
-        let row = PACKAGES.iter().find(|(known, _)| known == package);
-        row.is_none_or(|(_, test)| !succeeds_quietly(Command::new("sh").args(["-c", test])))
-    };
+    let is_missing = |package: &&str| !is_installed(package);
     let missing: Vec<&str> = packages.iter().copied().filter(is_missing).collect();
     if missing.is_empty() {
         return Ok(true);

@@ -5,6 +5,7 @@
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::prepare;
 use crate::stages::Stopwatch;
 use crate::workspace::{Menu, Workspace, succeeds};
 
@@ -19,13 +20,12 @@ unsafe     only the listed files allow `unsafe`
 edges      crates use each other only in the allowed directions
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
-clippy     `cargo clippy` for all targets, without warnings
+clippy     `cargo clippy` for all targets, with MPI if it is installed, without warnings
 doc        `cargo doc` for the libraries, without warnings",
 };
 
 /// Runs a check, and prints its findings. Returns false if there are any.
 fn check(workspace: &Workspace, name: &str) -> Result<bool> {
-    let clippy = "clippy --workspace --all-targets --quiet -- --deny warnings";
     match name {
         "names" => is_absent(workspace, "-l", "", &paths_named(EMPTY_NAMES)),
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
@@ -38,7 +38,7 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
             forbidden_licenses(&metadata).map(is_empty)
         }
         "fmt" => cargo(workspace, "fmt --all --check"),
-        "clippy" => cargo(workspace, clippy),
+        "clippy" => clippy(workspace),
         "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
         other => bail!("unknown check `{other}`"),
     }
@@ -238,6 +238,20 @@ fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
             format!("Cargo.lock: license `{license}` of `{name}` is not allowed")
         })
         .collect())
+}
+
+/// Runs clippy, on the load ranks too if MPI is installed. Returns true if it finds nothing.
+fn clippy(workspace: &Workspace) -> Result<bool> {
+    let mut command = workspace.cargo("clippy --workspace --all-targets --quiet");
+    if prepare::is_installed(prepare::MPI) {
+        command.args(prepare::MPI_FEATURE);
+    } else {
+        println!(
+            "note: clippy leaves out the feature `mpi`, which needs Debian's packages {}",
+            prepare::MPI
+        );
+    }
+    succeeds(command.args(["--", "--deny", "warnings"]))
 }
 
 /// Runs one of cargo's tools. Returns true if it finds nothing.
