@@ -278,7 +278,7 @@ fn conduct(
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
     let live = serve_live(listener, &run, directory, &place)?;
-    let conductor = Conductor {
+    let mut conductor = Conductor {
         file,
         directory,
         invocation: run.invocations.len() as u32,
@@ -291,9 +291,7 @@ fn conduct(
         ranks: place.ranks,
     };
     let result = run_cells(&conductor, &mut matrix);
-    if let Some(ranks) = &conductor.ranks {
-        ranks.quit();
-    }
+    drop(conductor.ranks.take());
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
     if let Some(invocation) = run.invocations.last_mut() {

@@ -38,6 +38,11 @@ impl ClockOffset {
     pub fn theirs(self, ours: u64) -> u64 {
         ours.saturating_add_signed(self.offset_ns)
     }
+
+    /// Returns our time at theirs.
+    pub fn ours(self, theirs: u64) -> u64 {
+        theirs.saturating_add_signed(-self.offset_ns)
+    }
 }
 
 /// Returns whether more readings would hardly be more exact: several have nearly the shortest round trip. A busy processor
@@ -71,6 +76,7 @@ mod tests {
                 "{offset:?} of {there} and {back}"
             );
             assert_eq!(offset.uncertainty_ns, (there + back).div_ceil(2));
+            assert_eq!(offset.ours(offset.theirs(9_000)), 9_000);
         }
         assert_eq!(ClockOffset::of(&[]), None);
     }

@@ -343,7 +343,11 @@ impl RankSink<'_, '_> {
         let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         self.take_readings(readings);
         let is_waiting = self.is_waiting;
-        self.rank.report(&Report::Alive { is_waiting })
+        let sent_at = self.rank.clock.now();
+        self.rank.report(&Report::Alive {
+            is_waiting,
+            sent_at,
+        })
     }
 }
 

@@ -99,8 +99,8 @@ pub enum Report<'a> {
         kind: &'a str,
         time: LatencyKind,
     },
-    /// The step continues. `is_waiting`: only its background connections are left.
-    Alive { is_waiting: bool },
+    /// The step continues. `is_waiting`: only its background connections are left. `sent_at` is by the rank's clock.
+    Alive { is_waiting: bool, sent_at: u64 },
     /// The step has ended.
     Ended(Box<EndedPart>),
     /// It could not do what was ordered.

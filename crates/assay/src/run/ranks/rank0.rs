@@ -252,10 +252,12 @@ impl LoadRanks {
         });
         answers.map(drop)
     }
+}
 
-    /// Ends all ranks. One that does not answer is left to `mpirun`.
-    pub fn quit(&self) {
-        let inner = &mut *self.inner.borrow_mut();
+impl Drop for LoadRanks {
+    /// Ends all ranks: `mpirun` calls it a failure if rank 0 just exits. One that does not answer is left to `mpirun`.
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut();
         if inner.give(|_| Order::Quit).is_ok() && inner.all_done().is_ok() {
             inner.ranks.leave();
         }
@@ -406,7 +408,8 @@ impl Inner {
             self.send(index, Order::Begin { at })?;
         }
         let mut merge = Merge::new(sink);
-        let (parts, end) = self.supervise(step, start_at, stop, &mut merge)?;
+        let (parts, delays_ns, end) =
+            self.supervise(step, (start_at, &before), stop, &mut merge)?;
         // After the step: while it runs a rank answers late.
         let after = self.clock_offsets()?;
         let mut ranks = Vec::new();
@@ -430,6 +433,7 @@ impl Inner {
                 clock_offset_ns: before[index].offset_ns,
                 clock_drift_ns: after[index].offset_ns - before[index].offset_ns,
                 clock_uncertainty_ns: worst,
+                report_delay_ns_max: delays_ns[index],
             });
             pauses.extend_from_slice(&part.pauses);
         }
@@ -465,19 +469,21 @@ impl Inner {
         })
     }
 
-    /// Passes on what the ranks measure until all have ended. Returns their parts, and how the step ended if that was not
-    /// their own doing.
+    /// Passes on what the ranks measure until all have ended. Returns their parts, the longest delay of their reports,
+    /// and how the step ended if that was not their own doing.
     fn supervise(
         &mut self,
         step: &RankedStep,
-        start_at: u64,
+        (start_at, offsets): (u64, &[ClockOffset]),
         stop: &AtomicBool,
         merge: &mut Merge<'_>,
-    ) -> anyhow::Result<(Vec<EndedPart>, Option<StepEnd>)> {
+    ) -> anyhow::Result<(Vec<EndedPart>, Vec<u64>, Option<StepEnd>)> {
         let mut supervision = Supervision {
             ended: self.hosts.iter().map(|_| None).collect(),
             is_waiting: vec![false; self.hosts.len()],
             heard_at: vec![start_at; self.hosts.len()],
+            offsets,
+            delays_ns: vec![0; self.hosts.len()],
             recorded: Ok(()),
             histograms: Deserializer::new(),
         };
@@ -517,23 +523,28 @@ impl Inner {
                 std::thread::sleep(POLL);
             }
         }
-        Ok((supervision.ended.into_iter().flatten().collect(), end))
+        let ended = supervision.ended.into_iter().flatten().collect();
+        Ok((ended, supervision.delays_ns, end))
     }
 }
 
 /// The state of a step that the ranks run.
-struct Supervision {
+struct Supervision<'a> {
     /// The parts of the ranks that have ended.
     ended: Vec<Option<EndedPart>>,
     /// Ranks that only wait for the others.
     is_waiting: Vec<bool>,
     /// When each rank was last heard from.
     heard_at: Vec<u64>,
+    /// The offset of each rank's clock.
+    offsets: &'a [ClockOffset],
+    /// The longest time that a report of each rank was on its way.
+    delays_ns: Vec<u64>,
     recorded: Result<(), String>,
     histograms: Deserializer,
 }
 
-impl Supervision {
+impl Supervision<'_> {
     fn take(
         &mut self,
         index: usize,
@@ -559,7 +570,14 @@ impl Supervision {
                     })?;
                 self.recorded = merge.latencies(second, kind, time, &histogram);
             }
-            Report::Alive { is_waiting } => self.is_waiting[index] = is_waiting,
+            Report::Alive {
+                is_waiting,
+                sent_at,
+            } => {
+                self.is_waiting[index] = is_waiting;
+                let delay_ns = now.saturating_sub(self.offsets[index].ours(sent_at));
+                self.delays_ns[index] = self.delays_ns[index].max(delay_ns);
+            }
             Report::Ended(part) => self.ended[index] = Some(*part),
             _ => {}
         }
