@@ -75,6 +75,8 @@ pub struct RankFigures {
     pub clock_uncertainty_us: f64,
     /// The change of the offset over the step.
     pub clock_drift_us: f64,
+    /// The longest time that its reports waited for rank 0.
+    pub report_delay_us_max: f64,
 }
 
 impl RankFigures {
@@ -92,6 +94,7 @@ impl RankFigures {
             clock_offset_us: load.clock_offset_ns as f64 / 1e3,
             clock_uncertainty_us: load.clock_uncertainty_ns as f64 / 1e3,
             clock_drift_us: load.clock_drift_ns as f64 / 1e3,
+            report_delay_us_max: load.report_delay_ns_max as f64 / 1e3,
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct RankLoad {
     pub clock_drift_ns: i64,
     /// The true offset differs by at most this much.
     pub clock_uncertainty_ns: u64,
+    /// The longest time that its reports waited for rank 0: what it measured before a report is merged before it.
+    pub report_delay_ns_max: u64,
 }
 
 /// The causes of a failure, and its remedy.

@@ -28,6 +28,7 @@ mod install;
 mod live;
 mod place;
 mod prepared_tables;
+mod rank_kills;
 mod ranks;
 mod remarks;
 mod resume;

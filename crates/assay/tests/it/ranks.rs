@@ -9,8 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::place::{
-    ASSAY, Ended, LONG_AND_SHORT, POSTGRES, Place, QUICK, Running, eventually, mysql, send,
-    with_children, workload,
+    ASSAY, Ended, POSTGRES, Place, QUICK, Running, eventually, mysql, send, with_children, workload,
 };
 use crate::show_json::Shown;
 use crate::stall::{at_least, stall, step};
@@ -29,8 +28,9 @@ pub(crate) fn mpi_is_here_or_test_is_skipped() -> bool {
 pub(crate) fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running {
     let mut command = Command::new("mpirun");
     command
-        // A killed `mpirun` leaves its own files there.
+        // A killed `mpirun` leaves its own files and its memory for messages there.
         .env("OMPI_MCA_orte_tmpdir_base", place.join("output"))
+        .env("OMPI_MCA_btl_vader_backing_directory", place.join("output"))
         // Else `mpirun` kills all ranks a second after one has died, which is too soon on a slow machine.
         .args(["--mca", "odls_base_sigkill_timeout", "5"])
         .args(["--oversubscribe", "--allow-run-as-root", "-n"])
@@ -46,6 +46,18 @@ pub(crate) fn run(place: &Place, plan: &str, load_ranks: usize) -> Ended {
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
     ended
+}
+
+/// Returns the process of a rank, if `mpirun` has started it and it runs.
+pub(crate) fn rank(running: &Running, rank: u32) -> Option<u32> {
+    let variable = format!("OMPI_COMM_WORLD_RANK={rank}");
+    let is_rank = |pid: &u32| {
+        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|it| it == variable.as_bytes())
+    };
+    // The numbers of processes need not ascend.
+    with_children(running.id()).into_iter().find(is_rank)
 }
 
 /// Four clients, which 3 ranks can't share evenly.
@@ -115,71 +127,6 @@ fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
     }
 }
 
-/// Returns the processes of `mpirun`, of rank 0 and of the load ranks, in this order. Numbers of processes need not ascend.
-fn processes(running: &Running) -> Vec<u32> {
-    let mut processes = with_children(running.id());
-    let rank = |pid: &u32| {
-        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let mut variables = environment.split(|byte| *byte == 0);
-        let rank = variables.find_map(|it| it.strip_prefix(b"OMPI_COMM_WORLD_RANK="))?;
-        String::from_utf8_lossy(rank).parse::<u32>().ok()
-    };
-    processes[1..].sort_by_key(rank);
-    processes
-}
-
-/// Kills one process of a run with two load ranks in the middle of a step.
-fn kill(which: impl Fn(&[u32]) -> u32, expect: impl Fn(&Value)) {
-    if !mpi_is_here_or_test_is_skipped() {
-        return;
-    }
-    let place = Place::new();
-    let plan = plan("60s", LONG_AND_SHORT);
-    place.write("plan.toml", &plan);
-    let args = [
-        "run",
-        "plan.toml",
-        "--results",
-        "results",
-        "--data",
-        "data",
-        "--only",
-        "*/long/*/*",
-    ];
-    let mut running = spawn(&place, 2, &args);
-    place.wait_for_step(&mut running, "04-qr100");
-    send(which(&processes(&running)), Signal::KILL);
-    running.wait();
-    eventually("all processes have ended", || place.processes().is_empty());
-    place.assert_no_process_is_left();
-    let run = place.only_run();
-    let cell = run.join("cells/pg.base/long/c4/r1/cell.json");
-    expect(&serde_json::from_slice(&fs_err::read(cell).unwrap()).unwrap());
-}
-
-#[test]
-#[ignore = "`mpirun` kills rank 0 soon after, which on a busy machine may be before it has recorded why"]
-fn a_load_rank_that_is_killed_fails_its_cell_by_name() {
-    kill(
-        |processes| processes[3],
-        |cell| {
-            assert_eq!(cell["status"], "failed", "{cell}");
-            let causes = cell["failure"]["causes"].to_string();
-            assert!(causes.contains("load rank 2 on host"), "{causes}");
-        },
-    );
-}
-
-#[test]
-fn nothing_outlives_mpirun_or_a_killed_rank() {
-    for index in [0, 1, 3] {
-        kill(
-            |processes| processes[index],
-            |cell| assert_ne!(cell["status"], "complete"),
-        );
-    }
-}
-
 /// Starts a run with a client on each of two load ranks, and waits until its query step runs, in which each inserts at this
 /// rate.
 fn start_with_rate(place: &Place, rate: u32) -> Running {
@@ -236,7 +183,7 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     }
     let place = Place::new();
     let running = start_with_rate(&place, 100);
-    let load_rank = processes(&running)[2];
+    let load_rank = rank(&running, 1).unwrap();
     send(load_rank, Signal::STOP);
     std::thread::sleep(Duration::from_secs(2));
     send(load_rank, Signal::CONT);

@@ -33,13 +33,13 @@ fn two_configs(time: &str) -> String {
 }
 
 /// Numbers that look random and are those of their seed.
-struct Chance {
+pub(crate) struct Chance {
     random: words::Random,
 }
 
 impl Chance {
     /// Another seed each time, unless `ASSAY_TEST_SEED` gives one. It is printed when the test fails.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let given = std::env::var("ASSAY_TEST_SEED").ok();
         let seed = given.map_or_else(
             || {
@@ -53,7 +53,7 @@ impl Chance {
         Self { random }
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.random.below(limit)
     }
 }
@@ -116,13 +116,13 @@ fn identity(path: &Path, cell: Option<&Value>) -> Identity {
 
 /// The cells of a run as they were seen whenever it was killed.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     begun: BTreeMap<Identity, PathBuf>,
     complete: BTreeMap<PathBuf, Value>,
 }
 
 impl Seen {
-    fn look(&mut self, run: &Path) {
+    pub(crate) fn look(&mut self, run: &Path) {
         for (path, cell) in attempts(run) {
             if let Some(cell) = cell.as_ref().filter(|cell| cell["status"] == "complete") {
                 self.complete.insert(path.clone(), cell.clone());
@@ -133,7 +133,7 @@ impl Seen {
     }
 
     /// Nothing that was recorded is lost, each cell is complete once, and what was complete is untouched.
-    fn assert_kept(&self, run: &Path) {
+    pub(crate) fn assert_kept(&self, run: &Path) {
         let now = attempts(run);
         let there: Vec<Identity> = now
             .iter()
