@@ -15,6 +15,8 @@ pub const COMPILER: &str = "gcc libc6-dev";
 pub const MPI: &str = "openmpi-bin libopenmpi-dev libclang-dev";
 /// What builds Assay with MPI.
 pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
+/// The packages of the test that runs jobs of Slurm.
+pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
 pub const TEST_PACKAGES: [&str; 6] = [
     "postgresql",
@@ -26,7 +28,7 @@ pub const TEST_PACKAGES: [&str; 6] = [
 ];
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs are installed.
-const PACKAGES: [(&str, &str); 11] = [
+const PACKAGES: [(&str, &str); 12] = [
     (COMPILER, "${CC:-cc} --version"),
     (
         MPI,
@@ -45,18 +47,27 @@ const PACKAGES: [(&str, &str); 11] = [
     ("golang-go", "go version"),
     ("python3-venv", "python3 -c 'import ensurepip, venv'"),
     ("groff-base", "groff --version"),
+    (
+        SLURM,
+        // `sbatch` fails without a configuration.
+        "PATH=$PATH:/usr/sbin; munged --version && slurmctld -V && slurmd -V && command -v sbatch",
+    ),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),
 ];
 
-/// Installs packages. Those of PostgreSQL would create a cluster and start it. A file in a folder that they read prevents
-/// that; it exists only during the installation, so that nothing else on the system changes.
+/// Installs packages. Those of PostgreSQL would create a cluster and start it, and those of Slurm would start daemons. A file
+/// in a folder that they read prevents each; it exists only during the installation, so that nothing else on the system
+/// changes.
 const INSTALL: &str = r#"
 folder=/etc/postgresql-common/createcluster.d
 file=$folder/50-no-main-cluster.conf
 [ -d $folder ] || is_new=yes
+policy=/usr/sbin/policy-rc.d
+[ -e $policy ] || has_policy=no
 clean_up() {
+    [ -z "$has_policy" ] || rm -f $policy || echo "warning: cannot remove $policy; remove it yourself" >&2
     rm -f $file || echo "warning: cannot remove $file; remove it yourself" >&2
     # Only empty folders, starting with the innermost.
     [ -z "$is_new" ] || rmdir -p --ignore-fail-on-non-empty $folder
@@ -64,6 +75,11 @@ clean_up() {
 trap clean_up EXIT INT TERM
 mkdir -p $folder && echo create_main_cluster = false > $file ||
     echo "warning: cannot write $file; Debian's packages may create and start a cluster" >&2
+# Other services start as usual. Before the service there may be options.
+if [ -n "$has_policy" ]; then
+    printf '%s\n' '#!/bin/sh' 'case " $* " in *" munge"* | *" slurm"*) exit 101 ;; esac' > $policy && chmod 755 $policy ||
+        echo "warning: cannot write $policy; Debian's packages may start the daemons of Slurm" >&2
+fi
 # On a fresh system another apt in the background may hold the lock for a while.
 apt="apt-get -o DPkg::Lock::Timeout=300"
 # The lists that can't be updated may belong to other repositories than these packages.

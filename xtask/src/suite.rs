@@ -19,8 +19,9 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 14] = [
+const ENGINES: [&str; 15] = [
     "mpi",
+    "slurm",
     "postgres",
     "other-postgres",
     "mysql",
@@ -58,7 +59,11 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
         prepare::ensure_installed(&[prepare::MPI])
     })?;
     let (installed, built) = stages.run("build, packages", || {
-        let install = || prepare::ensure_installed(&prepare::TEST_PACKAGES);
+        let install = || {
+            let slurm = all.then_some(prepare::SLURM);
+            let packages: Vec<&str> = prepare::TEST_PACKAGES.into_iter().chain(slurm).collect();
+            prepare::ensure_installed(&packages)
+        };
         in_parallel(install, || binaries::build(workspace, has_mpi))
     });
     installed?;

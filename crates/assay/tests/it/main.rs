@@ -35,6 +35,7 @@ mod resume;
 mod rocksdb;
 mod scale;
 mod show_json;
+mod slurm;
 mod stall;
 mod sysbench;
 mod tls;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal};
 pub(crate) const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 /// No run of these tests takes longer, on a disk that needs 20 ms for each flush either.
-const LONGEST_S: u64 = 600;
+pub(crate) const LONGEST_S: u64 = 600;
 
 /// A SQLite that waits for no disk: its results are not what is tested.
 pub(crate) const SQLITE: &str = r#"
@@ -476,7 +476,7 @@ pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
     );
 }
 
-fn comes_about(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
+pub(crate) fn comes_about(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
     for _ in 0..seconds * 100 {
         if holds() {
             return true;
