@@ -157,7 +157,7 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
     let status = supervise(pid);
     end_descendants(me);
     if let Some(directory) = &request.remove_directory {
-        // The directory only has a few socket files.
+        // The directory only has a few small files.
         let _ = fs::remove_dir_all(directory);
     }
     confinement.clean_up();

@@ -118,7 +118,7 @@ impl Format {
             );
         }
         text += &format!(
-            "\n# Assay's own: its files, a private socket, and the log on standard error.\n{group}{own_settings}"
+            "\n# Assay's own: its files and addresses, and the log on standard error.\n{group}{own_settings}"
         );
         let overridden = self
             .reserved

@@ -1,4 +1,4 @@
-//! The directory of the socket on which a server that assay started listens.
+//! The directory of the socket on which a server that assay started listens, and of its private key.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// The prefix of the names of socket directories.
 pub(crate) const SOCKETS_PREFIX: &str = "assay-";
 
-/// A private directory for sockets, which is removed on drop.
+/// A private directory for sockets and keys, which is removed on drop.
 pub(crate) struct SocketDirectory(PathBuf);
 
 impl SocketDirectory {
