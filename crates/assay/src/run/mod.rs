@@ -19,6 +19,7 @@ mod step;
 mod stop;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -386,17 +387,17 @@ fn file_url(path: &Path) -> String {
 fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
     let path = directory.path().display();
     let tables = format!("`assay show {path}` prints all tables");
-    let repeats = run.cells.iter().map(|cell| cell.key.repeat).max();
+    let numbers: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.repeat).collect();
     let more = |repeats: u32, why: &str| {
         let resume = resume_command(directory, run);
         format!("`{resume} --repeats {repeats}` {why}")
     };
-    match repeats.unwrap_or(1) {
+    match numbers.len() as u32 {
         _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
             tables,
             format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
         ],
-        1 => [more(5, "adds the repeats that verdicts need"), tables],
+        0 | 1 => [more(5, "adds the repeats that verdicts need"), tables],
         repeats => [
             format!("`assay compare {path}` also shows what each operation costs"),
             more(2 * repeats, "doubles the repeats, for narrower intervals"),

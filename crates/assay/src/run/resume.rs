@@ -101,21 +101,34 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     Ok(file)
 }
 
-/// Adds repeats to the cells of a run that match `filters` until each has `repeats`, in the plan's order. Adds no cells
-/// that the run did not begin with.
+/// Adds repeats to the cells of a run that match `filters` until each has `repeats`, in the plan's order. Their numbers follow
+/// those of the run, which may have only one of the plan's repeats. Adds no cells that the run did not begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,
     repeats: u32,
     filters: &[String],
 ) -> Result<(), UsageError> {
-    plan.repeats = plan.repeats.max(repeats);
-    let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
-    let mut all = matrix::references(plan);
-    all.retain(|cell| cell.key.repeat <= repeats && is_of_run(cell));
+    let numbers_of = |new: &CellRef| -> Vec<u32> {
+        let of_cell = cells.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
+        of_cell.map(|cell| cell.key.repeat).collect()
+    };
+    let is_wanted = |new: &CellRef| {
+        let numbers = numbers_of(new);
+        let missing = repeats.saturating_sub(numbers.len() as u32);
+        let last = numbers.iter().max();
+        last.is_some_and(|last| (last + 1..=last + missing).contains(&new.key.repeat))
+    };
+    let planned = plan.repeats;
+    raise_repeats(plan, cells);
+    plan.repeats += repeats;
+    let mut more = matrix::references(plan);
+    more.retain(is_wanted);
+    let all: Vec<CellRef> = cells.iter().chain(&more).cloned().collect();
     let only = CellFilters::new(filters, &all)?;
-    all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
-    cells.extend(all);
+    cells.extend(more.into_iter().filter(|new| only.matches(new)));
+    plan.repeats = planned;
+    raise_repeats(plan, cells);
     Ok(())
 }
 
@@ -288,6 +301,16 @@ mod tests {
             ["a.y/c1/r2", "a.y/c1/r3"]
         );
         assert!(more_repeats(began, 3, &["a.x"]).is_err());
+    }
+
+    #[test]
+    fn repeats_are_added_to_those_that_a_run_began_with() {
+        let began = |cell: &CellRef| cell.key.repeat == 2 && cell.key.clients == 8;
+        assert_eq!(
+            more_repeats(began, 3, &["a.x"]).unwrap(),
+            ["a.x/c8/r3", "a.x/c8/r4"]
+        );
+        assert_eq!(more_repeats(began, 1, &[]).unwrap(), [""; 0]);
     }
 
     fn given(text: Option<&str>, sets: &[&str]) -> (tempfile::TempDir, PlanArgs) {

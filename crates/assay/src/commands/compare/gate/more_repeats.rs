@@ -44,7 +44,7 @@ pub(super) fn commands(
             let Some(run) = run else { continue };
             let of_run = || lines.iter().filter(|line| line.run == run);
             let cells = || of_run().map(|line| line.cell);
-            let existing = cells().map(|cell| cell.key.repeat).max().unwrap_or(0);
+            let existing = cells().count() as u32;
             let (repeats, filters) = by_run.entry(run).or_default();
             *repeats = (*repeats).max(more.total_with(existing));
             for cell in cells().take(1) {
