@@ -4,9 +4,9 @@
 #   sbatch --array=1-5 plans/slurm/repeats.sh PLAN RESULTS [SCRATCH]
 #   assay compare RESULTS/*
 #
-# PLAN and RESULTS are on a file system that all nodes share, and the plan has at least as many repeats as the array. SCRATCH is a directory on
-# each node's own disk, for databases. A task that did not complete its repeat continues it when it is submitted again, alone or with the
-# others: docs/slurm.md.
+# PLAN and RESULTS are on a file system that all nodes share. The plan has as many repeats as the array, or more. RESULTS is for one plan.
+# SCRATCH is a directory on each node's own disk, for databases. A task that did not complete its repeat continues it when it is submitted
+# again, alone or with the others: docs/slurm.md.
 
 #SBATCH --job-name=assay
 #SBATCH --nodes=1 --ntasks=1

@@ -279,6 +279,22 @@ fn cells_that_did_not_end_as_planned_are_listed() {
 }
 
 #[test]
+fn runs_of_one_machine_share_its_number() {
+    let results = tempfile::tempdir().unwrap();
+    let of_machine = |id: &str| {
+        let mut run = run(1);
+        run.host.facts = vec![("host_id".into(), id.into())];
+        let directory = RunDir::create(results.path(), &run).unwrap();
+        write_step(&directory, 1, &step(), 0);
+        directory
+    };
+    let runs = ["a", "b", "a"].map(of_machine);
+    let machines = figures(&runs).unwrap().begun;
+    let machines: Vec<_> = machines.iter().map(|it| (it.run, it.machine)).collect();
+    assert_eq!(machines, [(0, 0), (1, 1), (2, 0)]);
+}
+
+#[test]
 fn the_json_contract_holds() {
     let results = tempfile::tempdir().unwrap();
     let directory = RunDir::create(results.path(), &run(1)).unwrap();
