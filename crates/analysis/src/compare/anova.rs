@@ -220,6 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn any_numbers_of_machines_and_pairs_have_a_share() {
+        for (machines, most) in [(2, 1), (2, 40), (3, 2), (30, 1), (60, 3)] {
+            let of_machine = |machine: i32| -> Vec<(f64, f64)> {
+                let pair = |pair: i32| (f64::from(machine * pair % 7), f64::from(machine % 3));
+                (0..=machine % most).map(pair).collect()
+            };
+            let all: Vec<Vec<(f64, f64)>> = (0..machines).map(of_machine).collect();
+            let all: Vec<&[(f64, f64)]> = all.iter().map(Vec::as_slice).collect();
+            let share = between_machines(&pairs(&all)).unwrap();
+            let shares = [0.0, share.low, share.share, share.high, 1.0];
+            assert!(shares.is_sorted(), "{machines} {most}: {share:?}");
+        }
+    }
+
+    #[test]
     fn machines_with_other_ratios_count_once() {
         let apart: [&[(f64, f64)]; 2] = [
             &[(0.0, 0.10), (0.0, 0.11)],

@@ -102,6 +102,23 @@ fn equal_targets_on_unequal_machines_are_called_different_at_most_at_the_error_r
 }
 
 #[test]
+fn a_change_that_all_machines_share_shows_with_several_repeats_of_each() {
+    // Where chance alone makes the ratios of machines differ, each machine counts as one value.
+    for (repeats, machines, least) in [(10, 2, 0.7), (9, 3, 0.8), (10, 5, 0.9), (30, 10, 0.9)] {
+        let truth = Truth {
+            repeats,
+            machines,
+            invocations: machines,
+            ratios: &[0.97],
+            ..ARRAY
+        };
+        let found = share(truth, 1000, slower);
+        crate::tell!("3 % with {repeats} repeats on {machines} machines: {found}");
+        assert!(found >= least, "{truth:?}: {found}");
+    }
+}
+
+#[test]
 fn a_machine_that_measured_only_the_base_does_not_count() {
     let mut figures = ARRAY.measure(&mut Random::new(3));
     // The means of all repeats then differ by far.
