@@ -18,39 +18,42 @@ fn plan(engine: &str, name: &str, time: &str) -> String {
     )
 }
 
-/// Runs both configs, and looks how they are told apart.
-fn compare(engine: &str, name: &str, target: &str) {
+/// Runs both configs, and expects these differences between them.
+fn compare(plan: &str, target: &str, expected: &[&str]) {
     let place = Place::new();
-    let plan = plan(engine, name, QUICK);
-    let run = place
-        .run(&plan, &["--quiet"])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(plan, &["--quiet"]).expect_code(0).run_directory();
     Shown::read(&place, &run).assert_all_valid();
-    let text = place
-        .assay(&["show", run.to_str().unwrap()])
-        .expect_code(0)
-        .stdout;
-    let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
-    let (_, differences) = section
-        .split_once(&format!("{target}.tls against {target}.base"))
+    let shown = place.assay(&["show", run.to_str().unwrap()]).expect_code(0);
+    let (_, section) = shown
+        .stdout
+        .split_once("\nWhat differs between targets\n")
         .unwrap();
-    let (_, differences) = differences.split_once('\n').unwrap();
-    let (differences, _) = differences.split_once("\n\n").unwrap_or((differences, ""));
-    assert_eq!(differences.trim(), "tls: off -> on", "{section}");
+    let (_, differences) = section
+        .split_once(&format!("{target}.tls against {target}.base\n"))
+        .unwrap();
+    let differences = differences.lines().map(str::trim);
+    let differences: Vec<&str> = differences
+        .take_while(|line| line.contains(" -> "))
+        .collect();
+    assert_eq!(differences, expected, "{section}");
 }
 
 #[test]
 fn configs_of_postgres_may_differ_in_tls_alone() {
     if postgres_is_here_or_test_is_skipped() {
-        compare(POSTGRES, "postgres", "pg");
+        let plan = plan(POSTGRES, "postgres", QUICK);
+        compare(&plan, "pg", &["tls: off -> on"]);
+        let without_listen = plan.replace("listen", "# listen");
+        let transport = "transport: unix socket -> tcp [undeclared]";
+        compare(&without_listen, "pg", &["tls: off -> on", transport]);
     }
 }
 
 #[test]
 fn configs_of_mysql_may_differ_in_tls_alone() {
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
-        compare(&mysql(&build, "innodb"), "mysql", "my");
+        let plan = plan(&mysql(&build, "innodb"), "mysql", QUICK);
+        compare(&plan, "my", &["tls: off -> on"]);
     }
 }
 

@@ -311,12 +311,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
             })
         };
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
-        let tls = if session.stream().is_tls() {
-            "on"
-        } else {
-            "off"
-        };
-        settings.push(Setting::new("tls", tls));
+        settings.extend(session.stream().settings());
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }

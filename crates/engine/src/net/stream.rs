@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::failure;
 use super::tls::error_text;
-use crate::Error;
+use crate::{Error, Setting};
 
 /// Returns true when a connection between two addresses stays on one host. The kernel connects to its own interfaces from
 /// the same address.
@@ -109,6 +109,19 @@ impl Stream {
     /// Returns another handle to the socket.
     pub(crate) fn socket(&self) -> io::Result<Socket> {
         self.fd().try_clone_to_owned().map(Socket)
+    }
+
+    /// Returns how it reaches the server, as settings of assay's own.
+    pub(crate) fn settings(&self) -> [Setting; 2] {
+        let (transport, tls) = match self {
+            Self::Unix(..) => ("unix socket", "off"),
+            Self::Tcp(_) => ("tcp", "off"),
+            Self::Tls(_) => ("tcp", "on"),
+        };
+        [("transport", transport), ("tls", tls)].map(|(name, value)| Setting {
+            source: Some("assay".into()),
+            ..Setting::new(name, value)
+        })
     }
 
     pub(crate) fn is_tls(&self) -> bool {

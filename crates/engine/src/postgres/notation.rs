@@ -54,7 +54,7 @@ const AUTOMATIC_IF_ZERO: [&str; 3] = [
 ];
 
 /// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
-const VOLATILE: [&str; 10] = [
+const VOLATILE: [&str; 13] = [
     "application_name",
     "config_file",
     "krb_server_keyfile",
@@ -63,6 +63,10 @@ const VOLATILE: [&str; 10] = [
     "promote_trigger_file",
     "server_version",
     "server_version_num",
+    // Of the connection, and 0 on a unix socket.
+    "tcp_keepalives_count",
+    "tcp_keepalives_idle",
+    "tcp_keepalives_interval",
     "transaction_read_only",
     "trigger_file",
 ];

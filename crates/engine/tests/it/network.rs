@@ -45,6 +45,15 @@ fn refused<S: TestServer>(url: &str) -> engine::Error {
     }
 }
 
+/// Returns the settings of the connection to a server.
+fn transport(server: &impl TestServer) -> [String; 2] {
+    let settings = server.settings().unwrap();
+    ["transport", "tls"].map(|name| {
+        let setting = settings.iter().find(|it| it.name == name).unwrap();
+        setting.value.clone()
+    })
+}
+
 /// Returns the private directory of a server.
 fn private_directory<S: TestServer>(server: &S) -> PathBuf {
     let note = server.data_dir().unwrap().path().join("socket-directory");
@@ -65,9 +74,7 @@ fn a_server_with_a_certificate_encrypts_what_its_clients_say<S: TestServer>() {
     let attached = S::attach(&server.url()).unwrap();
     assert!(S::is_encrypted(&mut attached.connect().unwrap()));
     for engine in [&server, &attached] {
-        let settings = engine.settings().unwrap();
-        let tls = settings.iter().find(|it| it.name == "tls").unwrap();
-        assert_eq!(tls.value, "on");
+        assert_eq!(transport(engine), ["tcp", "on"]);
     }
     let (address, parameters) = server
         .url()
@@ -109,6 +116,7 @@ fn a_server_that_listens_wants_the_password<S: TestServer>() {
     drop(session);
     let url = server.url();
     S::attach(&url).unwrap();
+    assert_eq!(transport(&server), ["tcp", "off"]);
     refused::<S>(&url.replace("made-for-it", "made-up"));
     refused::<S>(&url.replace(":made-for-it", ""));
     server.stop().unwrap();
