@@ -106,12 +106,21 @@ pub fn typed(program: impl AsRef<OsStr>, arguments: &str) -> Command {
 
 /// Runs a command, and returns what it writes to stdout. The error of a failed command has its stderr.
 pub fn output(command: &mut Command) -> Result<String> {
+    output_if_code(command, &[0])
+}
+
+/// Does what [`output`] does for a command that succeeds with any of these exit codes.
+pub fn output_if_code(command: &mut Command, codes: &[i32]) -> Result<String> {
     let shown = shown(command);
     let output = command
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run `{shown}`"))?;
-    if !output.status.success() {
+    if !output
+        .status
+        .code()
+        .is_some_and(|code| codes.contains(&code))
+    {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` failed: {}\n{}", output.status, stderr.trim_end());
     }

@@ -10,6 +10,7 @@ mod lookup;
 mod measure;
 mod noise;
 mod null_loop;
+mod ranks;
 mod report;
 mod run;
 mod server;
@@ -35,6 +36,8 @@ insert-benchmark   the Insert Benchmark on PostgreSQL, 1 client: what rows and r
 mysql-insert       the same on MariaDB with InnoDB and with MyRocks
 postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads
 mysql-sysbench     the same on MariaDB
+load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
+rank-intake        what 64 load ranks with 64 connections each cost rank 0
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 verdicts           simulated machines without any change: how often a comparison claims one
@@ -53,6 +56,8 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "mysql-insert" => insert::on_mysql(setup),
         "postgres-sysbench" => sysbench_tests::run(setup, &Server::postgres(setup)?),
         "mysql-sysbench" => sysbench_tests::run(setup, &Server::mysql(setup)?),
+        "load-ranks" => ranks::against_one_process(setup),
+        "rank-intake" => ranks::intake(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),
         "verdicts" => {
@@ -83,9 +88,14 @@ impl Setup {
         Ok(self.workspace.target_directory()?.join("release"))
     }
 
-    /// Builds Assay and its examples, and returns their folder.
+    /// Builds Assay and its examples, and returns their folder. Where MPI is installed, Assay can use it: so a benchmark of
+    /// load ranks doesn't compile it again.
     fn build_assay(&self) -> Result<PathBuf> {
-        self.build("assay", "--bin assay --examples")
+        let feature = match prepare::is_installed(prepare::MPI) {
+            true => " --features mpi",
+            false => "",
+        };
+        self.build("assay", &format!("--bin assay --examples{feature}"))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Runs Assay, and reads the results: those that Assay shows, and the record.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -12,7 +12,10 @@ use tempfile::TempDir;
 use super::Setup;
 use super::measure::Sample;
 use crate::builds::{self, ASSAY_BUILDS, ASSAY_TEST_MYSQL, MARIADB};
-use crate::workspace::output;
+use crate::workspace::{output, output_if_code, typed};
+
+/// The exit code of a run that has an invalid step.
+pub const INVALID: i32 = 4;
 
 /// A successful run. Its record is removed when it is dropped.
 pub struct Run {
@@ -22,20 +25,31 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs a plan.
+    /// Runs a plan in one process.
     pub fn of(setup: &Setup, plan: &str) -> Result<Run> {
+        Self::on_ranks(setup, 0, plan, &[0])
+    }
+
+    /// Runs a plan with load ranks on this host; 0: in one process. Other exit codes than `codes` are errors.
+    pub fn on_ranks(setup: &Setup, load_ranks: usize, plan: &str, codes: &[i32]) -> Result<Run> {
         let home = tempfile::tempdir()?;
         // A server may run as another user.
         fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
         let [plan_file, results, data] =
             ["plan.toml", "results", "data"].map(|name| home.path().join(name));
         fs::write(&plan_file, plan)?;
-        let mut command = assay(setup)?;
+        let alone = assay(setup)?;
+        let assay = PathBuf::from(alone.get_program());
+        let mut command = match load_ranks {
+            0 => alone,
+            _ => mpirun(load_ranks + 1, &assay),
+        };
         command.args(["run", "--quiet", "--results"]).arg(results);
-        let printed = output(command.arg("--data").arg(data).arg(plan_file))?;
+        command.arg("--data").arg(data).arg(plan_file);
+        let printed = output_if_code(&mut command, codes)?;
         let directory = printed.lines().next_back();
         Ok(Run {
-            assay: command.get_program().into(),
+            assay,
             directory: directory
                 .context("`assay run` names no run directory")?
                 .to_owned(),
@@ -58,13 +72,22 @@ impl Run {
 
     /// Returns the record of a step of the only cell. An invalid step is an error.
     pub fn step(&self, name: &str) -> Result<Value> {
+        let step = self.any_step(name)?;
+        ensure_valid(&step, name)?;
+        Ok(step)
+    }
+
+    /// Returns the record of a step of the only cell, valid or not.
+    pub fn any_step(&self, name: &str) -> Result<Value> {
         let mut find = Command::new("find");
         let paths = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
-        let mut steps = Vec::new();
         for path in paths.lines() {
-            steps.push(serde_json::from_str(&fs::read_to_string(path)?)?);
+            let step: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+            if step["name"] == name {
+                return Ok(step);
+            }
         }
-        valid(&steps, "name", name).cloned()
+        bail!("the run has no step `{name}`")
     }
 }
 
@@ -87,21 +110,29 @@ fn assay(setup: &Setup) -> Result<Command> {
     Ok(command)
 }
 
+/// Returns a command that starts ranks of Assay on this host.
+fn mpirun(ranks: usize, assay: &Path) -> Command {
+    let mut command = typed("mpirun", "--oversubscribe --allow-run-as-root -n");
+    command.arg(ranks.to_string()).arg(assay);
+    command
+}
+
 /// Returns a metric of a step from the output of `assay show`.
 fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
     let rows = shown["rows"].as_array();
-    let row = valid(rows.context("`assay show` lists no steps")?, "step", step)?;
+    let mut rows = rows.context("`assay show` lists no steps")?.iter();
+    let row = rows.find(|row| row["step"] == step);
+    let row = row.with_context(|| format!("the run has no step `{step}`"))?;
+    ensure_valid(row, step)?;
     let metric = row["metrics"][name].as_f64();
     metric.with_context(|| format!("step `{step}` has no `{name}`"))
 }
 
-/// Returns the step whose `key` is `name`, if it is valid.
-fn valid<'a>(steps: &'a [Value], key: &str, name: &str) -> Result<&'a Value> {
-    let step = steps.iter().find(|step| step[key] == name);
-    let step = step.with_context(|| format!("the run has no step `{name}`"))?;
+/// Returns an error for a step that is not valid.
+fn ensure_valid(step: &Value, name: &str) -> Result<()> {
     let is_valid = step["valid"] == true;
     ensure!(is_valid, "step `{name}` is not valid: {}", step["reasons"]);
-    Ok(step)
+    Ok(())
 }
 
 /// Returns a number of a step's record.
