@@ -34,6 +34,7 @@ mod number;
 mod random;
 mod secret;
 mod setting;
+mod stacks;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, unit_of};
@@ -47,6 +48,7 @@ pub use number::{fixed, grouped};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
+pub use stacks::{StackNode, Stacks};
 
 /// Writes a count with its noun: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {

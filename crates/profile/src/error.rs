@@ -1,0 +1,58 @@
+//! The reasons why there is no profile.
+
+use std::io;
+
+/// The reason why there is no profile, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// `perf` is not installed.
+    #[error("`perf` is not installed; install Debian's package `linux-perf` or its equivalent")]
+    NoPerf,
+    /// `perf` failed.
+    #[error("`{command}` failed: {stderr}{}", permission_help(.stderr))]
+    Perf {
+        /// The command.
+        command: &'static str,
+        /// Its last lines on stderr.
+        stderr: String,
+    },
+    /// `perf` did not answer.
+    #[error("`perf record` did not answer `{request}` within {seconds} s")]
+    Silent {
+        /// The request.
+        request: &'static str,
+        /// The time that it had.
+        seconds: u64,
+    },
+    /// A file or a process could not be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// What failed.
+        what: &'static str,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The profile has no samples.
+    #[error(
+        "`perf record` took no samples of the processes: they used no CPU time, or ended before"
+    )]
+    Empty,
+}
+
+impl ProfileError {
+    /// Returns a function that adds what failed to an error.
+    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// Returns what to do if `perf` was not permitted to sample.
+fn permission_help(stderr: &str) -> &'static str {
+    let is_about = |part: &str| stderr.to_lowercase().contains(part);
+    match is_about("perf_event_paranoid") || is_about("permission") || is_about("not permitted") {
+        true => {
+            "; set `sysctl kernel.perf_event_paranoid=1`, or run as root; a container also needs the capability PERFMON"
+        }
+        false => "",
+    }
+}

@@ -1,0 +1,30 @@
+//! CPU profiles of processes: runs `perf`, and counts the call stacks that it samples.
+//!
+//! ```text
+//! perf record ──► unnamed file ──► perf script ──► Stacks
+//! ```
+//!
+//! The samples are in a file without a name, and `perf` ends with the processes that it samples. So nothing is left when
+//! assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
+//!
+//! ```no_run
+//! use profile::{Recording, Settings};
+//!
+//! let server = [4711];
+//! let mut recording = Recording::start(&server, Settings::default(), std::path::Path::new("/tmp"))?;
+//! recording.enable()?;
+//! // The load runs.
+//! let profile = recording.finish()?;
+//! println!("{} samples\n{}", profile.stacks.total(), profile.stacks);
+//! # Ok::<(), profile::ProfileError>(())
+//! ```
+
+mod call_graph;
+mod error;
+mod recording;
+mod script;
+mod symbols;
+
+pub use call_graph::CallGraph;
+pub use error::ProfileError;
+pub use recording::{Profile, Recording, Settings};

@@ -1,0 +1,248 @@
+//! One run of `perf record`.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use words::Stacks;
+
+use crate::script::{self, FIELDS};
+use crate::{CallGraph, ProfileError};
+
+/// The maximum time until `perf` answers. Starting it may take a second.
+const ANSWER_S: u64 = 60;
+/// The size of the samples at which `perf` stops. Unwinding needs 8 KB for each.
+const MAX_SIZE: &str = "2G";
+
+/// How to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Samples of each busy processor in a second.
+    pub frequency_hz: u32,
+    /// How to find callers.
+    pub call_graph: CallGraph,
+    /// Sample by the processor's cycles instead of the kernel's clock.
+    pub has_cycles: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            frequency_hz: 199,
+            call_graph: CallGraph::Dwarf,
+            has_cycles: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the event that is sampled, as `perf` names it.
+    pub fn event(&self) -> &'static str {
+        match self.has_cycles {
+            true => "cycles",
+            false => "cpu-clock",
+        }
+    }
+}
+
+/// The samples of a step.
+#[derive(Debug, PartialEq)]
+pub struct Profile {
+    /// The stacks of all samples, each with the name of its thread as outermost frame.
+    pub stacks: Stacks,
+    /// Samples that were dropped.
+    pub lost: u64,
+    /// Samples in functions without a symbol.
+    pub unknown: u64,
+}
+
+/// A running `perf record`. Dropping it ends `perf`.
+pub struct Recording {
+    perf: Child,
+    samples: File,
+    /// What `perf` printed on stderr.
+    stderr: Vec<u8>,
+}
+
+impl Recording {
+    /// Starts `perf` for processes and all processes and threads that they start later. It samples only after
+    /// [`enable`](Self::enable). The samples are in an unnamed file in `folder`.
+    ///
+    /// # Errors
+    /// `perf` is not installed, or not permitted to sample.
+    pub fn start(
+        processes: &[u32],
+        settings: Settings,
+        folder: &Path,
+    ) -> Result<Self, ProfileError> {
+        let unusable = ProfileError::io("cannot create a file for the samples");
+        let samples = tempfile::tempfile_in(folder).map_err(unusable)?;
+        let output = samples.try_clone();
+        let output = output.map_err(ProfileError::io("cannot share the file of the samples"))?;
+        let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+        let frequency = settings.frequency_hz.to_string();
+        let perf = perf()
+            .args(["record", "--event", settings.event(), "--freq", &frequency])
+            .args(["--call-graph", settings.call_graph.perf_option()])
+            .args(["--pid", &processes.join(","), "--output", "-"])
+            .args(["--max-size", MAX_SIZE])
+            .args(["--delay", "-1", "--control", "fd:0,2"])
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .spawn();
+        let perf = perf.map_err(not_started)?;
+        let mut recording = Self {
+            perf,
+            samples,
+            stderr: Vec::new(),
+        };
+        // It answers as soon as it is ready.
+        recording.request("ping")?;
+        Ok(recording)
+    }
+
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// `perf` has ended.
+    pub fn enable(&mut self) -> Result<(), ProfileError> {
+        self.request("enable")
+    }
+
+    /// Ends sampling, and returns the samples.
+    ///
+    /// # Errors
+    /// `perf` ended early, for example because the disk is full, or there are no samples.
+    pub fn finish(mut self) -> Result<Profile, ProfileError> {
+        self.request("disable")?;
+        let id = Pid::from_child(&self.perf);
+        let ended = kill_process(id, Signal::INT).map_err(io::Error::from);
+        ended
+            .and_then(|()| self.perf.wait())
+            .map_err(ProfileError::io("cannot end `perf record`"))?;
+        let mut samples = &self.samples;
+        let rewound = samples.rewind();
+        rewound.map_err(ProfileError::io("cannot read the samples"))?;
+        read(samples)
+    }
+
+    /// Sends a request, and waits for its acknowledgment.
+    fn request(&mut self, request: &'static str) -> Result<(), ProfileError> {
+        let sent = match &mut self.perf.stdin {
+            Some(stdin) => writeln!(stdin, "{request}"),
+            None => Ok(()),
+        };
+        // If `perf` has ended, its stderr says why.
+        let _ = sent;
+        let from = self.stderr.len();
+        let is_answered = |stderr: &[u8]| stderr[from..].windows(4).any(|bytes| bytes == b"ack\n");
+        let Some(stderr) = &mut self.perf.stderr else {
+            return Ok(());
+        };
+        while !is_answered(&self.stderr) {
+            let timeout = Timespec {
+                tv_sec: ANSWER_S as i64,
+                tv_nsec: 0,
+            };
+            let mut ready = [PollFd::new(&*stderr, PollFlags::IN)];
+            let count = poll(&mut ready, Some(&timeout));
+            let failed = ProfileError::io("cannot wait for `perf record`");
+            if count.map_err(|error| failed(error.into()))? == 0 {
+                let seconds = ANSWER_S;
+                return Err(ProfileError::Silent { request, seconds });
+            }
+            let mut bytes = [0; 4096];
+            let length = stderr.read(&mut bytes);
+            match length.map_err(ProfileError::io("cannot read from `perf record`"))? {
+                0 => return Err(failed_perf("perf record", &self.stderr)),
+                length => self.stderr.extend_from_slice(&bytes[..length]),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.perf.kill();
+        let _ = self.perf.wait();
+    }
+}
+
+/// Returns the samples in a file that `perf record` wrote.
+fn read(samples: &File) -> Result<Profile, ProfileError> {
+    let input = samples.as_fd().try_clone_to_owned();
+    let input = input.map_err(ProfileError::io("cannot share the file of the samples"))?;
+    let mut stderr = tempfile::tempfile().map_err(ProfileError::io("cannot create a file"))?;
+    let errors = stderr.try_clone();
+    let errors = errors.map_err(ProfileError::io("cannot create a file"))?;
+    let mut script = perf()
+        .args(["script", "--input", "-", "--fields", FIELDS])
+        .args(["--show-lost-events", "--no-inline", "--no-demangle"])
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .map_err(not_started)?;
+    let output = script.stdout.take().expect("it is piped");
+    let read = script::read(BufReader::new(output));
+    let status = script.wait();
+    let status = status.map_err(ProfileError::io("cannot wait for `perf script`"))?;
+    let samples = read.map_err(ProfileError::io("cannot read from `perf script`"))?;
+    if !status.success() {
+        let mut text = Vec::new();
+        let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
+        return Err(failed_perf("perf script", &text));
+    }
+    if samples.stacks.total() == 0 {
+        return Err(ProfileError::Empty);
+    }
+    Ok(Profile {
+        stacks: samples.stacks,
+        lost: samples.lost,
+        unknown: samples.unknown,
+    })
+}
+
+/// Returns a command for `perf` that depends on no setting of the user.
+fn perf() -> Command {
+    let mut command = Command::new("perf");
+    command.env("LC_ALL", "C").env("PERF_CONFIG", "/dev/null");
+    // Debuginfod would download symbols during the run.
+    command.env_remove("DEBUGINFOD_URLS");
+    command
+}
+
+fn not_started(error: io::Error) -> ProfileError {
+    match error.kind() {
+        io::ErrorKind::NotFound => ProfileError::NoPerf,
+        _ => ProfileError::io("cannot start `perf`")(error),
+    }
+}
+
+/// Returns the error of a `perf` that failed, with its last lines.
+fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
+    let text = String::from_utf8_lossy(stderr);
+    let is_message = |line: &&str| {
+        let known = ["", "ack", "Events enabled", "Events disabled"];
+        !known.contains(line)
+    };
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.trim_matches(['\0', ' ', '\t']))
+        .filter(is_message)
+        .collect();
+    let last = &lines[lines.len().saturating_sub(4)..];
+    ProfileError::Perf {
+        command,
+        stderr: match last {
+            [] => "it printed no reason".into(),
+            last => last.join(" "),
+        },
+    }
+}

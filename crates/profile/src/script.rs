@@ -1,0 +1,149 @@
+//! Reads the output of `perf script`.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+
+use words::Stacks;
+
+use crate::symbols::function_name;
+
+/// The fields to ask `perf script` for.
+pub const FIELDS: &str = "comm,pid,tid,ip,sym,dso";
+
+/// The kernel's half of the address space begins here, on x86-64 and AArch64.
+const KERNEL: u64 = 0xffff_0000_0000_0000;
+
+/// What `perf script` printed.
+#[derive(Debug, Default, PartialEq)]
+pub struct Samples {
+    /// Stacks by thread name. Frames of the kernel end in `_[k]`, as in other flame graph tools. A function without a
+    /// symbol has the name of its file in brackets.
+    pub stacks: Stacks,
+    /// Samples that the kernel dropped because `perf` did not keep up.
+    pub lost: u64,
+    /// Samples whose innermost function has no symbol.
+    pub unknown: u64,
+}
+
+/// Counts the samples in the output of `perf script`.
+///
+/// A sample is a line with the thread, and a line for each frame from the innermost outward:
+///
+/// ```text
+/// postgres 28890/28890
+///         1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)
+///          27249 __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
+/// ```
+pub fn read(mut script: impl BufRead) -> io::Result<Samples> {
+    let mut samples = Samples::default();
+    let mut names = HashMap::new();
+    let mut thread: Option<String> = None;
+    let mut frames: Vec<String> = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let is_over = script.read_until(b'\n', &mut line)? == 0;
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        if is_over || text.is_empty() {
+            if let Some(thread) = thread.take() {
+                samples.take(&thread, &mut frames);
+            }
+            if is_over {
+                return Ok(samples);
+            }
+        } else if text.starts_with(char::is_whitespace) && thread.is_some() {
+            let frame = frame(text.trim_start(), &mut names);
+            frames.extend(frame);
+        } else if let Some((_, lost)) = text.split_once("PERF_RECORD_LOST") {
+            let count = lost.rsplit(' ').next().and_then(|count| count.parse().ok());
+            samples.lost += count.unwrap_or(0u64);
+        } else {
+            thread = Some(thread_name(text));
+        }
+    }
+}
+
+impl Samples {
+    fn take(&mut self, thread: &str, frames: &mut Vec<String>) {
+        let innermost = frames.first().map_or("[", String::as_str);
+        self.unknown += u64::from(innermost.starts_with('['));
+        let outward = frames.iter().rev().map(String::as_str);
+        self.stacks.add([thread].into_iter().chain(outward), 1);
+        frames.clear();
+    }
+}
+
+/// Returns the thread's name, without the process and thread IDs that follow it.
+fn thread_name(header: &str) -> String {
+    let header = header.trim();
+    let name = header.rsplit_once(' ').map_or(header, |(name, _)| name);
+    name.trim().to_owned()
+}
+
+/// Returns the name of a frame: `1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)`.
+fn frame(text: &str, names: &mut HashMap<String, String>) -> Option<String> {
+    let (address, rest) = text.split_once(' ')?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    let rest = rest.strip_suffix(" (deleted))").unwrap_or(rest);
+    let (symbol, file) = rest.rsplit_once(" (")?;
+    let name = match symbol {
+        "[unknown]" => {
+            let file = file.trim_end_matches(')');
+            let file = file.rsplit('/').next().unwrap_or(file);
+            format!("[{}]", file.trim_matches(['[', ']']))
+        }
+        symbol => match names.get(symbol) {
+            Some(name) => name.clone(),
+            None => {
+                let name = function_name(symbol);
+                names.insert(symbol.to_owned(), name.clone());
+                name
+            }
+        },
+    };
+    Some(match address >= KERNEL {
+        true => format!("{name}_[k]"),
+        false => name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_counted_by_thread_and_stack() {
+        let script = "\
+postgres 28890/28890 
+\t          1bb1c0 heap_insert.part.0 (/usr/lib/postgresql/17/bin/postgres)
+\t           ff2dc [unknown] (/usr/lib/postgresql/17/bin/postgres)
+\t           27249 __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
+
+bg writer 1 28890/28891 
+\tffffffff816ae78c __check_object_size ([kernel.kallsyms])
+\tffffffffc16ae78c [unknown] ([ext4])
+\t          1bb1c0 operator()(int) const (/tmp/a b (deleted))
+
+postgres 28890/28890 PERF_RECORD_LOST lost 17
+postgres 28890/28890 
+\t           ff2dc [unknown] (/usr/lib/postgresql/17/bin/postgres)
+";
+        let samples = read(script.as_bytes()).unwrap();
+        assert_eq!(
+            samples.stacks.to_string(),
+            "postgres;__libc_start_call_main;[postgres];heap_insert 1\n\
+             postgres;[postgres] 1\n\
+             bg writer 1;operator()(int) const;[ext4]_[k];__check_object_size_[k] 1\n"
+        );
+        assert_eq!((samples.lost, samples.unknown), (17, 1));
+    }
+
+    #[test]
+    fn text_that_is_cut_off_loses_no_sample_before_it() {
+        let script = "a 1/1 \n\t 10 f (/a)\n\nb 1/1 \n\t 10 g (/";
+        let samples = read(script.as_bytes()).unwrap();
+        assert_eq!(samples.stacks.to_string(), "a;f 1\nb;g 1\n");
+        assert_eq!(read(&b""[..]).unwrap(), Samples::default());
+    }
+}
