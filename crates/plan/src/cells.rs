@@ -13,8 +13,10 @@ pub struct Cell {
     pub variant: usize,
     /// The number of clients.
     pub clients: u32,
-    /// The number of the repeat, from 1.
+    /// The number of the repeat, from 1. Profiled cells are counted on their own.
     pub repeat: u32,
+    /// A profiler runs beside it.
+    pub profiled: bool,
 }
 
 /// A target and a variant of the workload that its engine can't run: the pair has no cells.
@@ -50,10 +52,16 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they run.
+    /// Returns the cells in the order in which they run; those that are profiled come last.
     pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = self.rounds(self.repeats, false);
+        cells.extend(self.rounds(self.profile.repeats, true));
+        cells
+    }
+
+    fn rounds(&self, repeats: u32, profiled: bool) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for repeat in 1..=self.repeats {
+        for repeat in 1..=repeats {
             for variant in 0..self.variants.len() {
                 for &clients in &self.clients {
                     let seed = [self.seed, variant as u64, clients.into()];
@@ -65,6 +73,7 @@ impl Plan {
                         variant,
                         clients,
                         repeat,
+                        profiled,
                     }));
                 }
             }

@@ -82,6 +82,8 @@ const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
 const REPEATS_MAX: u32 = 1_000;
+/// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
+const FREQUENCY_HZ: u32 = 199;
 
 /// Parses a plan, and returns it with its warnings. `path` is where its text came from, for messages and for the name of
 /// a plan that has none. `sets` are the arguments of `--set`, which override the text in their order.
@@ -129,6 +131,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let server_timeout = cx.value(section, "server-timeout", &timeout, two_minutes);
     let server_user = cx.value(section, "server-user", &server_user, None);
     let listen = cx.value(section, "listen", &listen, None);
+    let profile = profile(cx, section);
 
     let counts = clients.value.iter().map(|(clients, _)| *clients);
     let clients_max = counts.max().filter(|_| clients.trusted);
@@ -185,12 +188,48 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         server_timeout,
         server_user,
         listen,
+        profile,
         variants: variants?,
         builds: builds.into_iter().map(|(it, _)| it).collect(),
         configs: configs.into_iter().map(|it| it.config).collect(),
         targets,
         resolved: std::mem::take(&mut cx.resolved),
     })
+}
+
+/// Reads the table `[profile]`. Without it, no cell is profiled.
+fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
+    let table = section.take("profile");
+    let table = table.and_then(|entry| Section::of(cx, "profile", entry.node));
+    let Some(mut section) = table else {
+        return Profile {
+            repeats: 0,
+            frequency_hz: FREQUENCY_HZ,
+            call_graph: CallGraph::Auto,
+        };
+    };
+    let profile = Profile {
+        repeats: cx.value(
+            &mut section,
+            "repeats",
+            &Quantity::count(1..=REPEATS_MAX),
+            1,
+        ),
+        frequency_hz: cx.value(
+            &mut section,
+            "frequency",
+            &Quantity::count(1..=10_000),
+            FREQUENCY_HZ,
+        ),
+        call_graph: cx.value(
+            &mut section,
+            "call-graph",
+            &Choice(CallGraph::NAMES),
+            CallGraph::Auto,
+        ),
+    };
+    section.finish(cx);
+    profile
 }
 
 /// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't have.

@@ -36,6 +36,8 @@ pub struct Plan {
     pub server_user: Option<String>,
     /// The address on which servers listen; `None` to choose one when needed.
     pub listen: Option<IpAddr>,
+    /// CPU profiles.
+    pub profile: Profile,
     /// The workloads that run on each target: one variant without a name, or one or more with names.
     pub variants: Vec<Variant>,
     /// The builds, in the order of the file.
@@ -46,6 +48,31 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// Cells that are measured once more while a profiler samples the engine's functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The number of profiled repeats of each cell; 0 without a table `[profile]`.
+    pub repeats: u32,
+    /// The samples per second of each busy processor.
+    pub frequency_hz: u32,
+    /// How the profiler finds the callers of a function.
+    pub call_graph: CallGraph,
+}
+
+named_enum! {
+    /// How the profiler finds the callers of a function.
+    pub enum CallGraph {
+        /// By frame pointers if the program keeps them, else by unwinding.
+        Auto = "auto",
+        /// By frame pointers.
+        FramePointers = "fp",
+        /// By unwinding copies of stacks.
+        Dwarf = "dwarf",
+        /// By the processor's record of branches.
+        Lbr = "lbr",
+    }
 }
 
 named_enum! {

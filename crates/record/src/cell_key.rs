@@ -14,6 +14,9 @@ pub struct CellKey {
     /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
+    /// It was measured while a profiler ran, so its figures are not compared. Such cells are counted on their own, from 1.
+    #[serde(default, skip_serializing_if = "is_measured")]
+    pub profiled: bool,
 }
 
 impl CellKey {
@@ -24,6 +27,7 @@ impl CellKey {
             variant: variant.map(str::to_owned),
             clients,
             repeat,
+            profiled: false,
         }
     }
 
@@ -50,8 +54,16 @@ impl CellKey {
 
     /// Returns whether two cells differ at most in their repeats.
     pub fn is_repeat_of(&self, other: &Self) -> bool {
-        self.target == other.target && self.load() == other.load()
+        self.target == other.target
+            && self.load() == other.load()
+            && self.profiled == other.profiled
     }
+}
+
+/// Returns whether a cell's figures are compared.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_measured(profiled: &bool) -> bool {
+    !profiled
 }
 
 /// Returns whether a number of a repeat means all repeats.

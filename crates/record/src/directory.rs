@@ -373,6 +373,16 @@ impl CellRef {
         }
     }
 
+    /// Returns the cell that is profiled instead; the last part of its path is `pREPEAT`.
+    #[must_use]
+    pub fn profiled(mut self) -> Self {
+        if let Some((load, _)) = self.path.rsplit_once('/') {
+            self.path = format!("{load}/p{}", self.key.repeat);
+        }
+        self.key.profiled = true;
+        self
+    }
+
     /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below `cells/`.
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);

@@ -12,6 +12,7 @@
 //!                 intervals.parquet           each second of each connection
 //!                 host.parquet                samples of the machine
 //!                 counters.parquet            the engine's counters
+//!                 profile.parquet             sampled call stacks, if the cell is profiled
 //!                 latency.hlog                histograms of each second
 //!                 latency_total.hlog          histograms of the step
 //! ```

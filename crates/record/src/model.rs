@@ -26,6 +26,25 @@ pub enum Status {
     Interrupted,
 }
 
+/// Facts about the CPU profile of a step, whose stacks are in `profile.parquet`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepProfile {
+    /// The reason why there are no samples; `None` if there are some.
+    pub missing: Option<String>,
+    /// The event that was sampled: `cycles`, or `cpu-clock` where the machine can't count cycles.
+    pub event: String,
+    /// The samples per second of each busy processor.
+    pub frequency_hz: u32,
+    /// How callers were found: `fp`, `dwarf` or `lbr`.
+    pub call_graph: String,
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of samples that were dropped.
+    pub lost: u64,
+    /// The number of samples in functions without a symbol.
+    pub unknown: u64,
+}
+
 /// The load that one MPI rank made in a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankLoad {
@@ -441,6 +460,9 @@ pub struct Step {
     /// The parts of the load ranks; empty where one process made all load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankLoad>,
+    /// The profile of the step, if its cell is profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<StepProfile>,
     /// The times in which the whole process of the load was stopped.
     pub held_up: Vec<LoadPause>,
     /// The process times of the step.

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
+use words::{StackNode, StackTree, Stacks};
 
 use crate::latency_log::Latencies;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    STEP_FILE, counter_columns, interval_columns, sample_columns,
+    PROFILE_FILE, STEP_FILE, counter_columns, interval_columns, profile_columns, sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
 
-/// The files of a step other than `step.json`.
+/// The files of every step other than `step.json`.
 const SERIES_FILES: [&str; 5] = [
     INTERVALS_FILE,
     HOST_FILE,
@@ -135,7 +136,13 @@ impl StepReader {
     /// Returns whether the step is finished and all of its files are undamaged.
     pub fn is_whole(&self) -> bool {
         let is_undamaged = |name: &str| matches!(self.verified(name), Ok(Some(_)));
-        SERIES_FILES.into_iter().all(is_undamaged)
+        let profile = self.has_profile().then_some(PROFILE_FILE);
+        SERIES_FILES.into_iter().chain(profile).all(is_undamaged)
+    }
+
+    fn has_profile(&self) -> bool {
+        let mut files = self.step.files.iter();
+        files.any(|file| file.name == PROFILE_FILE)
     }
 
     /// Checks and opens a table to read these columns. Returns `None` if the step is not finished.
@@ -239,6 +246,38 @@ impl StepReader {
             }
         }
         Ok(())
+    }
+
+    /// Reads `profile.parquet`; `None` for a step without a profile.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn profile(&self) -> Result<Option<Stacks>, RecordError> {
+        if !self.has_profile() {
+            return Ok(None);
+        }
+        let Some(mut table) = self.table(PROFILE_FILE, &profile_columns())? else {
+            return Ok(None);
+        };
+        let mut tree = StackTree::default();
+        while let Some(batch) = table.next_values()? {
+            let [
+                Values::Integer(depth),
+                Values::Text(frame),
+                Values::Integer(samples),
+            ] = batch
+            else {
+                unreachable!("a batch has the columns that were selected")
+            };
+            for row in 0..depth.len() {
+                tree.add(StackNode {
+                    depth: unsigned(depth[row]),
+                    frame: table.text(&frame[row])?,
+                    samples: unsigned(samples[row]),
+                });
+            }
+        }
+        Ok(Some(tree.into_stacks()))
     }
 
     /// Reads `host.parquet`.

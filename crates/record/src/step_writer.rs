@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use words::counted;
+use words::{Stacks, counted};
 
 use crate::checksum::ChecksummedFile;
 use crate::latency_log::LatencyLogWriter;
@@ -18,6 +18,7 @@ pub(crate) const STEP_FILE: &str = "step.json";
 pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
 pub(crate) const HOST_FILE: &str = "host.parquet";
 pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
+pub(crate) const PROFILE_FILE: &str = "profile.parquet";
 pub(crate) const LATENCY_FILE: &str = "latency.hlog";
 /// The latencies of the whole step, so that readers of totals need not decode every second.
 pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
@@ -45,6 +46,7 @@ pub struct StepWriter {
     latency: LatencyLogWriter,
     latency_total: LatencyLogWriter,
     totals: BTreeMap<String, Histogram<u64>>,
+    profile: Option<StepFile>,
 }
 
 impl StepWriter {
@@ -55,14 +57,9 @@ impl StepWriter {
     ) -> Result<Self, RecordError> {
         let partial = json::with_suffix(&finished, PARTIAL);
         fs_err::create_dir(&partial).map_err(RecordError::io("create directory", &partial))?;
-        let file = |name: &str| {
-            let path = partial.join(name);
-            fs_err::File::create_new(&path).map_err(RecordError::io("create", &path))
-        };
+        let file = |name: &str| create(&partial.join(name));
         let table = |name: &str, columns: &[ColumnSpec], notes: &[(String, String)]| {
-            let sink = ChecksummedFile::new(file(name)?);
-            TableWriter::new(sink, columns, notes)
-                .map_err(RecordError::io("write", &partial.join(name)))
+            create_table(&partial.join(name), columns, notes)
         };
         let cumulative = host_columns.iter().filter(|column| column.cumulative);
         let cumulative: Vec<&str> = cumulative.map(|column| column.name).collect();
@@ -78,6 +75,7 @@ impl StepWriter {
             latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
             latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
             totals: BTreeMap::new(),
+            profile: None,
             host_columns: host_columns.len(),
             partial,
             finished,
@@ -201,6 +199,25 @@ impl StepWriter {
         Ok(())
     }
 
+    /// Writes `profile.parquet`: the tree of all stacks, depth first.
+    ///
+    /// # Errors
+    /// The file can't be written, or there is one already.
+    pub fn profile(&mut self, stacks: &Stacks) -> Result<(), RecordError> {
+        let path = self.partial.join(PROFILE_FILE);
+        let mut table = create_table(&path, &profile_columns(), &[])?;
+        for node in stacks.tree() {
+            let row = [
+                integer(node.depth as u64),
+                Value::Text(node.frame),
+                integer(node.samples),
+            ];
+            table.push(row).map_err(RecordError::io("write", &path))?;
+        }
+        self.profile = Some(finish(table, &path)?);
+        Ok(())
+    }
+
     /// Finishes the record of a step, however it ended, and fills in `step.files`. When this returns, everything is on disk,
     /// and the directory has its final name.
     ///
@@ -211,13 +228,14 @@ impl StepWriter {
             self.latency_total
                 .write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
         }
-        let files = vec![
+        let mut files = vec![
             finish(self.intervals, &self.partial.join(INTERVALS_FILE))?,
             finish(self.host, &self.partial.join(HOST_FILE))?,
             finish(self.counters, &self.partial.join(COUNTERS_FILE))?,
             self.latency.finish()?,
             self.latency_total.finish()?,
         ];
+        files.extend(self.profile);
         let step = Step {
             files,
             ..step.clone()
@@ -230,6 +248,19 @@ impl StepWriter {
             None => Ok(()),
         }
     }
+}
+
+fn create(path: &Path) -> Result<fs_err::File, RecordError> {
+    fs_err::File::create_new(path).map_err(RecordError::io("create", path))
+}
+
+fn create_table(
+    path: &Path,
+    columns: &[ColumnSpec],
+    notes: &[(String, String)],
+) -> Result<TableWriter<ChecksummedFile>, RecordError> {
+    let sink = ChecksummedFile::new(create(path)?);
+    TableWriter::new(sink, columns, notes).map_err(RecordError::io("write", path))
 }
 
 /// Writes the remaining rows of a table, and makes the file durable.
@@ -267,6 +298,14 @@ pub(crate) fn counter_columns() -> [ColumnSpec; 5] {
         ColumnSpec::new("name", ColumnType::Text),
         ColumnSpec::new("value", ColumnType::Number),
         ColumnSpec::new("cumulative", ColumnType::Boolean),
+    ]
+}
+
+pub(crate) fn profile_columns() -> [ColumnSpec; 3] {
+    [
+        ColumnSpec::new("depth", ColumnType::Integer),
+        ColumnSpec::new("frame", ColumnType::Text),
+        ColumnSpec::new("samples", ColumnType::Integer),
     ]
 }
 

@@ -48,7 +48,7 @@ pub use number::{fixed, grouped};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
-pub use stacks::{StackNode, Stacks};
+pub use stacks::{StackNode, StackTree, Stacks};
 
 /// Writes a count with its noun: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {

@@ -67,21 +67,6 @@ impl Stacks {
         nodes
     }
 
-    /// Returns the stacks of a [tree](Self::tree). A frame that is deeper than the one before by more than 1 is taken as its
-    /// direct callee.
-    pub fn from_tree<'a>(nodes: impl IntoIterator<Item = StackNode<'a>>) -> Self {
-        let mut stacks = Self::default();
-        let mut stack: Vec<u32> = Vec::new();
-        for node in nodes {
-            stack.truncate(node.depth);
-            stack.push(stacks.id(node.frame));
-            if node.samples > 0 {
-                *stacks.samples.entry(stack.clone()).or_default() += node.samples;
-            }
-        }
-        stacks
-    }
-
     fn id(&mut self, name: &str) -> u32 {
         if let Some(id) = self.ids.get(name) {
             return *id;
@@ -90,6 +75,32 @@ impl Stacks {
         self.names.push(name.to_owned());
         self.ids.insert(name.to_owned(), id);
         id
+    }
+}
+
+/// Reads a [tree](Stacks::tree) of stacks, node by node.
+#[derive(Debug, Default)]
+pub struct StackTree {
+    stacks: Stacks,
+    /// The last node and those around it.
+    path: Vec<u32>,
+}
+
+impl StackTree {
+    /// Adds the next node, depth first. A node that is deeper than the one before is its callee.
+    pub fn add(&mut self, node: StackNode<'_>) {
+        self.path.truncate(node.depth);
+        let id = self.stacks.id(node.frame);
+        self.path.push(id);
+        if node.samples > 0 {
+            let samples = self.stacks.samples.entry(self.path.clone());
+            *samples.or_default() += node.samples;
+        }
+    }
+
+    /// Returns the stacks of all nodes.
+    pub fn into_stacks(self) -> Stacks {
+        self.stacks
     }
 }
 
@@ -166,7 +177,9 @@ mod tests {
             node(0, "checkpointer", 5),
         ];
         assert_eq!(stacks.tree(), expected);
-        assert_eq!(Stacks::from_tree(stacks.tree()), stacks);
+        let mut tree = StackTree::default();
+        stacks.tree().into_iter().for_each(|node| tree.add(node));
+        assert_eq!(tree.into_stacks(), stacks);
     }
 
     #[test]

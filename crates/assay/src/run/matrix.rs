@@ -39,13 +39,17 @@ pub struct Matrix {
 pub fn references(plan: &Plan) -> Vec<CellRef> {
     let reference = |cell: &plan::Cell| {
         let variant = &plan.variants[cell.variant];
-        CellRef::new(
+        let reference = CellRef::new(
             &plan.targets[cell.target].name,
             variant.workload.name(),
             variant.name.as_deref(),
             cell.clients,
             cell.repeat,
-        )
+        );
+        match cell.profiled {
+            true => reference.profiled(),
+            false => reference,
+        }
     };
     plan.cells().iter().map(reference).collect()
 }

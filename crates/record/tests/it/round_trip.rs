@@ -348,3 +348,46 @@ fn the_main_operation_is_recorded_or_follows_from_the_kind() {
     assert_eq!(of(StepKind::Load, Some("put")), said("put"));
     assert_eq!(of(StepKind::Query, Some("get")), said("get"));
 }
+
+#[test]
+fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
+    let results = temporary();
+    let cells = vec![
+        CellRef::new("a.x", "insert", None, 1, 1),
+        CellRef::new("a.x", "insert", None, 1, 1).profiled(),
+    ];
+    assert_eq!(cells[1].name(), "a.x/c1/p1");
+    let run = Run {
+        cells,
+        ..Run::default()
+    };
+    let directory = RunDir::create(results.path(), &run).unwrap();
+    let mut stacks = words::Stacks::default();
+    stacks.add(["postgres", "main", "heap_insert"], 7);
+    stacks.add(["postgres", "main"], 2);
+    for cell in &run.cells {
+        let cell_dir = directory.begin_cell(cell).unwrap();
+        let mut step = cell_dir.begin_step(1, "l.i0", &[]).unwrap();
+        if cell.key.profiled {
+            step.profile(&stacks).unwrap();
+        }
+        step.finish(&Step::default()).unwrap();
+    }
+    let directory = RunDir::open(directory.path()).unwrap();
+    let cells = directory.read_run().unwrap().cells;
+    assert_eq!(cells, run.cells);
+    let step = |cell: &CellRef| {
+        let steps = directory.cell(cell).unwrap().read_steps();
+        steps.unwrap().remove(0)
+    };
+    assert_eq!(step(&cells[0]).profile().unwrap(), None);
+    let profiled = step(&cells[1]);
+    assert_eq!(profiled.profile().unwrap(), Some(stacks));
+    assert!(profiled.is_whole());
+    let path = profiled.path().join("profile.parquet");
+    let mut bytes = fs_err::read(&path).unwrap();
+    bytes[9] ^= 1;
+    fs_err::write(&path, bytes).unwrap();
+    assert!(!profiled.is_whole());
+    assert!(profiled.profile().is_err());
+}

@@ -248,6 +248,7 @@ pub fn step() -> Step {
         ops: BTreeMap::from([("insert".into(), insert.clone())]),
         warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
         ranks: Vec::new(),
+        profile: None,
         held_up: vec![LoadPause {
             from_ns: 3_000_000_000,
             to_ns: 3_400_000_000,
