@@ -5,8 +5,9 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use load::{Clock as _, SystemClock};
 use serde_json::Value;
 
 use crate::foreign_server::Foreign;
@@ -26,11 +27,13 @@ fn pass_on(
     delay: &Delay,
 ) {
     let delay = Arc::clone(delay);
-    let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
+    let (sender, receiver) = mpsc::channel::<(u64, Vec<u8>)>();
+    let clock = SystemClock::begin();
+    let reader_clock = clock.clone();
     std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            let due = Instant::now() + Duration::from_nanos(delay.load(Relaxed));
+            let due = reader_clock.now() + delay.load(Relaxed);
             if sender.send((due, buffer[..length].to_vec())).is_err() {
                 break;
             }
@@ -38,7 +41,7 @@ fn pass_on(
     });
     std::thread::spawn(move || {
         for (due, part) in receiver {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            std::thread::sleep(Duration::from_nanos(due.saturating_sub(clock.now())));
             if to.write_all(&part).is_err() {
                 break;
             }
