@@ -18,17 +18,18 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 6] = [
+pub const TEST_PACKAGES: [&str; 7] = [
     "postgresql",
     "chromium",
     "maven",
     "golang-go",
     "python3-venv",
     "groff-base",
+    "linux-perf",
 ];
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs are installed.
-const PACKAGES: [(&str, &str); 12] = [
+const PACKAGES: [(&str, &str); 13] = [
     (COMPILER, "${CC:-cc} --version"),
     (
         MPI,
@@ -52,6 +53,7 @@ const PACKAGES: [(&str, &str); 12] = [
         // `sbatch` fails without a configuration.
         "PATH=$PATH:/usr/sbin; munged --version && slurmctld -V && slurmd -V && command -v sbatch",
     ),
+    ("linux-perf", "perf --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),

@@ -19,9 +19,10 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 15] = [
+const ENGINES: [&str; 16] = [
     "mpi",
     "slurm",
+    "perf",
     "postgres",
     "other-postgres",
     "mysql",

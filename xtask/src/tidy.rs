@@ -85,12 +85,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("analysis", &["record", "words"]),
     ("report", &["analysis", "record", "words"]),
     ("builds", &[]),
+    ("profile", &["words"]),
     ("ranks", &[]),
     (
         "assay",
         &[
-            "analysis", "builds", "engine", "load", "plan", "probe", "ranks", "record", "report",
-            "words", "workload",
+            "analysis", "builds", "engine", "load", "plan", "probe", "profile", "ranks", "record",
+            "report", "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.
