@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{CellKey, Role, Status, StepKind, Warning};
 use serde::Serialize;
 
-use crate::{Quality, Remark, Settings, SettleWork, SlaHistory};
+use crate::{ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -22,6 +22,9 @@ pub struct Figures {
     pub begun: Vec<StartedCell>,
     /// The differences between the targets of each run.
     pub settings: Settings,
+    /// The steps of profiled cells, whose figures are not among `rows`.
+    #[serde(skip)]
+    pub profiled: Vec<ProfiledStep>,
 }
 
 /// A cell without its full set of steps.

@@ -3,7 +3,7 @@
 use record::Run;
 use serde_json::{Value, json};
 
-use crate::{Figures, Row, Settings};
+use crate::{Figures, ProfiledStep, Row, Settings};
 
 /// Returns the differences between targets, as in [`json()`].
 pub fn settings_json(settings: &Settings) -> Value {
@@ -11,12 +11,12 @@ pub fn settings_json(settings: &Settings) -> Value {
 }
 
 /// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...]}`:
-/// the last two are [`crate::Settings`]. Metrics that are not applicable are not in `metrics` but in `not_applicable`.
+/// the last two are [`crate::Settings`]. Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`.
 /// Series are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,
-        "rows": figures.rows.iter().map(row).collect::<Vec<_>>(),
+        "rows": figures.rows.iter().map(row).chain(figures.profiled.iter().map(profiled)).collect::<Vec<_>>(),
         "missing": missing_json(figures),
         "unfinished": figures.unfinished,
         "differences": figures.settings.differences,
@@ -32,6 +32,12 @@ pub fn missing_json(figures: &Figures) -> Value {
         object
     };
     figures.missing.iter().map(object).collect()
+}
+
+fn profiled(step: &ProfiledStep) -> Value {
+    let mut value = row(&step.row);
+    value["profile"] = json!(step.profile);
+    value
 }
 
 fn row(row: &Row) -> Value {

@@ -62,6 +62,7 @@ mod machines;
 mod metrics;
 mod operation;
 mod order;
+mod profile;
 mod quality;
 mod remarks;
 mod rows;
@@ -91,6 +92,10 @@ pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::{COARSE_SHARE, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
+pub use profile::{
+    ComparedProfile, CostDifference, FunctionDifference, NamedFunction, ProfileTotals,
+    ProfiledStep, compare_profiles, profiled_cpu_us,
+};
 pub use quality::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,
     SettleWork, Shift, SlaHistory, Stall, WorstResponse,

@@ -15,8 +15,9 @@ use crate::machines::Machines;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Figures, OpFigures, OpSeries, ReadLimits, Row, RunSettings, Series, Sla, StartedCell,
-    UnfinishedCell, buckets, curve, fairness, metrics, percentiles, quality, series, sla,
+    Figures, OpFigures, OpSeries, ProfiledStep, ReadLimits, Row, RunSettings, Series, Sla,
+    StartedCell, UnfinishedCell, buckets, curve, fairness, metrics, percentiles, quality, series,
+    sla,
 };
 
 /// Returns all figures of some runs, in the order of their plans.
@@ -43,11 +44,16 @@ pub fn figures_and<T: Send>(
     let mut steps = Vec::new();
     // Each cell as an unfinished one, and whether it is.
     let mut ends: Vec<(UnfinishedCell, bool)> = Vec::new();
+    let mut unfinished_profiles = Vec::new();
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
         for reference in in_round_order(&record) {
             let read = CellRead::read(directory, &record, reference)?;
+            if reference.key.profiled {
+                unfinished_profiles.extend(read_profiled((run, &record), read, &mut figures)?);
+                continue;
+            }
             let cell = read.cell;
             for step in &read.missing {
                 figures.missing.push(row((run, &record), &cell, step)?);
@@ -102,6 +108,7 @@ pub fn figures_and<T: Send>(
     fill_step_groups(&mut figures);
     let unfinished = ends.into_iter().filter(|(_, is_unfinished)| *is_unfinished);
     figures.unfinished = unfinished.map(|(end, _)| end).collect();
+    figures.unfinished.extend(unfinished_profiles);
     for (run, (record, cells)) in runs_read.into_iter().enumerate() {
         let settings = RunSettings::new(record, cells).all(run);
         figures.settings.extend(settings);
@@ -142,6 +149,38 @@ fn fill_step_groups(figures: &mut Figures) {
             ) = what;
         }
     }
+}
+
+/// Reads a profiled cell. Its figures are not compared, so only its steps and its end are kept.
+fn read_profiled(
+    (run, record): (usize, &Run),
+    read: CellRead,
+    figures: &mut Figures,
+) -> Result<Option<UnfinishedCell>, RecordError> {
+    let cell = read.cell;
+    for step in &read.steps {
+        let row = row_or_damage((run, record), &cell, step)?;
+        let stacks = match row.damaged {
+            true => None,
+            false => step.profile()?,
+        };
+        figures.profiled.push(ProfiledStep {
+            profile: step.step().profile.clone().unwrap_or_default(),
+            stacks: stacks.unwrap_or_default(),
+            row,
+        });
+    }
+    let is_whole = cell.status == Status::Complete && read.missing.is_empty();
+    Ok((!is_whole).then(|| UnfinishedCell {
+        run,
+        status: read.is_begun.then_some(cell.status),
+        causes: match (&read.error, &cell.failure) {
+            (Some(error), _) => vec![error.with_causes_and_help()],
+            (None, Some(failure)) => failure.causes.clone(),
+            (None, None) => Vec::new(),
+        },
+        cell: cell.key,
+    }))
 }
 
 /// A planned cell, as far as it can be read.
@@ -254,7 +293,8 @@ pub fn for_each_row<E: From<RecordError>>(
 ) -> Result<(), E> {
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
-        for reference in in_round_order(&record) {
+        let measured = in_round_order(&record).into_iter();
+        for reference in measured.filter(|cell| !cell.key.profiled) {
             let read = CellRead::read(directory, &record, reference)?;
             let missing = read.missing.into_iter().map(|step| match &read.error {
                 Some(error) => step.damaged(error),

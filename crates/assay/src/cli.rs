@@ -100,6 +100,10 @@ pub struct RunArgs {
     /// selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
     pub aa: bool,
+    /// Measures each cell once more while `perf` samples the engine's functions, also with `--resume`. `compare` then names
+    /// the functions that changed
+    #[arg(long)]
+    pub profile: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
 }

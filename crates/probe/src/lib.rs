@@ -52,7 +52,7 @@ pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
-pub use source::{Proc, state_and_parent};
+pub use source::{Proc, process_tree, state_and_parent};
 pub use storage::storage_size;
 pub use thread_states::{StateCounts, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, warnings};

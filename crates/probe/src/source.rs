@@ -163,3 +163,21 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     let stat = parse_process_stat(&text).ok()?;
     Some((stat.state, stat.parent))
 }
+
+/// Returns a process and its descendants, as they are now.
+pub fn process_tree(root: u32) -> Vec<u32> {
+    let processes = fs_err::read_dir(Proc::live().path("proc"));
+    let ids = processes.into_iter().flatten().filter_map(|entry| {
+        let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
+        Some((id, state_and_parent(id)?.1))
+    });
+    let parents: Vec<(u32, u32)> = ids.collect();
+    let mut tree = vec![root];
+    let mut at = 0;
+    while let Some(&parent) = tree.get(at) {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        tree.extend(children.map(|(id, _)| *id));
+        at += 1;
+    }
+    tree
+}

@@ -14,6 +14,7 @@
 //! let mut recording = Recording::start(&server, Settings::default(), std::path::Path::new("/tmp"))?;
 //! recording.enable()?;
 //! // The load runs.
+//! recording.disable()?;
 //! let profile = recording.finish()?;
 //! println!("{} samples\n{}", profile.stacks.total(), profile.stacks);
 //! # Ok::<(), profile::ProfileError>(())
@@ -27,4 +28,4 @@ mod symbols;
 
 pub use call_graph::CallGraph;
 pub use error::ProfileError;
-pub use recording::{Profile, Recording, Settings};
+pub use recording::{Profile, Recording, Settings, has_cycles};

@@ -114,12 +114,19 @@ impl Recording {
         self.request("enable")
     }
 
-    /// Ends sampling, and returns the samples.
+    /// Ends sampling. [`finish`](Self::finish) reads the samples.
     ///
     /// # Errors
-    /// `perf` ended early, for example because the disk is full, or there are no samples.
+    /// `perf` has ended, for example because the disk is full.
+    pub fn disable(&mut self) -> Result<(), ProfileError> {
+        self.request("disable")
+    }
+
+    /// Ends `perf`, and returns the samples.
+    ///
+    /// # Errors
+    /// There are no samples, or they can't be read.
     pub fn finish(mut self) -> Result<Profile, ProfileError> {
-        self.request("disable")?;
         let id = Pid::from_child(&self.perf);
         let ended = kill_process(id, Signal::INT).map_err(io::Error::from);
         ended
@@ -172,6 +179,15 @@ impl Drop for Recording {
         let _ = self.perf.kill();
         let _ = self.perf.wait();
     }
+}
+
+/// Returns whether this machine counts cycles: virtual machines often don't.
+pub fn has_cycles() -> bool {
+    let counted = perf().args(["stat", "--event", "cycles", "true"]).output();
+    counted.is_ok_and(|counted| {
+        let printed = String::from_utf8_lossy(&counted.stderr);
+        counted.status.success() && !printed.contains("<not ")
+    })
 }
 
 /// Returns the samples in a file that `perf record` wrote.

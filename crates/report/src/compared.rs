@@ -4,13 +4,14 @@
 mod board;
 mod costs;
 mod effects;
+mod functions;
 mod json;
 mod noise;
 mod relative;
 mod verdicts;
 mod words;
 
-use analysis::{Compared, Figures, Finding, Pairing};
+use analysis::{Compared, ComparedProfile, Figures, Finding, Pairing};
 use record::Run;
 
 use crate::answer;
@@ -50,6 +51,8 @@ pub struct Comparison<'a> {
     pub compared: &'a Compared,
     /// The explanations, the most important first.
     pub findings: &'a [Finding],
+    /// The functions that changed, for targets with profiles.
+    pub profiles: &'a [ComparedProfile],
 }
 
 /// Formats a comparison as tables for a terminal.
@@ -80,6 +83,7 @@ impl<'a> Comparison<'a> {
             figures,
             compared,
             findings,
+            profiles: &[],
         }
     }
 }
@@ -131,6 +135,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     findings::write(out, comparison.findings);
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
+    out.tables(functions::tables(comparison.figures, comparison.profiles));
     if comparison
         .runs
         .iter()

@@ -33,6 +33,7 @@ pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_bette
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 use power::PowerAnalysis;
 pub use power::{POWER, REPEATS_CAP};
+pub(crate) use student::quantile;
 pub use verdict::compare;
 
 /// The options of a comparison.

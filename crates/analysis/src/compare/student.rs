@@ -9,7 +9,7 @@ pub(super) fn tails(t: f64, freedom: f64) -> f64 {
 }
 
 /// Returns the |t| that chance alone reaches with probability `both_tails`, in 0..1: of both tails together.
-pub(super) fn quantile(both_tails: f64, freedom: f64) -> f64 {
+pub(crate) fn quantile(both_tails: f64, freedom: f64) -> f64 {
     let x = inv_beta_reg(freedom / 2.0, 0.5, both_tails);
     (freedom * (1.0 - x) / x).sqrt()
 }

@@ -54,6 +54,8 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     for rows in [&mut figures.rows, &mut figures.missing] {
         rows.retain_mut(|row| keep(row.run, &mut row.cell));
     }
+    let profiled = &mut figures.profiled;
+    profiled.retain_mut(|it| keep(it.row.run, &mut it.row.cell));
     let unfinished = &mut figures.unfinished;
     unfinished.retain_mut(|it| keep(it.run, &mut it.cell));
     figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));

@@ -42,6 +42,8 @@ pub fn by_step(
     for pair in pairs {
         refuse_other_work(figures, pair)?;
     }
+    // Profiles are compared between targets.
+    figures.profiled.clear();
     let labels = || distinct(pairs.iter().flat_map(|pair| &pair.labels));
     for rows in [&mut figures.rows, &mut figures.missing] {
         *rows = rows.iter().flat_map(|row| as_targets(row, pairs)).collect();

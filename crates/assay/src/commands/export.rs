@@ -208,6 +208,7 @@ impl Selection {
                     figures: &answer.figures,
                     compared: &answer.compared,
                     findings: &[],
+                    profiles: &[],
                 };
                 Ok(report::verdict_table(&comparison, engine, form, sink)?)
             }

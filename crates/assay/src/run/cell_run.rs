@@ -300,9 +300,9 @@ impl<'a> CellRun<'a> {
     ) -> anyhow::Result<Status> {
         let notes = self.notes.clone();
         let (policy, steps) = (self.workload().policy(), self.workload().steps());
-        let clients = self.planned.clients;
+        let planned = self.planned;
         let mut step_runner =
-            StepRunner::new(self.conductor, engine, runner, policy, clients, notes)?;
+            StepRunner::new(self.conductor, engine, runner, policy, planned, notes)?;
         for number in part {
             let step = step_runner.run(self.directory, number, &steps[number])?;
             match step.status {

@@ -180,15 +180,20 @@ impl Display {
             variant,
             clients,
             repeat,
+            profiled,
         } = &cell.key;
         let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
         let remaining = matrix_progress.to_text();
+        let what = match profiled {
+            true => "profile",
+            false => "repeat",
+        };
         let clients = counted(*clients as usize, "client");
         self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({remaining}{})",
+            "cell {number} of {count}: {target}{variant}, {clients}, {what} {repeat} ({remaining}{})",
             self.free_space_text()
         ));
         self.set_matrix_progress(matrix_progress);

@@ -12,6 +12,7 @@ mod lock;
 mod matrix;
 mod only;
 mod pace;
+mod profiling;
 pub mod ranks;
 mod resume;
 pub mod runners;
@@ -82,6 +83,9 @@ fn begin(
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let mut file = plan_file::read(&args.plan)?;
+    if args.profile && file.plan.profile.repeats == 0 {
+        file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
+    }
     let planned = matrix::references(&file.plan);
     let only = CellFilters::new(&args.only, &planned)?;
     if args.aa {
@@ -145,11 +149,12 @@ fn resume_run(
         lock: _lock,
     } = resume::open(path)?;
     resume::refuse_redundant_plan(&run.plan, &args.plan)?;
-    let file = match args.repeats {
-        None => None,
-        Some(repeats) => {
+    let file = match (args.repeats, args.profile) {
+        (None, false) => None,
+        (repeats, profiled) => {
             let mut file = resume::plan(&run.plan, &args.plan)?;
-            resume::add_repeats(&mut file.plan, &mut run.cells, repeats, &args.only)?;
+            let more = (repeats.unwrap_or(0), profiled);
+            resume::add_repeats(&mut file.plan, &mut run.cells, more, &args.only)?;
             Some(file)
         }
     };
@@ -387,7 +392,8 @@ fn file_url(path: &Path) -> String {
 fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
     let path = directory.path().display();
     let tables = format!("`assay show {path}` prints all tables");
-    let numbers: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.repeat).collect();
+    let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
+    let numbers: BTreeSet<u32> = measured.map(|cell| cell.key.repeat).collect();
     let more = |repeats: u32, why: &str| {
         let resume = resume_command(directory, run);
         format!("`{resume} --repeats {repeats}` {why}")

@@ -81,6 +81,7 @@ mod tests {
             variant,
             clients,
             repeat: 1,
+            profiled: false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::compat::{Facts, build_differences, differences, differences_text};
 use plan::Plan;
-use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
+use record::{Build, CellKey, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -101,19 +101,28 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     Ok(file)
 }
 
-/// Adds repeats to the cells of a run that match `filters` until each has `repeats`, in the plan's order. Their numbers follow
-/// those of the run, which may have only one of the plan's repeats. Adds no cells that the run did not begin with.
+/// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has `repeats`, and, if `profiled`,
+/// one that is profiled. Their numbers follow those of the run, which may have only one of the plan's repeats. Adds no target
+/// and no load that the run did not begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,
-    repeats: u32,
+    (repeats, profiled): (u32, bool),
     filters: &[String],
 ) -> Result<(), UsageError> {
     let numbers_of = |new: &CellRef| -> Vec<u32> {
         let of_cell = cells.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         of_cell.map(|cell| cell.key.repeat).collect()
     };
+    let is_of_run = |new: &CellRef| {
+        let is_same =
+            |cell: &CellKey| cell.target == new.key.target && cell.load() == new.key.load();
+        cells.iter().any(|cell| is_same(&cell.key))
+    };
     let is_wanted = |new: &CellRef| {
+        if new.key.profiled {
+            return profiled && numbers_of(new).is_empty() && is_of_run(new);
+        }
         let numbers = numbers_of(new);
         let missing = repeats.saturating_sub(numbers.len() as u32);
         let last = numbers.iter().max();
@@ -122,6 +131,7 @@ pub fn add_repeats(
     let planned = plan.repeats;
     raise_repeats(plan, cells);
     plan.repeats += repeats;
+    plan.profile.repeats = plan.profile.repeats.max(u32::from(profiled));
     let mut more = matrix::references(plan);
     more.retain(is_wanted);
     let all: Vec<CellRef> = cells.iter().chain(&more).cloned().collect();
@@ -134,8 +144,13 @@ pub fn add_repeats(
 
 /// Raises the plan's repeats to those that were added to its run.
 pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
-    let most = cells.iter().map(|cell| cell.key.repeat).max();
-    plan.repeats = plan.repeats.max(most.unwrap_or(0));
+    for cell in cells.iter().map(|cell| &cell.key) {
+        let repeats = match cell.profiled {
+            true => &mut plan.profile.repeats,
+            false => &mut plan.repeats,
+        };
+        *repeats = (*repeats).max(cell.repeat);
+    }
 }
 
 /// Returns the differences of a plan from the recorded one, ignoring passwords.
@@ -264,7 +279,8 @@ mod tests {
         cells.retain(began);
         let before = cells.clone();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        add_repeats(&mut plan, &mut cells, repeats, &filters).map_err(|error| error.to_string())?;
+        add_repeats(&mut plan, &mut cells, (repeats, false), &filters)
+            .map_err(|error| error.to_string())?;
         assert_eq!(cells[..before.len()], before);
         // Whoever goes on later knows them by the cells alone.
         let mut later = plan::parse("p.toml", MATRIX, &[]).unwrap().0;

@@ -18,6 +18,7 @@ use record::{
 use workload::Task;
 
 use super::conductor::{Conductor, unix_now_ns};
+use super::profiling::Profiler;
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
@@ -48,6 +49,8 @@ pub struct StepRunner<'a> {
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
     notes: CellNotes,
+    /// The cell is profiled.
+    profiled: bool,
 }
 
 /// Warnings and reasons that apply to every step of a cell.
@@ -65,7 +68,7 @@ impl<'a> StepRunner<'a> {
         engine: &'a dyn StepEngine,
         runner: &'a mut dyn WorkloadRunner,
         policy: &'a StepPolicy,
-        clients: u32,
+        planned: plan::Cell,
         notes: CellNotes,
     ) -> anyhow::Result<Self> {
         let observer = engine
@@ -76,11 +79,12 @@ impl<'a> StepRunner<'a> {
             engine,
             runner,
             policy,
-            clients,
+            clients: planned.clients,
             sampler: None,
             observer,
             second_observer: None,
             notes,
+            profiled: planned.profiled,
         })
     }
 
@@ -302,9 +306,16 @@ impl<'a> StepRunner<'a> {
         let display = conductor.display.begin_step(record, rows);
         let feed = StepFeed::new(&conductor.live);
         let clock = &conductor.clock;
+        let mut profiler = self.profiled.then(|| {
+            let engine = self.engine.engine();
+            Profiler::start(conductor.plan().profile, engine, &conductor.data_root)
+        });
         let mut sink = StepSink::new(writer, display, feed, clock, (sampler, observer));
+        profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
+        profiler.iter_mut().for_each(Profiler::disable);
         let (sampled, error) = sink.end(record);
+        record.profile = profiler.map(|it| it.finish(writer)).transpose()?;
         let mut outcome = outcome?;
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;

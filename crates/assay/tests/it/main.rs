@@ -28,6 +28,7 @@ mod install;
 mod live;
 mod place;
 mod prepared_tables;
+mod profile;
 mod rank_kills;
 mod ranks;
 mod remarks;

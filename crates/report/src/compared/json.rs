@@ -9,7 +9,8 @@ use super::verdicts::{pairing, unit_of};
 use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
-/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "noise_floor": ...}`. Only a target
+/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles": [...],
+/// "noise_floor": ...}`. Only a target
 /// against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
@@ -36,6 +37,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "unfinished": comparison.figures.unfinished,
         },
         "findings": findings,
+        "profiles": comparison.profiles,
         "noise_floor": noise,
     })
 }

@@ -389,6 +389,7 @@ mod tests {
             figures: &figures,
             compared: &compared,
             findings: &findings,
+            profiles: &[],
         }))
     }
 

@@ -245,6 +245,7 @@ fn shown<T>(
         figures,
         compared,
         findings,
+        profiles: &[],
     })
 }
 

@@ -122,5 +122,9 @@ fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
         .begun
         .extract_if(.., |it| is_own(&it.cell))
         .collect();
+    own.profiled = figures
+        .profiled
+        .extract_if(.., |it| is_own(&it.row.cell))
+        .collect();
     own
 }

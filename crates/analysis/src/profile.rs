@@ -1,0 +1,619 @@
+//! CPU profiles: the cost of each function per operation, and the functions whose cost changed.
+//!
+//! A profile says which share of the samples was in a function. The share times the step's CPU per operation, as the
+//! repeats without a profiler measured it, is the function's cost. `docs/profiles.md` explains the intervals.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use record::{CellKey, StepProfile};
+use serde::Serialize;
+use words::Stacks;
+
+use crate::compare::quantile;
+use crate::order::distinct;
+use crate::{Figures, Row};
+
+/// A step of a profiled cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfiledStep {
+    /// Its figures, which the profiler affects.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Facts about the profile.
+    pub profile: StepProfile,
+    /// The samples.
+    #[serde(skip)]
+    pub stacks: Stacks,
+}
+
+/// Functions with fewer samples than this in both targets together are not compared: nothing could be said about them.
+const SAMPLES_MIN: u64 = 10;
+/// The number of functions that a comparison lists.
+const LISTED: usize = 20;
+/// The least share of the whole change that a function must have to be named as its cause.
+const NAMED_SHARE: f64 = 0.4;
+/// The least share of its caller's change that a function must have to be named instead of it.
+const DOMINANT_SHARE: f64 = 0.7;
+
+/// What functions cost in one step of a target and of its base.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedProfile {
+    /// The target's cells, in all repeats.
+    pub cell: CellKey,
+    /// The step.
+    pub step: String,
+    /// The base's profile.
+    pub base: ProfileTotals,
+    /// The target's profile.
+    pub target: ProfileTotals,
+    /// The functions that were compared, which the error rate covers.
+    pub function_count: usize,
+    /// The functions whose cost changed most, and whose change is shown by the samples, first.
+    pub functions: Vec<FunctionDifference>,
+    /// The function in which most of the step's change is; `None` if no function has much of it.
+    pub named: Option<NamedFunction>,
+}
+
+/// The function in which most of a step's change is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedFunction {
+    /// Its name.
+    pub name: String,
+    /// The function that calls it there.
+    pub caller: Option<String>,
+    /// The change of its cost, with all functions that it calls, in microseconds per operation.
+    pub difference_us: f64,
+}
+
+/// The profile of a step of one target, in all profiled repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProfileTotals {
+    /// CPU of the profiled processes per operation, in microseconds, in the repeats without a profiler.
+    pub cpu_us_per_op: f64,
+    /// Samples.
+    pub samples: u64,
+    /// The share of samples in functions without a symbol.
+    pub unknown_share: f64,
+    /// The share of samples that were dropped.
+    pub lost_share: f64,
+    /// Operations per second with the profiler, relative to those without it.
+    pub relative_throughput: Option<f64>,
+}
+
+/// The cost of a function in two targets, in microseconds of CPU per operation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FunctionDifference {
+    /// Its name.
+    pub name: String,
+    /// The function alone.
+    pub own: CostDifference,
+    /// The function with all functions that it calls.
+    pub inclusive: CostDifference,
+}
+
+/// A cost in two targets, in microseconds of CPU per operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CostDifference {
+    /// In the base.
+    pub base_us: f64,
+    /// In the target.
+    pub target_us: f64,
+    /// The target's minus the base's.
+    pub difference_us: f64,
+    /// The half-width of the interval around the difference, which holds for all functions together.
+    pub margin_us: f64,
+    /// The interval does not include 0.
+    pub is_shown: bool,
+}
+
+/// Compares the profiles of all targets with those of `base`, step by step. At most `error_rate` of equal steps show a function
+/// that changed.
+pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<ComparedProfile> {
+    let steps = figures.profiled.iter().filter(|it| it.row.reported);
+    let measured = |cell: &CellKey| CellKey {
+        profiled: false,
+        ..cell.all_repeats()
+    };
+    let keys = distinct(steps.map(|it| (measured(&it.row.cell), it.row.step.as_str())));
+    let compared = keys.into_iter().filter(|(cell, _)| cell.target != base);
+    let compare = |(cell, step): (CellKey, &str)| {
+        let [base, target] = [cell.of_target(base), cell.clone()]
+            .map(|cell| TargetProfile::read(figures, &cell, step));
+        Some(difference((cell, step), &base?, &target?, error_rate))
+    };
+    compared.filter_map(compare).collect()
+}
+
+/// Returns the cost of the CPU time of the profiled processes per operation: of the server, or of the whole process with an
+/// embedded engine.
+pub fn profiled_cpu_us(row: &Row) -> Option<f64> {
+    let embedded = || {
+        let background = row.metric("background_cpu_us_per_op").unwrap_or(0.0);
+        Some(row.metric("own_cpu_us_per_op")? + background)
+    };
+    row.metric("server_cpu_us_per_op").or_else(embedded)
+}
+
+/// The profile of a target in a step.
+struct TargetProfile<'a> {
+    cpu: Mean,
+    /// One for each profiled repeat.
+    repeats: Vec<FunctionSamples<'a>>,
+    totals: ProfileTotals,
+}
+
+/// A mean with its variance and the degrees of freedom of that.
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    value: f64,
+    variance: f64,
+    freedom: f64,
+}
+
+impl Mean {
+    fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        let value = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|it| (it - value).powi(2)).sum();
+        (!values.is_empty()).then(|| Self {
+            value,
+            variance: match values.len() {
+                1 => 0.0,
+                _ => squares / (count - 1.0) / count,
+            },
+            freedom: (count - 1.0).max(1.0),
+        })
+    }
+}
+
+/// The samples of each function in one profile.
+struct FunctionSamples<'a> {
+    own: HashMap<&'a str, u64>,
+    inclusive: HashMap<&'a str, u64>,
+    total: u64,
+    stacks: &'a Stacks,
+}
+
+impl<'a> FunctionSamples<'a> {
+    fn of(stacks: &'a Stacks) -> Self {
+        let mut samples = Self {
+            own: HashMap::new(),
+            inclusive: HashMap::new(),
+            total: stacks.total(),
+            stacks,
+        };
+        for (frames, count) in stacks.iter() {
+            // The outermost frame is the thread's name.
+            let frames: Vec<&str> = frames.skip(1).collect();
+            if let Some(last) = frames.last() {
+                *samples.own.entry(last).or_default() += count;
+            }
+            let mut seen = HashSet::new();
+            for frame in frames.iter().filter(|it| seen.insert(**it)) {
+                *samples.inclusive.entry(frame).or_default() += count;
+            }
+        }
+        samples
+    }
+}
+
+impl<'a> TargetProfile<'a> {
+    /// Returns the profile of a target's step, in all its profiled repeats; `None` without samples or without a measured
+    /// cost.
+    fn read(figures: &'a Figures, cell: &CellKey, step: &str) -> Option<Self> {
+        let is_step = |row: &Row| row.step == step && row.valid;
+        let profiled: Vec<&ProfiledStep> = figures
+            .profiled
+            .iter()
+            .filter(|it| it.row.cell.target == cell.target && it.row.cell.load() == cell.load())
+            .filter(|it| is_step(&it.row) && it.stacks.total() > 0)
+            .collect();
+        let rows = figures.rows.iter();
+        let measured: Vec<&Row> = rows
+            .filter(|row| row.cell.is_repeat_of(cell) && is_step(row))
+            .collect();
+        let costs: Vec<f64> = measured
+            .iter()
+            .filter_map(|row| profiled_cpu_us(row))
+            .collect();
+        let cpu = Mean::of(&costs).filter(|_| !profiled.is_empty())?;
+        let sum =
+            |of: fn(&StepProfile) -> u64| profiled.iter().map(|it| of(&it.profile)).sum::<u64>();
+        let samples = sum(|it| it.samples);
+        let lost = sum(|it| it.lost);
+        let rates = |rows: Vec<&Row>| {
+            let rates: Vec<f64> = rows
+                .iter()
+                .filter_map(|row| crate::throughput(row))
+                .collect();
+            Some(Mean::of(&rates)?.value)
+        };
+        let with = rates(profiled.iter().map(|it| &it.row).collect());
+        Some(Self {
+            cpu,
+            repeats: profiled
+                .iter()
+                .map(|it| FunctionSamples::of(&it.stacks))
+                .collect(),
+            totals: ProfileTotals {
+                cpu_us_per_op: cpu.value,
+                samples,
+                unknown_share: sum(|it| it.unknown) as f64 / samples.max(1) as f64,
+                lost_share: lost as f64 / (samples + lost).max(1) as f64,
+                relative_throughput: with
+                    .zip(rates(measured))
+                    .map(|(with, without)| with / without),
+            },
+        })
+    }
+
+    /// Returns the names of all functions with their samples.
+    fn functions(&self) -> BTreeMap<&'a str, u64> {
+        let mut all = BTreeMap::new();
+        for (name, samples) in self.repeats.iter().flat_map(|it| &it.inclusive) {
+            *all.entry(*name).or_default() += samples;
+        }
+        all
+    }
+
+    /// Returns a function's cost per operation: the share of its samples times the CPU per operation. The variance of the share
+    /// is that of counting, or the one between profiled repeats if it is larger.
+    fn cost(&self, samples: impl Fn(&FunctionSamples<'a>) -> u64) -> CostEstimate {
+        let total: u64 = self.repeats.iter().map(|it| it.total).sum();
+        let count: u64 = self.repeats.iter().map(&samples).sum();
+        let share = count as f64 / total as f64;
+        // Agresti and Coull's count, so that a function without a sample has an error, too.
+        let padded = (count as f64 + 2.0) / (total as f64 + 4.0);
+        let counting = padded * (1.0 - padded) / total as f64;
+        let shares: Vec<f64> = self
+            .repeats
+            .iter()
+            .map(|it| samples(it) as f64 / it.total as f64)
+            .collect();
+        let between = Mean::of(&shares).unwrap_or_default();
+        let (variance, freedom) = match between.variance > counting {
+            true => (between.variance, between.freedom),
+            false => (counting, f64::INFINITY),
+        };
+        CostEstimate {
+            us: share * self.cpu.value,
+            parts: [
+                (self.cpu.value.powi(2) * variance, freedom),
+                (share.powi(2) * self.cpu.variance, self.cpu.freedom),
+            ],
+        }
+    }
+}
+
+/// A cost with the parts of its variance, each with its degrees of freedom.
+struct CostEstimate {
+    us: f64,
+    parts: [(f64, f64); 2],
+}
+
+impl CostEstimate {
+    /// Returns the difference to a base, with an interval that is wrong with probability `error_rate`. The degrees of freedom
+    /// are Welch and Satterthwaite's.
+    fn minus(&self, base: &Self, error_rate: f64) -> CostDifference {
+        let parts = || self.parts.iter().chain(&base.parts);
+        let variance: f64 = parts().map(|(variance, _)| variance).sum();
+        let spread: f64 = parts().map(|(it, freedom)| it * it / freedom).sum();
+        let freedom = (variance * variance / spread).clamp(1.0, 1e6);
+        let margin_us = quantile(error_rate, freedom) * variance.sqrt();
+        let difference_us = self.us - base.us;
+        CostDifference {
+            base_us: base.us,
+            target_us: self.us,
+            difference_us,
+            margin_us,
+            is_shown: difference_us.abs() > margin_us,
+        }
+    }
+}
+
+fn difference(
+    (cell, step): (CellKey, &str),
+    base: &TargetProfile<'_>,
+    target: &TargetProfile<'_>,
+    error_rate: f64,
+) -> ComparedProfile {
+    let [of_base, of_target] = [base, target].map(TargetProfile::functions);
+    let names: BTreeSet<&str> = of_base.keys().chain(of_target.keys()).copied().collect();
+    let samples = |name: &&str| {
+        let of = |all: &BTreeMap<&str, u64>| all.get(*name).copied().unwrap_or(0);
+        of(&of_base) + of(&of_target)
+    };
+    let names: Vec<&str> = names
+        .into_iter()
+        .filter(|it| samples(it) >= SAMPLES_MIN)
+        .collect();
+    // Bonferroni's correction, over both costs of each function.
+    let error_rate = error_rate / (2 * names.len()).max(1) as f64;
+    let compare = |of: &dyn Fn(&FunctionSamples<'_>) -> u64| {
+        target.cost(of).minus(&base.cost(of), error_rate)
+    };
+    let count = |samples: &HashMap<&str, u64>, name: &str| samples.get(name).copied().unwrap_or(0);
+    let functions = names.iter().map(|name| FunctionDifference {
+        name: (*name).to_owned(),
+        own: compare(&|it| count(&it.own, name)),
+        inclusive: compare(&|it| count(&it.inclusive, name)),
+    });
+    let mut functions: Vec<FunctionDifference> = functions.collect();
+    let rank = |it: &FunctionDifference| {
+        let shown = |cost: &CostDifference| match cost.is_shown {
+            true => cost.difference_us.abs(),
+            false => 0.0,
+        };
+        let largest = it
+            .own
+            .difference_us
+            .abs()
+            .max(it.inclusive.difference_us.abs());
+        // A function's own cost says more than that of everything below it.
+        (shown(&it.own), shown(&it.inclusive), largest)
+    };
+    functions.sort_by(|a, b| {
+        rank(b)
+            .partial_cmp(&rank(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let named = named(&functions, base, target);
+    let function_count = functions.len();
+    functions.truncate(LISTED);
+    ComparedProfile {
+        cell,
+        step: step.to_owned(),
+        base: base.totals.clone(),
+        target: target.totals.clone(),
+        function_count,
+        functions,
+        named,
+    }
+}
+
+/// The costs below a function, as the difference between two targets.
+#[derive(Default)]
+struct CallDifference<'a> {
+    difference_us: f64,
+    callees: BTreeMap<&'a str, CallDifference<'a>>,
+}
+
+/// Returns the function in which most of a change is: from the outermost function inward, as long as one callee has most of
+/// the change.
+///
+/// A function that only one target has may have been renamed or inlined, or the other build may lack its symbol. So it
+/// counts as part of its caller.
+fn named(
+    functions: &[FunctionDifference],
+    base: &TargetProfile<'_>,
+    target: &TargetProfile<'_>,
+) -> Option<NamedFunction> {
+    let is_in_both = |name: &&str| {
+        let has = |profile: &TargetProfile<'_>| {
+            let mut repeats = profile.repeats.iter();
+            repeats.any(|it| it.inclusive.contains_key(*name))
+        };
+        has(base) && has(target) && !name.starts_with('[')
+    };
+    let mut root = CallDifference::default();
+    for (profile, sign) in [(base, -1.0), (target, 1.0)] {
+        let us_per_sample = sign * profile.cpu.value / profile.totals.samples.max(1) as f64;
+        for (frames, samples) in profile.repeats.iter().flat_map(|it| it.stacks.iter()) {
+            let cost_us = us_per_sample * samples as f64;
+            let mut node = &mut root;
+            node.difference_us += cost_us;
+            for frame in frames.skip(1).filter(is_in_both) {
+                node = node.callees.entry(frame).or_default();
+                node.difference_us += cost_us;
+            }
+        }
+    }
+    let change_us = root.difference_us;
+    let mut path: Vec<&str> = Vec::new();
+    let mut node = &root;
+    while let Some((name, callee)) = node.callees.iter().max_by(|(_, a), (_, b)| {
+        let [a, b] = [a, b].map(|it| it.difference_us * change_us.signum());
+        a.total_cmp(&b)
+    }) {
+        if callee.difference_us / node.difference_us < DOMINANT_SHARE {
+            break;
+        }
+        path.push(name);
+        node = callee;
+    }
+    // An outer function's change may be shown where that of an inner one is too small.
+    let is_shown = |name: &&str| {
+        let mut named = functions.iter().filter(|it| it.name == **name);
+        let cost = named.next().map(|it| it.inclusive);
+        cost.filter(|cost| cost.is_shown && cost.difference_us / change_us >= NAMED_SHARE)
+    };
+    let (at, cost) = (0..path.len())
+        .rev()
+        .find_map(|at| Some((at, is_shown(&path[at])?)))?;
+    Some(NamedFunction {
+        name: path[at].to_owned(),
+        caller: at.checked_sub(1).map(|caller| path[caller].to_owned()),
+        difference_us: cost.difference_us,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use words::Random;
+
+    use super::*;
+
+    /// Returns the row of a step whose processes used so much CPU per operation.
+    fn row(target: &str, repeat: u32, profiled: bool, cpu_us: f64) -> Row {
+        let cell = CellKey {
+            profiled,
+            ..CellKey::new(target, None, 1, repeat)
+        };
+        Row {
+            cell,
+            step: "l.i1".into(),
+            valid: true,
+            reported: true,
+            metrics: [("server_cpu_us_per_op", Some(cpu_us))].into(),
+            ..Row::default()
+        }
+    }
+
+    /// Costs of the functions of a target, in microseconds per operation.
+    type Costs = [(&'static [&'static str], f64)];
+
+    const BASE: &Costs = &[
+        (&["db", "main", "insert", "copy"], 20.0),
+        (&["db", "main", "insert", "lock"], 10.0),
+        (&["db", "main", "plan", "estimate"], 30.0),
+        (&["db", "main", "plan", "estimate", "range"], 2.0),
+        (&["db", "main"], 38.0),
+    ];
+    /// `range` became slower by 18 us.
+    const SLOWER: &Costs = &[
+        (&["db", "main", "insert", "copy"], 20.0),
+        (&["db", "main", "insert", "lock"], 10.0),
+        (&["db", "main", "plan", "estimate"], 30.0),
+        (&["db", "main", "plan", "estimate", "range"], 20.0),
+        (&["db", "main"], 38.0),
+    ];
+
+    /// Adds a target with five measured repeats, and profiles of so many samples.
+    fn add(figures: &mut Figures, target: &str, costs: &Costs, repeats: u32, seed: u64) {
+        let mut random = Random::new(seed);
+        let total: f64 = costs.iter().map(|(_, us)| us).sum();
+        for repeat in 1..=5 {
+            let noise = 0.99 + 0.02 * random.fraction();
+            figures.rows.push(row(target, repeat, false, total * noise));
+        }
+        for repeat in 1..=repeats {
+            let mut stacks = Stacks::default();
+            for _ in 0..4000 {
+                let mut at = random.fraction() * total;
+                let mut sampled = costs.iter();
+                let stack = sampled.find(|(_, us)| {
+                    at -= us;
+                    at < 0.0
+                });
+                let (stack, _) = stack.unwrap_or(&costs[0]);
+                stacks.add(stack.iter().copied(), 1);
+            }
+            figures.profiled.push(ProfiledStep {
+                row: row(target, repeat, true, total * 1.1),
+                profile: StepProfile {
+                    samples: 4000,
+                    ..StepProfile::default()
+                },
+                stacks,
+            });
+        }
+    }
+
+    #[test]
+    fn a_function_that_became_slower_heads_the_difference_and_its_cost_is_right() {
+        for seed in 0..20 {
+            let mut figures = Figures::default();
+            add(&mut figures, "old", BASE, 1, 2 * seed);
+            add(&mut figures, "new", SLOWER, 1, 2 * seed + 1);
+            let compared = compare_profiles(&figures, "old", 0.05);
+            let [compared] = &compared[..] else {
+                panic!("{compared:?}");
+            };
+            let first = &compared.functions[0];
+            assert_eq!(first.name, "range");
+            assert!(first.own.is_shown && first.inclusive.is_shown);
+            let error = (first.own.difference_us - 18.0).abs();
+            assert!(error <= first.own.margin_us, "{first:?}");
+            assert!(first.own.margin_us < 4.0, "{first:?}");
+            let named = compared.named.as_ref().unwrap();
+            assert_eq!(
+                (named.name.as_str(), named.caller.as_deref()),
+                ("range", Some("estimate"))
+            );
+        }
+    }
+
+    #[test]
+    fn equal_targets_show_a_function_in_at_most_the_error_rate() {
+        let mut shown = 0;
+        for seed in 0..200 {
+            let mut figures = Figures::default();
+            add(
+                &mut figures,
+                "old",
+                BASE,
+                1 + (seed % 2) as u32,
+                1000 + 2 * seed,
+            );
+            add(
+                &mut figures,
+                "new",
+                BASE,
+                1 + (seed % 2) as u32,
+                1001 + 2 * seed,
+            );
+            let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+            let mut functions = compared.functions.iter();
+            shown += u32::from(functions.any(|it| it.own.is_shown || it.inclusive.is_shown));
+        }
+        // 10 are expected at most; more than 18 happen in one of 200 cases.
+        assert!(shown <= 18, "{shown} of 200");
+    }
+
+    #[test]
+    fn a_function_that_was_renamed_is_not_the_cause_of_a_change() {
+        const RENAMED: &Costs = &[
+            (&["db", "main", "insert", "copy"], 20.0),
+            (&["db", "main", "insert", "lock"], 10.0),
+            (&["db", "main", "plan", "guess"], 30.0),
+            (&["db", "main", "plan", "guess", "range"], 20.0),
+            (&["db", "main"], 38.0),
+        ];
+        let mut figures = Figures::default();
+        add(&mut figures, "old", BASE, 1, 1);
+        add(&mut figures, "new", RENAMED, 1, 2);
+        let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+        // `range` is below other functions now.
+        assert_eq!(compared.named.unwrap().caller.as_deref(), Some("plan"));
+        let gone = |name: &str| compared.functions.iter().any(|it| it.name == name);
+        assert!(gone("estimate") && gone("guess"));
+    }
+
+    #[test]
+    fn a_function_that_only_one_target_has_counts_for_its_caller() {
+        const OLD: &Costs = &[(&["db", "main", "plan"], 40.0), (&["db", "main"], 40.0)];
+        const NEW: &Costs = &[
+            (&["db", "main", "plan"], 40.0),
+            (&["db", "main", "plan", "range"], 18.0),
+            (&["db", "main"], 40.0),
+        ];
+        let mut figures = Figures::default();
+        add(&mut figures, "old", OLD, 1, 1);
+        add(&mut figures, "new", NEW, 1, 2);
+        let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+        assert_eq!(compared.named.unwrap().name, "plan");
+        assert_eq!(compared.functions[0].name, "range");
+    }
+
+    #[test]
+    fn a_recursive_function_is_counted_once_in_a_sample() {
+        let mut stacks = Stacks::default();
+        stacks.add(["db", "walk", "walk", "walk", "read"], 3);
+        let samples = FunctionSamples::of(&stacks);
+        assert_eq!(samples.inclusive["walk"], 3);
+        assert_eq!(samples.own.get("walk"), None);
+        assert_eq!(samples.own["read"], 3);
+        assert!(
+            !samples.inclusive.contains_key("db"),
+            "that is the thread's name"
+        );
+    }
+
+    #[test]
+    fn a_target_without_a_profile_is_not_compared() {
+        let mut figures = Figures::default();
+        add(&mut figures, "old", BASE, 1, 1);
+        add(&mut figures, "new", SLOWER, 0, 2);
+        assert_eq!(compare_profiles(&figures, "old", 0.05), []);
+    }
+}

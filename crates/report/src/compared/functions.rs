@@ -1,0 +1,148 @@
+//! The functions whose cost changed, by the profiles of two targets.
+
+use analysis::{ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, noun};
+
+use super::words::percent;
+use crate::number::fixed;
+use crate::table::{Cell, Table, Tone};
+
+/// The number of functions that a table lists.
+const LISTED: usize = 10;
+/// From this share of samples without a symbol on, the table says so.
+const UNKNOWN_SHARE: f64 = 0.05;
+
+/// Returns a table for each step of a target that was profiled, as its base was.
+pub(crate) fn tables(figures: &Figures, profiles: &[ComparedProfile]) -> Vec<Table> {
+    let tables = profiles.iter().enumerate();
+    tables
+        .map(|(number, it)| table(figures, it, number))
+        .collect()
+}
+
+fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
+    let (base, target) = (&profile.base, &profile.target);
+    let mut rows = figures.rows.iter();
+    let row = rows.find(|row| row.cell.is_repeat_of(&profile.cell) && row.step == profile.step);
+    let operation = row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()));
+    let mut table = Table::new(
+        format!("functions-{}", number + 1),
+        format!(
+            "Functions: us of CPU per {operation}, {} in {}",
+            cell_name(profile),
+            profile.step
+        ),
+        vec!["function".to_owned()],
+        [
+            "own\nbase",
+            "own\ntarget",
+            "own\nchange",
+            "\u{b1}",
+            "with callees\nchange",
+            "\u{b1}",
+        ],
+    );
+    table.beside = vec![3, 5];
+    let decimals = decimals(target.cpu_us_per_op.max(base.cpu_us_per_op));
+    let number = |value: f64| Cell::plain(fixed(value, decimals));
+    let change = |cost: &CostDifference| {
+        let text = format!("{:+.decimals$}", cost.difference_us);
+        match (cost.is_shown, cost.difference_us > 0.0) {
+            (false, _) => Cell::plain(text),
+            (true, true) => Cell::toned(text, Tone::FunctionCostsMore),
+            (true, false) => Cell::toned(text, Tone::FunctionCostsLess),
+        }
+    };
+    for FunctionDifference {
+        name,
+        own,
+        inclusive,
+    } in profile.functions.iter().take(LISTED)
+    {
+        table.push(
+            vec![name.clone()],
+            vec![
+                number(own.base_us),
+                number(own.target_us),
+                change(own),
+                number(own.margin_us),
+                change(inclusive),
+                number(inclusive.margin_us),
+            ],
+        );
+    }
+    table.notes = notes(profile, operation, decimals);
+    table
+}
+
+/// Returns the target with what distinguishes its load.
+fn cell_name(profile: &ComparedProfile) -> String {
+    let cell = &profile.cell;
+    let variant = cell.variant.as_deref().map(|it| format!(" {it}"));
+    format!("{}{}", cell.target, variant.unwrap_or_default())
+}
+
+/// Returns the decimals that tell costs apart that are a hundredth of the CPU per operation.
+fn decimals(cpu_us: f64) -> usize {
+    match cpu_us {
+        us if us >= 1000.0 => 0,
+        us if us >= 50.0 => 1,
+        us if us >= 5.0 => 2,
+        _ => 3,
+    }
+}
+
+fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<String> {
+    let (base, target) = (&profile.base, &profile.target);
+    let change_us = target.cpu_us_per_op - base.cpu_us_per_op;
+    let change_percent = 100.0 * change_us / base.cpu_us_per_op;
+    let mut whole = format!(
+        "CPU per {operation} changed by {change_us:+.decimals$} us ({change_percent:+.1}%), from {:.decimals$} to {:.decimals$}",
+        base.cpu_us_per_op, target.cpu_us_per_op
+    );
+    if let Some(named) = &profile.named {
+        whole += &format!(
+            ": {:+.decimals$} us in `{}`",
+            named.difference_us, named.name
+        );
+        if let Some(caller) = &named.caller {
+            whole += &format!(", called by `{caller}`");
+        }
+    }
+    let shown = |it: &&FunctionDifference| it.own.is_shown || it.inclusive.is_shown;
+    let count = profile.functions.iter().filter(shown).count();
+    let mut notes = vec![
+        whole,
+        format!(
+            "{count} of {} functions changed by more than the intervals, which hold for all of them together; {} and {} samples",
+            profile.function_count, base.samples, target.samples
+        ),
+    ];
+    for (name, totals) in [("the base", base), ("the target", target)] {
+        notes.extend(doubts(name, totals));
+    }
+    notes
+}
+
+/// Returns reasons to doubt the profile of a target.
+fn doubts(name: &str, totals: &ProfileTotals) -> Option<String> {
+    let mut doubts = Vec::new();
+    if totals.unknown_share >= UNKNOWN_SHARE {
+        doubts.push(format!(
+            "{} of the samples are in functions without a symbol, listed by their file as `[file]`; a build with symbols names them",
+            percent(totals.unknown_share)
+        ));
+    }
+    if totals.lost_share > 0.01 {
+        doubts.push(format!(
+            "{} of the samples were dropped",
+            percent(totals.lost_share)
+        ));
+    }
+    if let Some(relative) = totals.relative_throughput.filter(|it| *it < 0.9) {
+        doubts.push(format!(
+            "the profiler slowed it to {} of its throughput",
+            percent(relative)
+        ));
+    }
+    (!doubts.is_empty()).then(|| format!("{name}: {}", doubts.join("; ")))
+}
