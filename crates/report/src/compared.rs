@@ -11,7 +11,7 @@ mod relative;
 mod verdicts;
 mod words;
 
-use analysis::{Compared, ComparedProfile, Figures, Finding, Pairing};
+use analysis::{Compared, Figures, Finding, Pairing};
 use record::Run;
 
 use crate::answer;
@@ -51,8 +51,6 @@ pub struct Comparison<'a> {
     pub compared: &'a Compared,
     /// The explanations, the most important first.
     pub findings: &'a [Finding],
-    /// The functions that changed, for targets with profiles.
-    pub profiles: &'a [ComparedProfile],
 }
 
 /// Formats a comparison as tables for a terminal.
@@ -83,7 +81,6 @@ impl<'a> Comparison<'a> {
             figures,
             compared,
             findings,
-            profiles: &[],
         }
     }
 }
@@ -135,7 +132,10 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     findings::write(out, comparison.findings);
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
-    out.tables(functions::tables(comparison.figures, comparison.profiles));
+    out.tables(functions::tables(
+        comparison.figures,
+        &comparison.compared.profiles,
+    ));
     if comparison
         .runs
         .iter()

@@ -23,6 +23,7 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
+use crate::ComparedProfile;
 use crate::order::distinct;
 
 pub use anova::VarianceShare;
@@ -100,6 +101,8 @@ pub struct Compared {
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
+    /// What functions cost, in steps that were profiled.
+    pub profiles: Vec<ComparedProfile>,
 }
 
 /// One metric in one step of a target, compared with the base.

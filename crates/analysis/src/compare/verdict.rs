@@ -10,7 +10,7 @@ use super::metric::{THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
-use crate::{Figures, Row, counted, initial_tree};
+use crate::{Figures, Row, compare_profiles, counted, initial_tree};
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes (`docs/statistics.md`).
 const REPEATS_ADVISED: usize = 5;
@@ -58,6 +58,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         rows,
         unfinished: unfinished(figures),
         notes,
+        profiles: compare_profiles(figures, &options.base, options.error_rate),
     }
 }
 

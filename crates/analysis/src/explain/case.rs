@@ -6,7 +6,10 @@ use super::difference::{TargetDifference, shared};
 use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
-use crate::{Compared, ComparedStep, Difference, Figures, Pairing, Row, Sample, Verdict, counted};
+use crate::{
+    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, Row, Sample, Verdict,
+    counted,
+};
 
 use super::finding::Evidence;
 use super::thresholds::SAME;
@@ -218,6 +221,14 @@ impl<'a> Case<'a> {
             Some(shared) => format!("{} of {shared}", self.target()),
             None => self.target().to_owned(),
         }
+    }
+
+    /// Returns the function in which most of the change of CPU is, if both targets were profiled.
+    pub(super) fn named_function(&self) -> Option<&'a NamedFunction> {
+        let mut profiles = self.context.compared.profiles.iter();
+        let of_step = profiles
+            .find(|it| it.step == self.compared.step && it.cell.is_repeat_of(&self.compared.cell));
+        of_step?.named.as_ref()
     }
 
     /// Returns the first setting of a role that differs and that the plan declares.

@@ -66,14 +66,12 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let mut printed = Vec::new();
     for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
         let findings = analysis::explain(figures, compared);
-        let profiles = analysis::compare_profiles(figures, &compared.base, compared.error_rate);
         let comparison = Comparison {
             run,
             runs: &sources,
             figures,
             compared,
             findings: &findings,
-            profiles: &profiles,
         };
         printed.push(match args.format {
             Format::Table => Printed::Text(report::compared(&comparison, style())),

@@ -208,7 +208,6 @@ impl Selection {
                     figures: &answer.figures,
                     compared: &answer.compared,
                     findings: &[],
-                    profiles: &[],
                 };
                 Ok(report::verdict_table(&comparison, engine, form, sink)?)
             }

@@ -37,7 +37,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "unfinished": comparison.figures.unfinished,
         },
         "findings": findings,
-        "profiles": comparison.profiles,
+        "profiles": compared.profiles,
         "noise_floor": noise,
     })
 }

@@ -389,7 +389,6 @@ mod tests {
             figures: &figures,
             compared: &compared,
             findings: &findings,
-            profiles: &[],
         }))
     }
 

@@ -152,6 +152,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         rows,
         unfinished: None,
         notes: vec!["the machine of run 2 is not that of run 1".into()],
+        profiles: Vec::new(),
         shown_metrics: Vec::new(),
     }
 }
@@ -245,7 +246,6 @@ fn shown<T>(
         figures,
         compared,
         findings,
-        profiles: &[],
     })
 }
 

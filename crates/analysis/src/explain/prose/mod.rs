@@ -116,10 +116,33 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         (None, None) => None,
     };
     let why = cause::sentence(case, &change.cause);
-    [Some(opening), Some(why), last]
+    let function = match change.cause.kind() {
+        FindingKind::Cpu => named_function(case),
+        _ => None,
+    };
+    [Some(opening), Some(why), function, last]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Names the function in which most of the change of CPU is.
+fn named_function(case: &Case<'_>) -> Option<String> {
+    let function = case.named_function()?;
+    let more = if function.difference_us > 0.0 {
+        "more"
+    } else {
+        "less"
+    };
+    let caller = function.caller.as_ref();
+    let caller = caller.map(|caller| format!(", called by `{caller}`"));
+    Some(format!(
+        "By the profiles, {} us {more} per {} is in `{}`{}.",
+        figure(function.difference_us.abs()),
+        case.noun(),
+        function.name,
+        caller.unwrap_or_default()
+    ))
 }
 
 /// Names the other cases, of several targets each first: `Also in q500 (1.20x slower)`.
@@ -323,6 +346,7 @@ fn hidden_cost(
         ),
         why.to_owned(),
     ];
+    text.extend(named_function(case));
     let others = costs[1..].iter();
     let others = others.map(|(cost, case)| format!("{} ({})", case.place(), more(cost)));
     text.extend(list_any(others).map(|others| format!("Also in {others}.")));

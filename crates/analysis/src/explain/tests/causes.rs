@@ -1,8 +1,11 @@
 //! Causes that are named, and figures that look like causes and are not.
 
+use record::StepProfile;
+use words::Stacks;
+
 use super::*;
 use crate::explain::accounting::Gap;
-use crate::{ConcurrentChange, Lsm, Quality, Shift, Stall};
+use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, Shift, Stall};
 
 /// A query of 133 us at 30,000 per second.
 const CACHED: &[(&str, f64)] = &[
@@ -53,6 +56,39 @@ fn cpu_is_a_cause_with_its_side_and_its_share() {
         names.starts_with(&["throughput"]) && names.contains(&"server CPU"),
         "{names:?}"
     );
+}
+
+#[test]
+fn the_function_that_a_profile_blames_is_named() {
+    let mut figures = reads(CACHED, (25_000.0, DEAR));
+    for row in &mut figures.rows {
+        let cpu = row.metric("op_server_cpu_us");
+        row.metrics.insert("server_cpu_us_per_op", cpu);
+    }
+    for (target, range) in [("a.c", 10), ("b.c", 900)] {
+        let mut row = figures
+            .rows
+            .iter()
+            .find(|row| row.cell.target == target)
+            .cloned()
+            .unwrap();
+        row.cell.profiled = true;
+        let mut stacks = Stacks::default();
+        stacks.add(["db", "plan", "range"], range);
+        stacks.add(["db", "plan"], 500);
+        stacks.add(["db", "scan"], 4_000);
+        figures.profiled.push(ProfiledStep {
+            profile: StepProfile {
+                samples: stacks.total(),
+                ..StepProfile::default()
+            },
+            row,
+            stacks,
+        });
+    }
+    let finding = only(&figures, FindingKind::Cpu);
+    let named = "us more per query is in `range`, called by `plan`.";
+    assert!(finding.text.contains(named), "{}", finding.text);
 }
 
 #[test]
