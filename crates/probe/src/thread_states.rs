@@ -39,6 +39,8 @@ pub struct ThreadStates {
     counts: Vec<StateCounts>,
     next: usize,
     is_server_first: bool,
+    /// The state of a connection if the only thread that is watched waits for a message.
+    message: ConnectionState,
 }
 
 impl ThreadStates {
@@ -47,28 +49,48 @@ impl ThreadStates {
         Self::at(Proc::live(), connections)
     }
 
+    /// Watches one thread of each connection, because the other is on another host. Its wait for a message counts as
+    /// [`ConnectionState::Handover`]. A connection without a known thread has no samples.
+    pub fn of_one_side(threads: &[Option<u32>]) -> Self {
+        Self::of_one_side_at(Proc::live(), threads)
+    }
+
     fn at(proc: Proc, connections: &[WatchedConnection]) -> Self {
         let keep_open = 2 * connections.len() <= OPEN_FILES_MAX;
         let mut buffer = Vec::new();
-        let threads = connections.iter().map(|connection| {
-            let mut server = connection.server.map(|tid| Thread::new(tid, keep_open));
-            // Now every server thread waits for its first message. A different wait later is for something else.
-            if let Some(server) = &mut server {
-                server.idle_call = server.read(&proc, &mut buffer).and_then(|text| call(&text));
-            }
-            Threads {
-                client: Thread::new(connection.client, keep_open),
-                server,
-            }
+        let threads = connections.iter().map(|connection| Threads {
+            client: Thread::new(connection.client, keep_open),
+            server: connection
+                .server
+                .map(|tid| Thread::idle(tid, keep_open, &proc, &mut buffer)),
         });
         let threads = threads.collect();
+        // Without the thread that the message comes from, the state is unknown.
+        Self::of(proc, buffer, threads, ConnectionState::Other)
+    }
+
+    fn of_one_side_at(proc: Proc, threads: &[Option<u32>]) -> Self {
+        let keep_open = threads.len() <= OPEN_FILES_MAX;
+        let mut buffer = Vec::new();
+        let threads = threads.iter().map(|tid| Threads {
+            client: tid.map_or_else(Thread::unknown, |tid| {
+                Thread::idle(tid, keep_open, &proc, &mut buffer)
+            }),
+            server: None,
+        });
+        let threads = threads.collect();
+        Self::of(proc, buffer, threads, ConnectionState::Handover)
+    }
+
+    fn of(proc: Proc, buffer: Vec<u8>, threads: Vec<Threads>, message: ConnectionState) -> Self {
         Self {
             proc,
             buffer,
+            counts: vec![StateCounts::default(); threads.len()],
             threads,
-            counts: vec![StateCounts::default(); connections.len()],
             next: 0,
             is_server_first: false,
+            message,
         }
     }
 
@@ -93,6 +115,11 @@ impl ThreadStates {
     }
 
     fn state(&mut self, index: usize) -> Option<ConnectionState> {
+        let message = self.message;
+        let own_state = |activity| match activity {
+            Activity::State(state) => state,
+            Activity::Message => message,
+        };
         let Threads { client, server } = &mut self.threads[index];
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         let Some(server) = server else {
@@ -144,6 +171,21 @@ impl Thread {
         }
     }
 
+    /// Returns a thread that now waits for its first message. A different wait later is for something else.
+    fn idle(tid: u32, keep_open: bool, proc: &Proc, buffer: &mut Vec<u8>) -> Self {
+        let mut thread = Self::new(tid, keep_open);
+        thread.idle_call = thread.read(proc, buffer).and_then(|text| call(&text));
+        thread
+    }
+
+    /// Returns a thread that can't be read.
+    fn unknown() -> Self {
+        Self {
+            has_ended: true,
+            ..Self::default()
+        }
+    }
+
     fn read(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<String> {
         if self.has_ended {
             return None;
@@ -190,14 +232,6 @@ enum Activity {
     State(ConnectionState),
     /// Waits for a message.
     Message,
-}
-
-fn own_state(activity: Activity) -> ConnectionState {
-    match activity {
-        Activity::State(state) => state,
-        // The state is unknown without the thread that the message comes from.
-        Activity::Message => ConnectionState::Other,
-    }
 }
 
 /// Parses `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
@@ -317,6 +351,20 @@ mod tests {
         assert_eq!(count(4, ConnectionState::Overlap), 2);
         assert_eq!(count(5, ConnectionState::Runnable), 2);
         assert_eq!(states.counts()[6], StateCounts::default());
+    }
+
+    #[test]
+    fn a_thread_whose_peer_is_elsewhere_waits_for_messages() {
+        let (_root, proc) = proc_with(&[
+            (1, format!("{} 0x3", libc::SYS_recvfrom)),
+            (2, format!("{} 0x5", libc::SYS_fdatasync)),
+        ]);
+        let mut states = ThreadStates::of_one_side_at(proc, &[Some(1), None, Some(2)]);
+        states.sample();
+        let count = |index: usize, state: ConnectionState| states.counts()[index][state as usize];
+        assert_eq!(count(0, ConnectionState::Handover), 1);
+        assert_eq!(states.counts()[1], StateCounts::default());
+        assert_eq!(count(2, ConnectionState::Fsync), 1);
     }
 
     #[test]
