@@ -11,6 +11,7 @@
 //!                 step.json                   Step: totals, connections, checks
 //!                 intervals.parquet           each second of each connection
 //!                 host.parquet                samples of the machine
+//!                 host.rankN.parquet          samples of a client host
 //!                 counters.parquet            the engine's counters
 //!                 profile.parquet             sampled call stacks, if the cell is profiled
 //!                 latency.hlog                histograms of each second

@@ -9,7 +9,8 @@ use words::{StackNode, StackTree, Stacks};
 use crate::latency_log::Latencies;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    PROFILE_FILE, STEP_FILE, counter_columns, interval_columns, profile_columns, sample_columns,
+    PROFILE_FILE, STEP_FILE, counter_columns, host_file, interval_columns, profile_columns,
+    sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
@@ -136,13 +137,12 @@ impl StepReader {
     /// Returns whether the step is finished and all of its files are undamaged.
     pub fn is_whole(&self) -> bool {
         let is_undamaged = |name: &str| matches!(self.verified(name), Ok(Some(_)));
-        let profile = self.has_profile().then_some(PROFILE_FILE);
-        SERIES_FILES.into_iter().chain(profile).all(is_undamaged)
+        let mut recorded = self.step.files.iter().map(|file| file.name.as_str());
+        SERIES_FILES.iter().all(|name| self.has_file(name)) && recorded.all(is_undamaged)
     }
 
-    fn has_profile(&self) -> bool {
-        let mut files = self.step.files.iter();
-        files.any(|file| file.name == PROFILE_FILE)
+    fn has_file(&self, name: &str) -> bool {
+        self.step.files.iter().any(|file| file.name == name)
     }
 
     /// Checks and opens a table to read these columns. Returns `None` if the step is not finished.
@@ -253,7 +253,7 @@ impl StepReader {
     /// # Errors
     /// The file is missing or damaged.
     pub fn profile(&self) -> Result<Option<Stacks>, RecordError> {
-        if !self.has_profile() {
+        if !self.has_file(PROFILE_FILE) {
             return Ok(None);
         }
         let Some(mut table) = self.table(PROFILE_FILE, &profile_columns())? else {
@@ -280,19 +280,31 @@ impl StepReader {
         Ok(Some(tree.into_stacks()))
     }
 
-    /// Reads `host.parquet`.
+    /// Reads the samples of the host of rank 0, `host.parquet`.
     ///
     /// # Errors
     /// The file is missing or damaged.
     pub fn host(&self) -> Result<HostSeries, RecordError> {
+        self.host_of(0)
+    }
+
+    /// Reads the samples of the host whose first rank is `rank`; none if it was not sampled.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn host_of(&self, rank: u32) -> Result<HostSeries, RecordError> {
         let mut series = HostSeries::default();
-        let Some(mut table) = self.table(HOST_FILE, &[])? else {
+        let name = host_file(rank);
+        if rank != 0 && !self.has_file(&name) {
+            return Ok(series);
+        }
+        let Some(mut table) = self.table(&name, &[])? else {
             return Ok(series);
         };
         let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
         let Some(Ok(cumulative)) = note else {
             let what = format!("its note `{CUMULATIVE_NOTE}` is missing or not a list");
-            return Err(RecordError::damaged(&self.path.join(HOST_FILE), what));
+            return Err(RecordError::damaged(&self.path.join(name), what));
         };
         let cumulative: Vec<String> = cumulative;
         let mut columns = table.columns();

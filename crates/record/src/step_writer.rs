@@ -1,6 +1,7 @@
 //! Writes the record of a step while it is measured.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,9 +40,11 @@ pub struct HostColumn<'a> {
 pub struct StepWriter {
     partial: PathBuf,
     finished: PathBuf,
-    host_columns: usize,
+    /// The columns of the samples of a host, and the note that belongs to them.
+    host_columns: (Vec<ColumnSpec>, [(String, String); 1]),
     intervals: TableWriter<ChecksummedFile>,
-    host: TableWriter<ChecksummedFile>,
+    /// The samples of each host, by its first rank.
+    hosts: BTreeMap<u32, TableWriter<ChecksummedFile>>,
     counters: TableWriter<ChecksummedFile>,
     latency: LatencyLogWriter,
     latency_total: LatencyLogWriter,
@@ -70,13 +73,13 @@ impl StepWriter {
         host.extend(names.map(|name| ColumnSpec::optional(name, ColumnType::Integer)));
         Ok(Self {
             intervals: table(INTERVALS_FILE, &interval_columns(), &[])?,
-            host: table(HOST_FILE, &host, &notes)?,
+            hosts: BTreeMap::from([(0, table(&host_file(0), &host, &notes)?)]),
             counters: table(COUNTERS_FILE, &counter_columns(), &[])?,
             latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
             latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
             totals: BTreeMap::new(),
             profile: None,
-            host_columns: host_columns.len(),
+            host_columns: (host, notes),
             partial,
             finished,
         })
@@ -146,33 +149,38 @@ impl StepWriter {
         })
     }
 
-    /// Adds a row to `host.parquet`: `at_ns` on the step's clock, and one value for each column that the step started with;
-    /// `None` if a value is unavailable.
+    /// Adds a row to `host.parquet`, or to the table of a client host if its first `rank` is not 0: `at_ns` on the step's
+    /// clock, and one value for each column that the step started with; `None` if a value is unavailable.
     ///
     /// # Errors
     /// The file can't be written, or there are more or fewer values than columns.
     pub fn host(
         &mut self,
+        rank: u32,
         second: u32,
         at_ns: i64,
         values: &[Option<i64>],
     ) -> Result<(), RecordError> {
-        if values.len() != self.host_columns {
+        let path = self.partial.join(host_file(rank));
+        let (columns, notes) = &self.host_columns;
+        let sampled = columns.len() - sample_columns().len();
+        if values.len() != sampled {
             let count = counted(values.len(), "value");
-            let columns = counted(self.host_columns, "column");
+            let columns = counted(sampled, "column");
             let what = format!("{count} of the host in {columns}");
-            return Err(RecordError::unrecordable(
-                &self.partial.join(HOST_FILE),
-                what,
-            ));
+            return Err(RecordError::unrecordable(&path, what));
         }
+        let table = match self.hosts.entry(rank) {
+            Entry::Occupied(table) => table.into_mut(),
+            Entry::Vacant(place) => place.insert(create_table(&path, columns, notes)?),
+        };
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
         let values = values
             .iter()
             .map(|value| value.map_or(Value::Absent, Value::Integer));
-        self.host
+        table
             .push(sample.into_iter().chain(values))
-            .map_err(RecordError::io("write", &self.partial.join(HOST_FILE)))
+            .map_err(RecordError::io("write", &path))
     }
 
     /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's clock.
@@ -230,12 +238,14 @@ impl StepWriter {
         }
         let mut files = vec![
             finish(self.intervals, &self.partial.join(INTERVALS_FILE))?,
-            finish(self.host, &self.partial.join(HOST_FILE))?,
             finish(self.counters, &self.partial.join(COUNTERS_FILE))?,
             self.latency.finish()?,
             self.latency_total.finish()?,
         ];
         files.extend(self.profile);
+        for (rank, table) in self.hosts {
+            files.push(finish(table, &self.partial.join(host_file(rank)))?);
+        }
         let step = Step {
             files,
             ..step.clone()
@@ -247,6 +257,14 @@ impl StepWriter {
             Some(steps) => json::sync_directory(steps),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns the name of the table with the samples of a host, given its first rank.
+pub(crate) fn host_file(rank: u32) -> String {
+    match rank {
+        0 => HOST_FILE.to_owned(),
+        rank => format!("host.rank{rank}.parquet"),
     }
 }
 

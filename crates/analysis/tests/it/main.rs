@@ -89,7 +89,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
         cumulative: true,
     }];
     let mut writer = directory.begin_step(1, &step.name, &columns).unwrap();
-    writer.host(0, 0, &[Some(77)]).unwrap();
+    writer.host(0, 0, 0, &[Some(77)]).unwrap();
     for second in 0..SECONDS - lost {
         let row = |client: u32, ok: u64| IntervalRow {
             second,
@@ -114,7 +114,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
         let counter = Counter::cumulative("wal_bytes", f64::from(second + 1) * 1000.0);
         writer.counters(second, at_ns, &[counter]).unwrap();
         writer
-            .host(second, at_ns, &[Some(77 + i64::from(second + 1) * 750)])
+            .host(0, second, at_ns, &[Some(77 + i64::from(second + 1) * 750)])
             .unwrap();
     }
     writer.finish(step).unwrap();

@@ -152,6 +152,31 @@ fn a_step_without_data_reads_as_empty() {
 }
 
 #[test]
+fn each_client_host_has_samples_of_its_own() {
+    let results = temporary();
+    let run = sample::write(results.path());
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let mut writer = cell.begin_step(1, "l.i1", &sample::HOST_COLUMNS).unwrap();
+    writer.host(0, 0, 5, &sample::host_values(0)).unwrap();
+    writer.host(3, 7, 7_000_000_005, &[Some(1), None]).unwrap();
+    writer.finish(&sample::step()).unwrap();
+    let step = &cell.read_steps().unwrap()[0];
+    assert!(step.is_whole());
+    assert_eq!(step.host().unwrap().seconds, [0]);
+    let client = step.host_of(3).unwrap();
+    assert_eq!(
+        (client.seconds, client.at_ns),
+        (vec![7], vec![7_000_000_005])
+    );
+    assert_eq!(client.columns.len(), 2);
+    assert_eq!(client.columns[0].values, [Some(1)]);
+    assert_eq!(step.host_of(2).unwrap(), record::HostSeries::default());
+    let file = cell.path().join("steps/01-l.i1/host.rank3.parquet");
+    fs_err::write(file, "").unwrap();
+    assert!(!step.is_whole() && step.host_of(3).is_err());
+}
+
+#[test]
 fn a_new_run_is_incomplete_and_has_a_new_directory() {
     let results = temporary();
     let run = Run {
@@ -268,7 +293,7 @@ fn what_the_format_can_not_store_is_refused() {
         );
     }
     let mut writer = cell.begin_step(1, "l.i0", &sample::HOST_COLUMNS).unwrap();
-    let error = writer.host(0, 0, &[None]).unwrap_err().to_string();
+    let error = writer.host(0, 0, 0, &[None]).unwrap_err().to_string();
     assert!(
         error.contains("1 value of the host in 2 columns"),
         "{error}"

@@ -315,7 +315,7 @@ pub fn measure(cell: &CellDir) -> record::StepWriter {
     for second in 0..SECONDS {
         writer.intervals(&intervals(second)).unwrap();
         let at_ns = i64::from(second) * 1_000_000_000 + 5;
-        writer.host(second, at_ns, &host_values(second)).unwrap();
+        writer.host(0, second, at_ns, &host_values(second)).unwrap();
         writer
             .counters(second, at_ns, &counters(f64::from(second)))
             .unwrap();

@@ -219,7 +219,7 @@ fn write_step(
             };
             *value = value.map(|value| value + (change * scale) as i64);
         }
-        writer.host(second as u32, at_ns, &host).unwrap();
+        writer.host(0, second as u32, at_ns, &host).unwrap();
         for (at, counter) in counters.iter_mut().enumerate() {
             let moved = noise(seed * 37 + (second * 64 + at) as u64);
             let change = if counter.cumulative {

@@ -83,7 +83,7 @@ impl<'a> StepSink<'a> {
                 self.first.get_or_insert_with(|| sample.clone());
                 self.last = Some(sample);
                 let second = (at_ns / 1_000_000_000) as u32;
-                let written = self.writer.host(second, at_ns as i64, &values);
+                let written = self.writer.host(0, second, at_ns as i64, &values);
                 written.map_err(error_text)
             }
             Reading::LoadPause(held_up) => {

@@ -121,7 +121,7 @@ fn write_step(
     }];
     let mut writer = cell.begin_step(number, name, &columns).unwrap();
     writer.started(started_unix_ns);
-    writer.host(0, 0, &[Some(0)]).unwrap();
+    writer.host(0, 0, 0, &[Some(0)]).unwrap();
     for second in 0..SECONDS {
         for &(kind, per_second, rows_each) in kinds {
             let is_slow = kind == "query" && second == 2;
@@ -147,7 +147,7 @@ fn write_step(
         }
         let at_ns = i64::from(second + 1) * 1_000_000_000;
         let switches = i64::from(second + 1) * 5000;
-        writer.host(second, at_ns, &[Some(switches)]).unwrap();
+        writer.host(0, second, at_ns, &[Some(switches)]).unwrap();
     }
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);

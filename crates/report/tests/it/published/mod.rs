@@ -153,10 +153,12 @@ impl Measured {
         let mut writer = cell.begin_step(number, self.step, &columns).unwrap();
         let elapsed_ns = (self.seconds * 1e9).round() as u64;
         let before = vec![Some(0); columns.len()];
-        writer.host(0, 0, &before).unwrap();
+        writer.host(0, 0, 0, &before).unwrap();
         let after: Vec<_> = self.host.iter().map(|&(_, grown)| Some(grown)).collect();
         let last = (elapsed_ns - 1) / 1_000_000_000;
-        writer.host(last as u32, elapsed_ns as i64, &after).unwrap();
+        writer
+            .host(0, last as u32, elapsed_ns as i64, &after)
+            .unwrap();
         let interval = IntervalRow {
             kind: self.main_op,
             ok: self.count,
