@@ -1,5 +1,6 @@
 //! Describes the machine that a run uses.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -33,6 +34,21 @@ pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> 
         fsync: Some(fsync),
     };
     Ok((host, warnings))
+}
+
+/// Describes this machine without its disks.
+pub fn without_disks() -> Host {
+    let mut facts = probe::host(Path::new("/"));
+    let of_disks = ["data_", "disk."];
+    facts
+        .facts
+        .retain(|(name, _)| !of_disks.iter().any(|prefix| name.starts_with(prefix)));
+    Host {
+        facts: facts.facts,
+        cpu_count: facts.cpu_count,
+        memory_total_bytes: facts.memory_total_bytes,
+        fsync: None,
+    }
 }
 
 /// The environment variable that names this machine in records.

@@ -96,8 +96,8 @@ impl ProgressMeter {
 /// Thread ids of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionThreads {
-    /// The client's.
-    pub client: u32,
+    /// The client's; `None` if it is in another process.
+    pub client: Option<u32>,
     /// The server's; see [`workload::Task::server_thread`].
     pub server: Option<u32>,
 }
@@ -119,6 +119,9 @@ pub trait Sink {
     fn others_run(&mut self) -> bool {
         false
     }
+
+    /// Called when all connections have done their work, before they are closed.
+    fn before_close(&mut self) {}
 
     /// Receives rows of seconds that are over, in no particular order.
     ///
@@ -142,6 +145,15 @@ pub trait Sink {
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
         let _ = (second, kind, time, histogram);
+        Ok(())
+    }
+
+    /// Receives a sample of a host of other processes, by its first `rank`: its time since the step began, and its values.
+    ///
+    /// # Errors
+    /// The reason why it cannot be recorded; the step then fails.
+    fn client_host(&mut self, rank: u32, at_ns: u64, values: &[Option<i64>]) -> Result<(), String> {
+        let _ = (rank, at_ns, values);
         Ok(())
     }
 
@@ -234,6 +246,11 @@ impl<'a> Collector<'a> {
         connections: &[ConnectionThreads],
     ) -> Result<u64, String> {
         self.sink.begin(earliest, connections)
+    }
+
+    /// Announces the end of all connections to the sink.
+    pub(crate) fn before_close(&mut self) {
+        self.sink.before_close();
     }
 
     /// Returns whether connections in other processes still work on this step.

@@ -59,7 +59,7 @@ pub use merge::{ConnectionKinds, Merge};
 pub use run::run;
 pub use step::{Limits, StepEnd, StepOutcome};
 pub use tally::new_histogram;
-pub use thread_use::own_cpu_wait_ns;
+pub use thread_use::{ThreadMeter, own_cpu_wait_ns};
 
 /// Returns the message of a panic.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -58,6 +58,19 @@ impl<'a> Merge<'a> {
         self.sink.latencies(second, kind, time, histogram)
     }
 
+    /// Adds a sample of a host; see [`Sink::client_host`].
+    ///
+    /// # Errors
+    /// The sink's own.
+    pub fn client_host(
+        &mut self,
+        rank: u32,
+        at_ns: u64,
+        values: &[Option<i64>],
+    ) -> Result<(), String> {
+        self.sink.client_host(rank, at_ns, values)
+    }
+
     /// Reports the progress at `now_ns` since the step began.
     ///
     /// # Errors

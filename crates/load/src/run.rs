@@ -41,5 +41,6 @@ pub fn run<C: Clock>(
         workers.join()
     });
     supervisor.drain(&inbox);
+    supervisor.collector.before_close();
     finish(supervisor, finished)
 }

@@ -193,9 +193,9 @@ impl<'a, C: Clock> StepStart<'a, C> {
         // By default the kernel may add 50 us to every wait for the schedule.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        let (client, server) = (tid.cast_unsigned(), task.server_thread);
+        let (client, server) = (Some(tid.cast_unsigned()), task.server_thread);
         // Before the start: opening the first counter may be slow.
-        let meters = [Some(client), server].map(|tid| ThreadMeter::begin(tid?));
+        let meters = [client, server].map(|tid| ThreadMeter::begin(tid?));
         let _ = ready.send((number, ConnectionThreads { client, server }));
         let mut worker = Worker {
             number,

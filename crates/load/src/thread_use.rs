@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use words::ThreadUse;
 
 /// Measures one thread from [`begin`](Self::begin) to [`end`](Self::end).
-pub(crate) struct ThreadMeter {
+pub struct ThreadMeter {
     tid: u32,
     began: SchedStat,
     instructions: Option<Counter>,
@@ -17,7 +17,7 @@ pub(crate) struct ThreadMeter {
 impl ThreadMeter {
     /// Starts to measure the thread `tid`; `None` if there is no such thread, or the kernel keeps no
     /// `/proc/TID/schedstat`.
-    pub(crate) fn begin(tid: u32) -> Option<Self> {
+    pub fn begin(tid: u32) -> Option<Self> {
         Some(Self {
             tid,
             instructions: counter(tid, Hardware::INSTRUCTIONS),
@@ -26,7 +26,7 @@ impl ThreadMeter {
     }
 
     /// Returns the use since the beginning; `None` if the thread has ended.
-    pub(crate) fn end(mut self) -> Option<ThreadUse> {
+    pub fn end(mut self) -> Option<ThreadUse> {
         let ended = SchedStat::now(self.tid)?;
         Some(ThreadUse {
             cpu_ns: ended.cpu_ns.checked_sub(self.began.cpu_ns)?,

@@ -54,6 +54,8 @@ pub struct RankLoad {
     pub host: String,
     /// It runs on the host of rank 0 and the server.
     pub is_server_host: bool,
+    /// The first rank on the same host, which samples it.
+    pub host_rank: u32,
     /// CPU time of its process.
     pub cpu_ns: u64,
     /// CPU time of all processes of its host.
@@ -193,8 +195,22 @@ pub struct Invocation {
     pub boot_id: Option<String>,
     /// Facts of the machine that differ from those in `Run::host`.
     pub host_differences: Vec<FactDifference>,
+    /// The hosts of load ranks, without the server's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHost>,
     /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
     pub fsync: Option<FsyncLatency>,
+}
+
+/// A host on which load ranks ran, but not the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientHost {
+    /// Its name.
+    pub name: String,
+    /// Its load ranks.
+    pub ranks: Vec<u32>,
+    /// Its description, without disks.
+    pub host: Host,
 }
 
 /// A fact of the machine that had changed when a run was resumed.

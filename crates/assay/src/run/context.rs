@@ -71,7 +71,12 @@ impl RunContext {
             warnings: Vec::new(),
             _lock: lock,
         };
-        for Warning { code, text } in warnings {
+        let of_ranks = place
+            .ranks
+            .iter()
+            .flat_map(LoadRanks::warnings)
+            .collect::<Vec<_>>();
+        for Warning { code, text } in warnings.into_iter().chain(of_ranks) {
             place.warn(&code, text);
         }
         Ok(place)
@@ -95,6 +100,11 @@ impl RunContext {
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),
             host_differences: Vec::new(),
+            client_hosts: self
+                .ranks
+                .as_ref()
+                .map(LoadRanks::client_hosts)
+                .unwrap_or_default(),
             fsync: self.host.fsync,
         }
     }

@@ -24,8 +24,8 @@ use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
 use sampling::note_held_up;
-pub use sink::cpu;
-use sink::{StepSink, seen_states};
+use sink::{StepSink, both_sides};
+pub use sink::{cpu, seen_states};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
 const GRACE: Duration = Duration::from_secs(300);
@@ -210,7 +210,8 @@ impl<'a> StepRunner<'a> {
         limits: Limits,
     ) -> anyhow::Result<StepLoad<'a>> {
         if let Some(ranks) = &self.conductor.ranks {
-            let step = ranks.prepare(number, is_warm_up, limits)?;
+            let mut step = ranks.prepare(number, is_warm_up, limits)?;
+            step.find_server_threads(self.engine.engine());
             return Ok(StepLoad::Ranks(ranks, step));
         }
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
@@ -327,8 +328,13 @@ impl<'a> StepRunner<'a> {
         for connection in &outcome.connections {
             record.cpu.client_user_ns += connection.cpu_user_ns;
             record.cpu.client_system_ns += connection.cpu_system_ns;
+            let sampled = states.next().unwrap_or_default();
             record.connections.push(Connection {
-                states: states.next().unwrap_or_default(),
+                states: match record.ranks.is_empty() {
+                    true => sampled,
+                    // Load ranks sample their own side.
+                    false => both_sides(&connection.states, &sampled),
+                },
                 ..connection.clone()
             });
         }
@@ -450,7 +456,10 @@ fn add_rank_remarks(record: &mut Step) {
         }
         let share =
             rank.host_cpu_ns as f64 / (record.elapsed_ns as f64 * f64::from(rank.processors));
-        if !rank.is_server_host && share > CLIENT_HOST_BUSY_SHARE {
+        // The samples last a little longer than a short step.
+        let share = share.min(1.0);
+        let is_first = rank.rank == rank.host_rank;
+        if !rank.is_server_host && is_first && share > CLIENT_HOST_BUSY_SHARE {
             let text = format!(
                 "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
                 rank.host,

@@ -123,8 +123,20 @@ fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
             let ops = row["ops"].as_object().unwrap().values();
             let rows: u64 = ops.map(|ops| ops["rows"].as_u64().unwrap()).sum();
             assert_eq!(sum("rows"), rows, "{row}");
+            // The load ranks are on the server's host.
+            assert_eq!(row["client_hosts"], serde_json::json!([]), "{row}");
+            assert_server_threads_are_measured(row);
         }
     }
+}
+
+/// Asserts that rank 0 measured the server's threads of all connections.
+fn assert_server_threads_are_measured(row: &Value) {
+    let metric = |name: &str| row["metrics"][name].as_f64();
+    let cpu = metric("op_server_cpu_us").filter(|us| *us > 0.0);
+    let own = metric("own_cpu_us_per_op").filter(|us| Some(*us) > cpu);
+    assert!(cpu.is_some() && own.is_some(), "{row}");
+    assert!(metric("background_cpu_us_per_op").is_some(), "{row}");
 }
 
 /// Starts a run with a client on each of two load ranks, and waits until its query step runs, in which each inserts at this
@@ -195,6 +207,10 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     assert_eq!(row["valid"], false, "{row}");
     let reasons = row["reasons"].to_string();
     assert!(reasons.contains("assay itself was stalled"), "{reasons}");
+    // Both sides of the connections were sampled.
+    for waited in ["op_read_us", "op_lock_us", "op_handover_us"] {
+        assert!(row["metrics"][waited].is_number(), "{waited}: {row}");
+    }
 }
 
 #[test]
@@ -343,10 +359,42 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     for traffic in ["net_received_kb_per_op", "net_sent_kb_per_op"] {
         assert!(row["metrics"][traffic].as_f64() > Some(0.0), "{row}");
     }
+    assert_server_threads_are_measured(row);
+    let of = |list: &str, key: &str| -> Vec<Value> {
+        let items = row[list].as_array().unwrap().iter();
+        items.map(|item| item[key].clone()).collect()
+    };
+    let clients = &hosts.names[1..];
+    assert_eq!(of("ranks", "host"), clients);
+    assert_eq!(of("ranks", "clients"), [2, 1]);
+    assert_eq!(of("client_hosts", "host"), clients);
+    for metrics in of("client_hosts", "metrics") {
+        for name in [
+            "cpups",
+            "csps",
+            "net_received_kb_per_op",
+            "net_sent_kb_per_op",
+        ] {
+            assert!(metrics[name].as_f64() > Some(0.0), "{name}: {metrics}");
+        }
+    }
+    let run = place.only_run();
+    let table = ["show", run.to_str().unwrap(), "--table", "client-hosts"];
+    let table = place.assay(&table).expect_code(0).stdout;
+    let report = fs_err::read_to_string(run.join("report.html")).unwrap();
+    for host in clients {
+        assert!(table.contains(host.as_str()), "{table}");
+        assert!(report.contains(&format!("client host {host}")));
+    }
+    let described = record::RunDir::open(run).unwrap().read_run().unwrap();
+    let described = &described.invocations[0].client_hosts;
+    assert_eq!(described.len(), 2);
+    assert!(
+        described
+            .iter()
+            .all(|it| it.host.fact("kernel_release").is_some())
+    );
     let ranks = row["ranks"].as_array().unwrap();
-    let of = |key: &str| -> Vec<&Value> { ranks.iter().map(|rank| &rank[key]).collect() };
-    assert_eq!(of("host"), [&hosts.names[1], &hosts.names[2]]);
-    assert_eq!(of("clients"), [2, 1]);
     assert!(
         ranks
             .iter()

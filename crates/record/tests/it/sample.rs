@@ -128,6 +128,7 @@ pub fn run() -> Run {
                 first: Some("6.1.0".into()),
                 now: None,
             }],
+            client_hosts: Vec::new(),
             fsync: Some(FsyncLatency::default()),
         }],
     }

@@ -11,23 +11,23 @@ use load::{
     Clock as _, ConnectionThreads, LatencyKind, Limits, Progress, Sink, StepEnd, SystemClock,
 };
 use plan::Workload;
-use probe::{Sample, Sampler, Targets};
+use probe::{Sample, Sampler, Targets, ThreadStates};
 use ranks::Ranks;
 use record::{IntervalRow, LoadPause};
 use workload::Task;
 use workload::sysbench::Options;
 
+use super::hosts::RankHost;
 use super::protocol::{
-    CellOrder, ConnectionInfo, EndedPart, HostId, Numbered, Order, Report, decode, encode,
+    CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use super::reach::reachable;
 use crate::engines;
 use crate::outcome::{Exit, failure_of};
 use crate::plan_file;
-use crate::run::runners::WorkloadRunner;
 use crate::run::runners::sql::SqlWorkload;
-use crate::run::step::cpu;
 use crate::run::step::sampling::{Reading, Sampling};
+use crate::run::step::{cpu, seen_states};
 
 /// How often to look for orders.
 const POLL: Duration = Duration::from_millis(1);
@@ -49,7 +49,7 @@ pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Res
         alert_until: 0,
         sampler: None,
     };
-    rank.report(&Report::Hello(HostId::of_this_process()))?;
+    rank.report(&Report::Hello(Box::new(RankHost::of_this_process())))?;
     loop {
         match rank.next_order()? {
             Order::Cell(order) => {
@@ -143,8 +143,10 @@ impl LoadRank<'_> {
                     step,
                     is_warm_up,
                     limits,
+                    samples_host,
                 } => {
-                    let result = self.run_step(&mut *runner, (step, is_warm_up), limits);
+                    let tasks = runner.tasks(step, is_warm_up);
+                    let result = tasks.and_then(|tasks| self.run_step(tasks, limits, samples_host));
                     self.report_failure(result)?;
                 }
                 Order::Apply {
@@ -176,12 +178,12 @@ impl LoadRank<'_> {
 
     fn run_step(
         &mut self,
-        runner: &mut dyn WorkloadRunner,
-        (step, is_warm_up): (usize, bool),
+        mut tasks: Vec<Task>,
         limits: Limits,
+        samples_host: bool,
     ) -> anyhow::Result<()> {
-        let tasks = runner.tasks(step, is_warm_up)?;
-        let info = |task: &Task| ConnectionInfo {
+        let info = |task: &mut Task| ConnectionInfo {
+            server_thread: task.program.server_thread(),
             client: task.client,
             role: task.role.to_owned(),
             kinds: task
@@ -191,7 +193,7 @@ impl LoadRank<'_> {
                 .map(|kind| kind.0.to_owned())
                 .collect(),
         };
-        let connections = tasks.iter().map(info).collect();
+        let connections = tasks.iter_mut().map(info).collect();
         let clock = self.clock.clone();
         let sampler = self.sampler.take();
         let sampler = sampler.unwrap_or_else(|| Sampler::new(Targets::default()));
@@ -203,6 +205,7 @@ impl LoadRank<'_> {
             is_waiting: false,
             all_ended: false,
             sampler: Some(sampler),
+            samples_host,
             sampling: None,
             pauses: Vec::new(),
             first_sample: None,
@@ -210,23 +213,25 @@ impl LoadRank<'_> {
             serializer: V2Serializer::new(),
             bytes: Vec::new(),
         };
-        let outcome = load::run(tasks, limits, &clock, &halt, &mut sink);
+        let mut outcome = load::run(tasks, limits, &clock, &halt, &mut sink);
         if let (Some(_), StepEnd::Failed(reasons)) = (&sink.connections, &outcome.end) {
             bail!("{}", reasons.join("; "));
         }
         let sampled = sink.sampling.take().map(Sampling::end).unwrap_or_default();
-        sink.take_readings(sampled.readings);
+        sink.take_readings(sampled.readings)?;
         let (first, last) = (sink.first_sample, sink.last_sample);
         let pauses = sink.pauses;
         self.sampler = sampled.sampler;
+        let states = sampled.states.iter().flat_map(ThreadStates::counts);
+        for (connection, counts) in outcome.connections.iter_mut().zip(states) {
+            connection.states = seen_states(counts);
+        }
         let cpu = cpu(first.as_ref(), last.as_ref());
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let part = EndedPart {
             outcome,
             pauses,
             cpu_ns: cpu.assay_ns,
             host_cpu_ns: cpu.host_ns,
-            processors: processors as u32,
         };
         self.report(&Report::Ended(Box::new(part)))
     }
@@ -302,6 +307,8 @@ struct RankSink<'a, 'b> {
     all_ended: bool,
     /// Samples this host, until the step begins.
     sampler: Option<Sampler>,
+    /// Rank 0 gets the samples.
+    samples_host: bool,
     /// Samples this host, and detects stalls of this process.
     sampling: Option<Sampling>,
     pauses: Vec<LoadPause>,
@@ -324,24 +331,29 @@ impl RankSink<'_, '_> {
         Ok(())
     }
 
-    fn take_readings(&mut self, readings: impl IntoIterator<Item = Reading>) {
+    fn take_readings(&mut self, readings: impl IntoIterator<Item = Reading>) -> anyhow::Result<()> {
         for reading in readings {
             match reading {
                 Reading::LoadPause(pause) => self.pauses.push(pause),
-                Reading::Host(_, Ok(sample)) => {
+                Reading::Host(at_ns, Ok(sample)) => {
+                    if self.samples_host {
+                        let values = sample.values.iter().map(|(_, value)| *value).collect();
+                        self.rank.report(&Report::HostSample { at_ns, values })?;
+                    }
                     self.first_sample.get_or_insert_with(|| sample.clone());
                     self.last_sample = Some(sample);
                 }
                 Reading::Host(_, Err(_)) | Reading::Engine(..) => {}
             }
         }
+        Ok(())
     }
 
     /// Tells rank 0 that the step continues.
     fn alive(&mut self) -> anyhow::Result<()> {
         self.follow()?;
         let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
-        self.take_readings(readings);
+        self.take_readings(readings)?;
         let is_waiting = self.is_waiting;
         let sent_at = self.rank.clock.now();
         self.rank.report(&Report::Alive {
@@ -352,16 +364,18 @@ impl RankSink<'_, '_> {
 }
 
 impl Sink for RankSink<'_, '_> {
-    fn begin(&mut self, _: u64, _: &[ConnectionThreads]) -> Result<u64, String> {
+    fn begin(&mut self, _: u64, threads: &[ConnectionThreads]) -> Result<u64, String> {
         let connections = self.connections.take().unwrap_or_default();
         let ready = self.rank.report(&Report::Prepared { connections });
         let order = ready.and_then(|()| self.rank.next_order());
         match order.map_err(error_text)? {
             Order::Begin { at } => {
                 let clock = &self.rank.clock;
+                let clients: Vec<Option<u32>> = threads.iter().map(|it| it.client).collect();
+                let states = ThreadStates::of_one_side(&clients);
                 let sampler = self.sampler.take();
                 self.sampling =
-                    sampler.map(|sampler| Sampling::begin(clock, at, sampler, None, None));
+                    sampler.map(|sampler| Sampling::begin(clock, at, sampler, None, Some(states)));
                 Ok(at)
             }
             _ => Err("rank 0 has given up the step".into()),
@@ -373,6 +387,18 @@ impl Sink for RankSink<'_, '_> {
         // Reporting may bring the order that all have ended.
         let can_wait = self.all_ended || self.alive().is_ok();
         can_wait && !self.all_ended
+    }
+
+    fn before_close(&mut self) {
+        if self.sampling.is_none() || self.halt.load(Relaxed) {
+            return;
+        }
+        // The server ends its threads with the connections: rank 0 measures them first. Any order but one means that it has, or
+        // that it has given up the step.
+        let mut order = self.rank.report(&Report::Idle).map(|()| Order::AllEnded);
+        while let Ok(Order::AllEnded) = order {
+            order = self.rank.next_order();
+        }
     }
 
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {

@@ -16,6 +16,7 @@
 //! ranks: each has the plan and the seed, and learns after a step what the connections of all ranks did.
 
 mod clock;
+mod hosts;
 mod load_rank;
 mod protocol;
 mod rank0;

@@ -11,6 +11,7 @@ use record::{Failure, IntervalRow, LoadPause};
 use serde::{Deserialize, Serialize};
 use workload::{ClientShare, Summaries};
 
+use super::hosts::RankHost;
 use crate::run::runners::Totals;
 
 /// An order of rank 0.
@@ -35,6 +36,8 @@ pub enum Order {
         step: usize,
         is_warm_up: bool,
         limits: Limits,
+        /// It reports the samples of its host.
+        samples_host: bool,
     },
     /// Report the clock.
     ReadClock,
@@ -44,6 +47,8 @@ pub enum Order {
     Halt,
     /// All connections of all ranks that the step waits for have ended.
     AllEnded,
+    /// Close the connections: their threads of the server are measured.
+    Close,
     /// Take note of what the connections of all ranks did.
     Apply {
         step: usize,
@@ -79,7 +84,7 @@ pub struct CellOrder {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report<'a> {
     /// It is there.
-    Hello(HostId),
+    Hello(Box<RankHost>),
     /// The addresses that it reaches.
     Reached(Vec<SocketAddr>),
     /// It has connected to the target. A query that does nothing took at least this long.
@@ -99,8 +104,15 @@ pub enum Report<'a> {
         kind: &'a str,
         time: LatencyKind,
     },
+    /// A sample of its host, so long after the step began.
+    HostSample {
+        at_ns: u64,
+        values: Vec<Option<i64>>,
+    },
     /// The step continues. `is_waiting`: only its background connections are left. `sent_at` is by the rank's clock.
     Alive { is_waiting: bool, sent_at: u64 },
+    /// Its connections have done their work, and are still open.
+    Idle,
     /// The step has ended.
     Ended(Box<EndedPart>),
     /// It could not do what was ordered.
@@ -117,30 +129,6 @@ pub struct EndedPart {
     pub cpu_ns: u64,
     /// CPU time of all processes of its host.
     pub host_cpu_ns: u64,
-    /// The processors of its host.
-    pub processors: u32,
-}
-
-/// The host of a rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostId {
-    /// Its name.
-    pub name: String,
-    /// Differs between machines, and between network namespaces of one machine.
-    pub network: String,
-}
-
-impl HostId {
-    /// Returns the host of this process.
-    pub fn of_this_process() -> Self {
-        let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
-        let name = rustix::system::uname();
-        Self {
-            name: name.nodename().to_string_lossy().into_owned(),
-            network: format!("{} {}", boot.trim(), network.display()),
-        }
-    }
 }
 
 /// A connection of a load rank.
@@ -152,6 +140,8 @@ pub struct ConnectionInfo {
     pub role: String,
     /// Its kinds of operation.
     pub kinds: Vec<String>,
+    /// The thread of the server, as the server reports it.
+    pub server_thread: Option<u32>,
 }
 
 /// Returns a message as bytes, followed by `tail`.

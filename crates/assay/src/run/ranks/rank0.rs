@@ -8,19 +8,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use engine::Engine;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use load::{Clock as _, Limits, Merge, Sink, StepEnd, StepOutcome, SystemClock};
+use load::{
+    Clock as _, ConnectionThreads, Limits, Merge, Sink, StepEnd, StepOutcome, SystemClock,
+    ThreadMeter,
+};
 use ranks::Ranks;
-use record::{Failure, IntervalRow, LoadPause, RankLoad};
+use record::{ClientHost, Failure, IntervalRow, LoadPause, RankLoad, ThreadUse, Warning};
 use workload::{ClientShare, Summaries};
 
 use super::clock::{self, ClockOffset, Reading};
+use super::hosts::{self, RankHost, first_on_host};
 use super::protocol::{
-    CellOrder, ConnectionInfo, EndedPart, HostId, Numbered, Order, Report, decode, encode,
+    CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use super::reach::Listeners;
-use crate::run::runners::Totals;
+use crate::run::runners::{Totals, on_this_host};
 
 /// How often to look for messages.
 const POLL: Duration = Duration::from_millis(1);
@@ -61,9 +66,9 @@ struct Inner {
     ranks: Ranks,
     clock: SystemClock,
     /// The host of each load rank, which are numbered from 1.
-    hosts: Vec<HostId>,
+    hosts: Vec<RankHost>,
     /// The host of rank 0, where the servers are.
-    here: HostId,
+    here: RankHost,
     /// The shortest time that a query of each rank took.
     round_trips_ns: Vec<u64>,
     /// The number of the current order.
@@ -83,6 +88,31 @@ impl RankedStep {
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionInfo> {
         self.connections.iter().flatten()
     }
+
+    /// Keeps only those threads of the server that are on this host.
+    pub fn find_server_threads(&mut self, engine: &dyn Engine) {
+        for connection in self.connections.iter_mut().flatten() {
+            connection.server_thread = on_this_host(engine, connection.server_thread);
+        }
+    }
+
+    /// Returns the threads of the connections, in the order of the connections of the outcome.
+    fn threads(&self) -> Vec<ConnectionThreads> {
+        let mut connections: Vec<&ConnectionInfo> = self.connections().collect();
+        connections.sort_by_key(|connection| connection.client);
+        let threads = |it: &ConnectionInfo| ConnectionThreads {
+            client: None,
+            server: it.server_thread,
+        };
+        connections.into_iter().map(threads).collect()
+    }
+
+    /// Starts to measure the server's threads of each rank's connections.
+    fn meters(&self) -> Vec<Vec<Option<ThreadMeter>>> {
+        let begin = |it: &ConnectionInfo| ThreadMeter::begin(it.server_thread?);
+        let of_rank = |connections: &Vec<_>| connections.iter().map(begin).collect();
+        self.connections.iter().map(of_rank).collect()
+    }
 }
 
 /// What all ranks did in a step.
@@ -99,21 +129,21 @@ impl LoadRanks {
     /// Waits for all load ranks.
     pub fn join(ranks: Ranks, clock: SystemClock, stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
         let load_ranks = ranks.size() as usize - 1;
-        let unknown = |rank| HostId {
+        let unknown = |rank| RankHost {
             name: format!("of rank {rank}"),
-            network: String::new(),
+            ..RankHost::default()
         };
         let hosts = (1..=load_ranks).map(unknown);
         let mut inner = Inner {
             ranks,
             clock,
             hosts: hosts.collect(),
-            here: HostId::of_this_process(),
+            here: RankHost::of_this_process(),
             round_trips_ns: Vec::new(),
             order: 0,
         };
         inner.hosts = inner.each_answers(JOIN_NS, Some(&stop), |report| match report {
-            Report::Hello(host) => Some(host),
+            Report::Hello(host) => Some(*host),
             _ => None,
         })?;
         Ok(Self {
@@ -130,6 +160,18 @@ impl LoadRanks {
     /// Returns the flag that a signal sets.
     pub fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
+    }
+
+    /// Returns the hosts of load ranks, without this one.
+    pub fn client_hosts(&self) -> Vec<ClientHost> {
+        let inner = self.inner.borrow();
+        hosts::client_hosts(&inner.hosts, &inner.here)
+    }
+
+    /// Returns warnings about the hosts.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let inner = self.inner.borrow();
+        hosts::warnings(&inner.hosts, &inner.here)
     }
 
     /// Returns whether a rank makes load on another host.
@@ -188,10 +230,15 @@ impl LoadRanks {
         limits: Limits,
     ) -> anyhow::Result<RankedStep> {
         let inner = &mut *self.inner.borrow_mut();
-        inner.give(|_| Order::Prepare {
+        let is_first = |index| first_on_host(&inner.hosts, index) == index;
+        let sampled: Vec<bool> = (0..inner.hosts.len())
+            .map(|index| !is_warm_up && !inner.is_here(index) && is_first(index))
+            .collect();
+        inner.give(|index| Order::Prepare {
             step,
             is_warm_up,
             limits,
+            samples_host: sampled[index as usize],
         })?;
         let order = inner.order;
         let prepared = inner.each_answers(ORDER_NS, None, |report| match report {
@@ -401,15 +448,29 @@ impl Inner {
     ) -> anyhow::Result<RankedOutcome> {
         let before = self.clock_offsets()?;
         let start_at = self.clock.now() + LEAD_NS;
-        let start_at = sink.begin(start_at, &[]).map_err(|why| anyhow!(why))?;
+        let begun = sink.begin(start_at, &step.threads());
+        let start_at = begun.map_err(|why| anyhow!(why))?;
+        let mut supervision = Supervision {
+            ended: self.hosts.iter().map(|_| None).collect(),
+            is_waiting: vec![false; self.hosts.len()],
+            heard_at: vec![start_at; self.hosts.len()],
+            offsets: &before,
+            delays_ns: vec![0; self.hosts.len()],
+            recorded: Ok(()),
+            histograms: Deserializer::new(),
+            meters: step.meters(),
+            server_use: self.hosts.iter().map(|_| Vec::new()).collect(),
+            idle: None,
+        };
         self.order = step.order;
         for (index, offset) in before.iter().enumerate() {
             let at = offset.theirs(start_at);
             self.send(index, Order::Begin { at })?;
         }
         let mut merge = Merge::new(sink);
-        let (parts, delays_ns, end) =
-            self.supervise(step, (start_at, &before), stop, &mut merge)?;
+        let end = self.supervise(step, start_at, stop, &mut supervision, &mut merge)?;
+        let delays_ns = std::mem::take(&mut supervision.delays_ns);
+        let parts = supervision.parts();
         // After the step: while it runs a rank answers late.
         let after = self.clock_offsets()?;
         let mut ranks = Vec::new();
@@ -424,9 +485,10 @@ impl Inner {
                 rank: index as u32 + 1,
                 host: self.hosts[index].name.clone(),
                 is_server_host: self.is_here(index),
+                host_rank: first_on_host(&self.hosts, index) as u32 + 1,
                 cpu_ns: part.cpu_ns,
                 host_cpu_ns: part.host_cpu_ns,
-                processors: part.processors,
+                processors: self.hosts[index].host.cpu_count,
                 clients: clients.len() as u32,
                 rows: connections.iter().map(|it| it.rows).sum(),
                 round_trip_ns: self.round_trips_ns.get(index).copied().unwrap_or(0),
@@ -469,24 +531,15 @@ impl Inner {
         })
     }
 
-    /// Passes on what the ranks measure until all have ended. Returns their parts, the longest delay of their reports,
-    /// and how the step ended if that was not their own doing.
+    /// Passes on what the ranks measure until all have ended. Returns how the step ended if that was not their own doing.
     fn supervise(
         &mut self,
         step: &RankedStep,
-        (start_at, offsets): (u64, &[ClockOffset]),
+        start_at: u64,
         stop: &AtomicBool,
+        supervision: &mut Supervision<'_>,
         merge: &mut Merge<'_>,
-    ) -> anyhow::Result<(Vec<EndedPart>, Vec<u64>, Option<StepEnd>)> {
-        let mut supervision = Supervision {
-            ended: self.hosts.iter().map(|_| None).collect(),
-            is_waiting: vec![false; self.hosts.len()],
-            heard_at: vec![start_at; self.hosts.len()],
-            offsets,
-            delays_ns: vec![0; self.hosts.len()],
-            recorded: Ok(()),
-            histograms: Deserializer::new(),
-        };
+    ) -> anyhow::Result<Option<StepEnd>> {
         let mut end = None;
         let (mut has_halted, mut all_ended) = (false, false);
         let mut next_tick = TICK_NS;
@@ -494,6 +547,9 @@ impl Inner {
             let now = self.clock.now();
             let received = self
                 .receive(|index, report, tail| supervision.take(index, now, report, tail, merge))?;
+            if let Some(index) = supervision.idle.take() {
+                self.send(index, Order::Close)?;
+            }
             let elapsed_ns = now.saturating_sub(start_at);
             if elapsed_ns >= next_tick && supervision.recorded.is_ok() {
                 supervision.recorded = merge.tick(elapsed_ns);
@@ -523,8 +579,7 @@ impl Inner {
                 std::thread::sleep(POLL);
             }
         }
-        let ended = supervision.ended.into_iter().flatten().collect();
-        Ok((ended, supervision.delays_ns, end))
+        Ok(end)
     }
 }
 
@@ -542,9 +597,26 @@ struct Supervision<'a> {
     delays_ns: Vec<u64>,
     recorded: Result<(), String>,
     histograms: Deserializer,
+    /// Measures the threads of the server, by rank and connection.
+    meters: Vec<Vec<Option<ThreadMeter>>>,
+    /// The use of these threads in ranks whose connections have done their work.
+    server_use: Vec<Vec<Option<ThreadUse>>>,
+    /// A rank that waits to close its connections.
+    idle: Option<usize>,
 }
 
 impl Supervision<'_> {
+    /// Returns the parts of all ranks, with the use of the server's threads.
+    fn parts(self) -> Vec<EndedPart> {
+        let mut parts: Vec<EndedPart> = self.ended.into_iter().flatten().collect();
+        for (part, server_use) in parts.iter_mut().zip(self.server_use) {
+            for (connection, used) in part.outcome.connections.iter_mut().zip(server_use) {
+                connection.server_thread = used;
+            }
+        }
+        parts
+    }
+
     fn take(
         &mut self,
         index: usize,
@@ -569,6 +641,14 @@ impl Supervision<'_> {
                         anyhow!("a histogram of a load rank can't be read: {error:?}")
                     })?;
                 self.recorded = merge.latencies(second, kind, time, &histogram);
+            }
+            Report::HostSample { at_ns, values } if self.recorded.is_ok() => {
+                self.recorded = merge.client_host(index as u32 + 1, at_ns, &values);
+            }
+            Report::Idle => {
+                let meters = std::mem::take(&mut self.meters[index]).into_iter();
+                self.server_use[index] = meters.map(|meter| meter?.end()).collect();
+                self.idle = Some(index);
             }
             Report::Alive {
                 is_waiting,

@@ -134,16 +134,21 @@ fn none_failed(totals: &Totals, kind: &str) -> bool {
     totals.get(kind).is_none_or(|totals| totals.failed == 0)
 }
 
-/// Finds the server threads of tasks, if they are threads or children of the server's process on this host. In a container,
-/// or behind a proxy, the server reports thread IDs of another host.
+/// Finds the server threads of tasks, if the server is on this host.
 pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
-    let Some(server) = engine.process_id() else {
+    if engine.process_id().is_none() {
         return;
-    };
-    for task in tasks {
-        let tid = task.program.server_thread();
-        task.server_thread = tid.filter(|tid| is_thread_of(server, *tid));
     }
+    for task in tasks {
+        task.server_thread = on_this_host(engine, task.program.server_thread());
+    }
+}
+
+/// Returns a thread ID that the server reports, if it is one of the server's threads or children on this host. In a
+/// container, or behind a proxy, the server reports thread IDs of another host.
+pub fn on_this_host(engine: &dyn Engine, tid: Option<u32>) -> Option<u32> {
+    let server = engine.process_id()?;
+    tid.filter(|tid| is_thread_of(server, *tid))
 }
 
 fn is_thread_of(server: u32, tid: u32) -> bool {

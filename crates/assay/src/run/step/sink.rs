@@ -19,6 +19,35 @@ pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
     all.filter(|(_, count)| *count > 0).collect()
 }
 
+/// Estimates how often a connection was seen in each state, from the samples of its client and its server, which were taken
+/// apart. While the server works, the client waits, except while they overlap. So the rest of the client's wait is for messages
+/// on their way; less than nothing is an overlap. Empty if either was not sampled.
+pub fn both_sides(
+    client: &BTreeMap<ConnectionState, u64>,
+    server: &BTreeMap<ConnectionState, u64>,
+) -> BTreeMap<ConnectionState, u64> {
+    use ConnectionState::{Handover, Overlap, Runnable};
+    let total = |side: &BTreeMap<ConnectionState, u64>| side.values().sum::<u64>() as f64;
+    let scale = total(server) / total(client);
+    let count = |state| {
+        let of = |side: &BTreeMap<ConnectionState, u64>| side.get(&state).copied().unwrap_or(0);
+        (of(client) as f64 * scale, of(server) as f64)
+    };
+    let (client_waits, server_waits) = count(Handover);
+    let messages = client_waits - (total(server) - server_waits);
+    let overlap = (-messages).max(0.0);
+    let estimate = |state: ConnectionState| match (state, count(state)) {
+        (Handover, _) => messages,
+        (Overlap, _) => overlap,
+        (Runnable, (client, server)) => client + server - 2.0 * overlap,
+        (_, (client, server)) => client + server,
+    };
+    let all = ConnectionState::ALL.into_iter();
+    // The cast makes negative numbers and NaN zero.
+    let all = all.map(|state| (state, estimate(state).round() as u64));
+    all.filter(|(_, count)| *count > 0).collect()
+}
+
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
@@ -107,10 +136,17 @@ impl Sink for StepSink<'_> {
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.writer.started(self.started_unix_ns);
         if let Some((sampler, observer)) = self.instruments.take() {
-            let watched = connections
-                .iter()
-                .map(|&ConnectionThreads { client, server }| WatchedConnection { client, server });
-            let states = ThreadStates::new(&watched.collect::<Vec<_>>());
+            let watched = connections.iter().map(|it| {
+                let (client, server) = (it.client?, it.server);
+                Some(WatchedConnection { client, server })
+            });
+            let states = match watched.collect::<Option<Vec<_>>>() {
+                Some(watched) => ThreadStates::new(&watched),
+                None => {
+                    let servers = connections.iter().map(|it| it.server);
+                    ThreadStates::of_one_side(&servers.collect::<Vec<_>>())
+                }
+            };
             let sampling =
                 Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
             self.sampling = Some(sampling);
@@ -134,6 +170,12 @@ impl Sink for StepSink<'_> {
         self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)
             .map_err(error_text)
+    }
+
+    fn client_host(&mut self, rank: u32, at_ns: u64, values: &[Option<i64>]) -> Result<(), String> {
+        let second = (at_ns / 1_000_000_000) as u32;
+        let written = self.writer.host(rank, second, at_ns as i64, values);
+        written.map_err(error_text)
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
@@ -175,5 +217,49 @@ pub fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
             "cpu_softirq_ns",
         ])
         .unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ConnectionState::{Fsync, Handover, Lock, Overlap, Runnable, Sleep};
+
+    use super::*;
+
+    fn estimated(
+        client: &[(ConnectionState, u64)],
+        server: &[(ConnectionState, u64)],
+    ) -> Vec<(ConnectionState, u64)> {
+        let side = |counts: &[(ConnectionState, u64)]| counts.iter().copied().collect();
+        both_sides(&side(client), &side(server))
+            .into_iter()
+            .collect()
+    }
+
+    #[test]
+    fn the_samples_of_both_sides_give_the_states_of_a_connection() {
+        // The client runs for 20% of the time and waits for 80%; the server works for 50%, so messages take 30%.
+        let client = [(Runnable, 40), (Handover, 160)];
+        let server = [(Runnable, 10), (Fsync, 30), (Lock, 10), (Handover, 50)];
+        let expected = [(Runnable, 30), (Fsync, 30), (Lock, 10), (Handover, 30)];
+        assert_eq!(estimated(&client, &server), expected);
+        // A client that sleeps until it is due does not wait for the server.
+        let client = [(Runnable, 20), (Handover, 50), (Sleep, 30)];
+        let expected = [(Runnable, 30), (Fsync, 30), (Lock, 10), (Sleep, 30)];
+        assert_eq!(estimated(&client, &server), expected);
+    }
+
+    #[test]
+    fn both_sides_at_work_overlap() {
+        let client = [(Runnable, 60), (Handover, 40)];
+        let server = [(Runnable, 50), (Handover, 50)];
+        let expected = [(Runnable, 90), (Overlap, 10)];
+        assert_eq!(estimated(&client, &server), expected);
+    }
+
+    #[test]
+    fn one_side_alone_gives_no_states() {
+        assert_eq!(estimated(&[(Runnable, 9)], &[]), []);
+        assert_eq!(estimated(&[], &[(Fsync, 9)]), []);
     }
 }

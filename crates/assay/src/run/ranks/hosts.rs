@@ -1,0 +1,138 @@
+//! The hosts of ranks.
+
+use analysis::compat::{differences_text, host_differences};
+use record::{ClientHost, Host, Warning};
+use serde::{Deserialize, Serialize};
+
+/// The host of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RankHost {
+    /// Its name.
+    pub name: String,
+    /// Its identity, which differs between machines, and between network namespaces of one machine.
+    pub network: String,
+    /// Its description, without disks.
+    pub host: Host,
+}
+
+impl RankHost {
+    /// Describes the host of this process.
+    pub fn of_this_process() -> Self {
+        let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
+        let name = rustix::system::uname();
+        Self {
+            name: name.nodename().to_string_lossy().into_owned(),
+            network: format!("{} {}", boot.trim(), network.display()),
+            host: crate::host::without_disks(),
+        }
+    }
+}
+
+/// Returns the index of the first rank on the same host as the rank with this index.
+pub fn first_on_host(hosts: &[RankHost], index: usize) -> usize {
+    let is_same = |other: &RankHost| other.network == hosts[index].network;
+    hosts.iter().position(is_same).unwrap_or(index)
+}
+
+/// Returns the hosts of load ranks, given those of all in their order, without the server's host `here`.
+pub fn client_hosts(hosts: &[RankHost], here: &RankHost) -> Vec<ClientHost> {
+    let are_on = |first: usize| {
+        let on_host = (0..hosts.len()).filter(|index| first_on_host(hosts, *index) == first);
+        on_host.map(|index| index as u32 + 1).collect()
+    };
+    let firsts = hosts.iter().enumerate().filter(|(index, host)| {
+        host.network != here.network && first_on_host(hosts, *index) == *index
+    });
+    firsts
+        .map(|(index, host)| ClientHost {
+            name: host.name.clone(),
+            ranks: are_on(index),
+            host: host.host.clone(),
+        })
+        .collect()
+}
+
+/// Warns about processors that a rank may not use, and about differences between client hosts.
+pub fn warnings(hosts: &[RankHost], here: &RankHost) -> Vec<Warning> {
+    let bound = std::iter::once(here).chain(hosts).enumerate();
+    let bound = bound.filter_map(|(rank, host)| {
+        let allowed: u32 = host.host.fact("cpu_allowed_count")?.parse().ok()?;
+        (allowed < host.host.cpu_count).then(|| {
+            let whose = if rank == 0 { " and the server" } else { "" };
+            format!(
+                "rank {rank}{whose} on host `{}` may use {allowed} of {} processors",
+                host.name, host.host.cpu_count
+            )
+        })
+    });
+    let bound: Vec<String> = bound.collect();
+    let remedy = "`mpirun` binds ranks to processors unless it is told `--bind-to none`";
+    let bound = (!bound.is_empty()).then(|| {
+        let text = format!("{}: {remedy}", bound.join("; "));
+        Warning::new("ranks::bound", text)
+    });
+    let clients = client_hosts(hosts, here);
+    let different = clients.iter().skip(1).filter_map(|other| {
+        let found = host_differences(&clients[0].host, &other.host);
+        (!found.is_empty()).then(|| {
+            let text = format!(
+                "client hosts `{}` and `{}` differ: {}",
+                clients[0].name,
+                other.name,
+                differences_text(&found, "unknown")
+            );
+            Warning::new("ranks::different-hosts", text)
+        })
+    });
+    bound.into_iter().chain(different).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, cpu_model: &str, allowed: u32) -> RankHost {
+        let facts = [
+            ("cpu_model", cpu_model.to_owned()),
+            ("cpu_allowed_count", allowed.to_string()),
+        ];
+        RankHost {
+            name: name.to_owned(),
+            network: name.to_owned(),
+            host: Host {
+                facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+                cpu_count: 8,
+                ..Host::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_client_host_is_described_once_and_the_servers_is_none() {
+        let here = host("db", "A", 8);
+        let hosts = ["c1", "db", "c2", "c1"].map(|name| host(name, "A", 8));
+        let clients = client_hosts(&hosts, &here);
+        let ranks: Vec<_> = clients
+            .iter()
+            .map(|client| (client.name.as_str(), client.ranks.as_slice()))
+            .collect();
+        assert_eq!(ranks, [("c1", [1, 4].as_slice()), ("c2", &[3])]);
+        assert_eq!(warnings(&hosts, &here), []);
+    }
+
+    #[test]
+    fn bound_ranks_and_different_client_hosts_are_warned_of() {
+        let hosts = [host("c1", "A", 8), host("c2", "B", 8), host("db", "A", 2)];
+        let found = warnings(&hosts, &host("db", "A", 1));
+        let codes: Vec<&str> = found.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(codes, ["ranks::bound", "ranks::different-hosts"]);
+        let [bound, different] = &found[..] else {
+            panic!("{found:?}");
+        };
+        let expected = "rank 0 and the server on host `db` may use 1 of 8 processors; rank 3 on host `db` may use 2 of 8";
+        assert!(bound.text.starts_with(expected), "{}", bound.text);
+        let expected = "client hosts `c1` and `c2` differ: `cpu_model` A -> B";
+        assert!(different.text.starts_with(expected), "{}", different.text);
+    }
+}
