@@ -270,11 +270,14 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
 }
 
 /// Returns nanoseconds per second of processor time that neither assay nor the server used: other programs, and the kernel's
-/// own threads. Interrupts are left out, since they mostly serve these two. `None` if assay can't see the server, which may
+/// own threads. Load ranks on this host are assay too. Interrupts are left out, since they mostly serve these. `None` if assay can't see the server, which may
 /// be on this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
-    let assay = growth_per_second(host, "assay_cpu_ns")?;
+    let load_ranks = step.ranks.iter().filter(|rank| rank.is_server_host);
+    let load_ranks_ns: u64 = load_ranks.map(|rank| rank.cpu_ns).sum();
+    let assay =
+        growth_per_second(host, "assay_cpu_ns")? + over(load_ranks_ns as f64, seconds(step)?)?;
     // An embedded engine works in assay's process, which then counts as the server's too.
     let server = match embedded {
         true => 0.0,

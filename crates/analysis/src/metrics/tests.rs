@@ -366,6 +366,15 @@ fn cpu_of_others_is_neither_assays_nor_the_servers() {
     assert_eq!(of(&step, false), Some(27.5));
     // A library's process is measured as that of assay and of the server.
     assert_eq!(of(&step, true), Some(35.0));
+    // Load ranks on the server's host are assay too; those on other hosts don't use its processors.
+    step.ranks = [(true, 1_000_000_000), (false, 7_000_000_000)]
+        .map(|(is_server_host, cpu_ns)| record::RankLoad {
+            is_server_host,
+            cpu_ns,
+            ..Default::default()
+        })
+        .into();
+    assert_eq!(of(&step, false), Some(22.5));
 }
 
 #[test]
