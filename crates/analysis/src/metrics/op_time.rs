@@ -183,7 +183,9 @@ impl Shares {
 
     /// Returns the sum of the shares of some states.
     fn sum(&self, states: &[ConnectionState]) -> f64 {
-        states.iter().filter_map(|it| self.states.get(it)).sum()
+        let shares = states.iter().filter_map(|it| self.states.get(it));
+        // A sum would begin with -0.
+        shares.fold(0.0, |sum, share| sum + share)
     }
 }
 
