@@ -64,8 +64,6 @@ pub struct RankFigures {
     pub rank: u32,
     /// Its host.
     pub host: String,
-    /// The share of its host's processors that all processes used, in percent; `None` if the step was too short to tell.
-    pub host_cpu_percent: Option<f64>,
     /// Clients whose connections it made.
     pub clients: u32,
     /// Rows inserted, changed, deleted or read by them.
@@ -83,12 +81,9 @@ pub struct RankFigures {
 }
 
 impl RankFigures {
-    /// Returns the figures of a rank in a step that took `elapsed_ns`.
-    pub(crate) fn new(load: &record::RankLoad, elapsed_ns: u64) -> Self {
-        let available_ns = elapsed_ns as f64 * f64::from(load.processors);
-        let percent = 100.0 * load.host_cpu_ns as f64 / available_ns;
+    /// Returns the figures of a rank in a step.
+    pub(crate) fn new(load: &record::RankLoad) -> Self {
         Self {
-            host_cpu_percent: (load.host_cpu_ns > 0 && available_ns > 0.0).then_some(percent),
             rank: load.rank,
             host: load.host.clone(),
             clients: load.clients,
@@ -100,6 +95,17 @@ impl RankFigures {
             report_delay_us_max: load.report_delay_ns_max as f64 / 1e3,
         }
     }
+}
+
+/// A host of load ranks in a step, other than the server's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClientHostFigures {
+    /// Its name, with its first rank if several hosts have this name.
+    pub host: String,
+    /// Its load ranks.
+    pub ranks: Vec<u32>,
+    /// The metrics of [`words::metric::CLIENT_HOST`], of this host, per operation of all ranks. `None`: not applicable.
+    pub metrics: BTreeMap<&'static str, Option<f64>>,
 }
 
 /// The figures of one step of one cell.
@@ -154,6 +160,8 @@ pub struct Row {
     pub fairness: Option<Fairness>,
     /// The parts of the load ranks; empty where one process made all load.
     pub ranks: Vec<RankFigures>,
+    /// The hosts of load ranks, without the server's.
+    pub client_hosts: Vec<ClientHostFigures>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.
@@ -378,6 +386,8 @@ pub struct Series {
     /// The series of each column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
     /// applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
+    /// The same for each client host, in the order of [`Row::client_hosts`].
+    pub client_hosts: Vec<BTreeMap<String, Vec<Option<f64>>>>,
     /// The series of each counter of the engine.
     pub engine: BTreeMap<String, CounterSeries>,
 }

@@ -47,6 +47,7 @@
 //! ```
 
 mod answer;
+mod client_hosts;
 mod compare;
 pub mod compat;
 mod competition;

@@ -16,8 +16,8 @@ use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
     Figures, OpFigures, OpSeries, ProfiledStep, ReadLimits, Row, RunSettings, Series, Sla,
-    StartedCell, UnfinishedCell, buckets, curve, fairness, metrics, percentiles, quality, series,
-    sla,
+    StartedCell, UnfinishedCell, buckets, client_hosts, curve, fairness, metrics, percentiles,
+    quality, series, sla,
 };
 
 /// Returns all figures of some runs, in the order of their plans.
@@ -333,11 +333,12 @@ fn in_round_order(run: &Run) -> Vec<&CellRef> {
 fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
     let host = of_server(cell, step, reader.host()?);
+    let sampled = client_hosts::samples(reader)?;
     let histograms = reader.histograms()?;
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
     reader.for_each_interval(|interval| ops.add(interval))?;
     reader.for_each_counter(|counter| engine.add(counter))?;
-    let mut series = series::series(step.elapsed_ns, step.clients, ops, &host, engine);
+    let mut series = series::series(step.elapsed_ns, step.clients, ops, &host, &sampled, engine);
     for counter in &step.counters_after {
         if let Some(series) = series.engine.get_mut(&counter.name) {
             series.role = counter.role;
@@ -392,11 +393,8 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         lsm: metrics::lsm(step, &series.engine),
         sla: sla(step).map(with_history),
         fairness: fairness(step),
-        ranks: step
-            .ranks
-            .iter()
-            .map(|load| RankFigures::new(load, step.elapsed_ns))
-            .collect(),
+        ranks: step.ranks.iter().map(RankFigures::new).collect(),
+        client_hosts: client_hosts::figures(step, &sampled),
         remarks: remarks(step, &metrics),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),

@@ -82,6 +82,7 @@ pub(crate) fn series(
     clients: u32,
     ops: OpsReader,
     host: &HostSeries,
+    client_hosts: &[HostSeries],
     counters: CountersReader,
 ) -> Series {
     let seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
@@ -91,16 +92,17 @@ pub(crate) fn series(
         (kind, series)
     };
     let line = |cumulative, samples: &Samples| per_second(elapsed_ns, seconds, cumulative, samples);
+    let of_host = |host: &HostSeries| {
+        let lines = host.columns.iter().map(|column| {
+            let samples = samples(host, &column.values);
+            (column.name.clone(), line(column.cumulative, &samples))
+        });
+        lines.collect()
+    };
     Series {
         ops: ops.kinds.into_iter().map(filled).collect(),
-        host: host
-            .columns
-            .iter()
-            .map(|column| {
-                let samples = samples(host, &column.values);
-                (column.name.clone(), line(column.cumulative, &samples))
-            })
-            .collect(),
+        host: of_host(host),
+        client_hosts: client_hosts.iter().map(of_host).collect(),
         engine: counters
             .counters
             .into_iter()
@@ -251,7 +253,7 @@ mod tests {
         let mut ops = OpsReader::default();
         rows.iter().for_each(|row| ops.add(row));
         let (host, counters) = (HostSeries::default(), CountersReader::default());
-        let series = series(elapsed_ns, clients, ops, &host, counters);
+        let series = series(elapsed_ns, clients, ops, &host, &[], counters);
         series.ops["insert"].clone()
     }
 
@@ -276,6 +278,7 @@ mod tests {
             1,
             OpsReader::default(),
             &HostSeries::default(),
+            &[],
             counters,
         );
         let values = |name: &str| of.engine[name].values.clone();

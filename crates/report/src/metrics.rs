@@ -1,11 +1,11 @@
 //! The tables of metrics in one step, one row per line: the common metrics, what an operation costs, and the engine's
 //! background work.
 
-use analysis::Row;
+use analysis::{ClientHostFigures, Row};
 use record::Status;
 use words::metric::{
-    COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section, StepScope,
-    VMSTAT,
+    CLIENT_HOST, COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section,
+    StepScope, VMSTAT,
 };
 use words::{Decimals, Metric};
 
@@ -136,8 +136,8 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
 }
 
-/// Returns the figures that iostat and vmstat would print in one step, for the devices of the data and for all processors, and
-/// the traffic with other hosts. Empty if the host was not sampled.
+/// Returns the figures that iostat and vmstat would print in one step, for the devices of the data and for all processors,
+/// the traffic with other hosts, and the use of client hosts. Empty if no host was sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let of = [
         (
@@ -162,7 +162,41 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             let columns = Column::all(columns);
             figure_table(matrix, step, (id, title), &columns, Row::metric)
         })
+        .chain(client_hosts(matrix, step))
         .collect()
+}
+
+/// Returns the use of client hosts in one step, a line for each target and host. `None` without client hosts.
+fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let hosts = matrix.lines_in(step).flat_map(|(line, row)| {
+        let hosts = row.client_hosts.iter();
+        hosts.map(move |host| (line, host))
+    });
+    let hosts: Vec<_> = hosts.collect();
+    if hosts.is_empty() {
+        return None;
+    }
+    let columns = Column::all(CLIENT_HOST);
+    let mut table = Table::new(
+        format!("client-hosts-{}", anchor(step.name)),
+        "Client hosts",
+        [matrix.lead(), vec!["client host".to_owned()]].concat(),
+        columns.iter().map(|column| &column.head),
+    );
+    let mut lines = vec![Vec::new(); hosts.len()];
+    for column in &columns {
+        let value = |host: &ClientHostFigures| host.metrics.get(column.name).copied().flatten();
+        let values: Vec<Option<f64>> = hosts.iter().map(|(_, host)| value(host)).collect();
+        let decimals = column.decimals.of(values.iter().copied().flatten());
+        for (cells, value) in lines.iter_mut().zip(values) {
+            cells.push(Cell::number(value, decimals));
+        }
+    }
+    for ((line, host), cells) in hosts.iter().zip(lines) {
+        let lead = [matrix.lead_of(line), vec![host.host.clone()]].concat();
+        table.push(lead, cells);
+    }
+    Some(table)
 }
 
 /// Returns true if any line has this metric in a step.

@@ -397,6 +397,24 @@ pub const VMSTAT: &Columns = &[
     ("steal%", "st\n%"),
 ];
 
+/// The use of a host by the load ranks on it.
+pub const CLIENT_HOST: &Columns = &[
+    ("cpups", ""),
+    ("us%", ""),
+    ("sy%", ""),
+    ("steal%", ""),
+    ("csps", ""),
+    ("cpupq", ""),
+    ("cspq", ""),
+    ("net_received_mb_per_s", ""),
+    ("net_sent_mb_per_s", ""),
+    ("net_packets_per_s", ""),
+    ("net_received_kb_per_op", ""),
+    ("net_sent_kb_per_op", ""),
+    ("net_packets_per_op", ""),
+    ("tcp_retransmits_per_s", ""),
+];
+
 /// The traffic between the load's hosts and the server's.
 pub const NETWORK: &Columns = &[
     ("net_received_mb_per_s", ""),
@@ -560,6 +578,7 @@ mod tests {
             TEST_COSTS,
             IOSTAT,
             VMSTAT,
+            CLIENT_HOST,
             NETWORK,
             &CPU_VERDICT_METRICS,
             LSM_WORK,

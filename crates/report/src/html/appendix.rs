@@ -83,9 +83,19 @@ fn host(source: &Source, has_several: bool) -> Markup {
     let pairs = pairs
         .iter()
         .map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
+    let last = source.run.invocations.last();
+    let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
     markup! {
         @if has_several { h3 { (clean(&source.run.name)) } }
         (text_table(&[], pairs))
+        @for client in client_hosts {
+            details {
+                summary { "client host " (clean(&client.name)) }
+                (text_table(&[], client.host.facts.iter().map(|(name, value)| {
+                    (name.as_str(), markup! { td { (clean(value)) } })
+                })))
+            }
+        }
     }
 }
 

@@ -192,6 +192,7 @@ impl Curves {
     pub fn take(row: &mut Row) -> Self {
         let curves = Self::of(row);
         row.series.host.clear();
+        row.series.client_hosts.clear();
         row.series.engine.clear();
         for op in row.series.ops.values_mut() {
             op.ok_by_client = Vec::new();

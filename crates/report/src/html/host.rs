@@ -3,8 +3,8 @@
 use analysis::Row;
 use record::StepKind;
 
-use crate::html::curve::{Place, RowCurve};
-use crate::html::seconds::{MIB, counts, rates, sampled, sum};
+use crate::html::curve::{Curve, Place, RowCurve};
+use crate::html::seconds::{HostColumns, MIB, added, counts, rates, sampled, sum, sum_of};
 use crate::matrix::StepHead;
 use crate::operations::noun;
 
@@ -75,6 +75,30 @@ const DRAWN: [(&str, &[&str], f64); 16] = [
     ),
 ];
 
+/// The charts of client hosts after that of their CPU.
+const OF_CLIENT_HOSTS: [(&str, &[&str], f64); 4] = [
+    (
+        "client hosts: context switches per second",
+        &["context_switch_count"],
+        1.0,
+    ),
+    (
+        "client hosts: received, MB per second",
+        &["network_received_bytes"],
+        MIB,
+    ),
+    (
+        "client hosts: sent, MB per second",
+        &["network_sent_bytes"],
+        MIB,
+    ),
+    (
+        "client hosts: TCP retransmits per second",
+        &["tcp_retransmit_count"],
+        1.0,
+    ),
+];
+
 /// The cost of an operation: CPU time and I/O of the whole host, divided by the operations.
 const COSTS: [(&str, &[&str], f64); 5] = [
     ("CPU of the host for each", &BUSY, 1e3),
@@ -86,13 +110,14 @@ const COSTS: [(&str, &[&str], f64); 5] = [
 
 /// Returns the charts of the host and of costs.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
-    let busy = sampled(row, busy_pct(row));
+    let busy = sampled(row, busy_pct(&row.series.host));
     let title = "host: CPU busy, percent of all CPUs";
     let mut all = vec![RowCurve::whole(Place::Host, 0, title, &busy)];
     for (at, (title, columns, divisor)) in DRAWN.into_iter().enumerate() {
         let values = sampled(row, sum(row, columns, divisor));
         all.push(RowCurve::whole(Place::Host, at + 1, title, &values));
     }
+    all.extend(of_client_hosts(row));
     if let Some(done) = done(row) {
         for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
             let unit = if at == 0 { ", \u{b5}s" } else { "" };
@@ -134,9 +159,42 @@ fn for_each(cost: &[Option<f64>], done: &[Option<f64>]) -> Vec<Option<f64>> {
         .collect()
 }
 
-fn busy_pct(row: &Row) -> Vec<Option<f64>> {
-    let busy = sum(row, &BUSY, 1.0);
-    let rest = sum(row, &REST, 1.0);
+/// Returns the charts of client hosts, with a curve for each if there are several.
+fn of_client_hosts(row: &Row) -> Vec<RowCurve> {
+    let hosts = &row.series.client_hosts;
+    let chart = |order: usize, title: &str, values: &dyn Fn(&HostColumns) -> Vec<Option<f64>>| {
+        let of_host = |host: &HostColumns| sampled(row, values(host));
+        let parts = row.client_hosts.iter().zip(hosts);
+        let parts = parts.filter(|_| hosts.len() > 1);
+        let parts = parts.map(|(host, columns)| (host.host.clone(), Curve::new(&of_host(columns))));
+        let order = 1 + DRAWN.len() + order;
+        RowCurve {
+            parts: parts.collect(),
+            parts_are: "each host",
+            ..RowCurve::whole(Place::Host, order, title, &of_host(&added_hosts(hosts)))
+        }
+    };
+    let title = "client hosts: CPU busy, percent of all CPUs";
+    let mut all = vec![chart(0, title, &busy_pct)];
+    for (at, (title, columns, divisor)) in OF_CLIENT_HOSTS.into_iter().enumerate() {
+        all.push(chart(1 + at, title, &|host| sum_of(host, columns, divisor)));
+    }
+    all
+}
+
+/// Returns the sum of each column over all hosts.
+fn added_hosts(hosts: &[HostColumns]) -> HostColumns {
+    let names = hosts.iter().flat_map(|host| host.keys());
+    let sum = |name: &String| {
+        let columns = hosts.iter().filter_map(|host| host.get(name));
+        (name.clone(), added(columns.collect(), 1.0))
+    };
+    names.map(sum).collect()
+}
+
+fn busy_pct(host: &HostColumns) -> Vec<Option<f64>> {
+    let busy = sum_of(host, &BUSY, 1.0);
+    let rest = sum_of(host, &REST, 1.0);
     busy.iter()
         .zip(&rest)
         .map(|(busy, rest)| match ((*busy)?, (*rest)?) {
@@ -158,7 +216,47 @@ mod tests {
             ("cpu_system_ns", &[Some(1e8), Some(1e8)]),
             ("cpu_idle_ns", &[Some(1.2e9), Some(1.0)]),
         ]);
-        assert_eq!(busy_pct(&row), [Some(25.0), None]);
+        assert_eq!(busy_pct(&row.series.host), [Some(25.0), None]);
+    }
+
+    #[test]
+    fn client_hosts_are_added_and_each_has_a_curve() {
+        let columns = |busy, idle, sent| {
+            let columns = [
+                ("cpu_user_ns", busy),
+                ("cpu_idle_ns", idle),
+                ("network_sent_bytes", sent),
+            ];
+            columns.map(|(name, value)| (name.to_owned(), vec![Some(value), None]))
+        };
+        let host = |name: &str| analysis::ClientHostFigures {
+            host: name.to_owned(),
+            ..Default::default()
+        };
+        let mut row = row(&[]);
+        row.client_hosts = ["c1", "c2"].map(host).into();
+        row.series.client_hosts = vec![
+            columns(1e9, 0.0, MIB).into(),
+            columns(1e9, 2e9, 3.0 * MIB).into(),
+        ];
+        let all = of_row(&row);
+        let drawn = |title: &str| {
+            let mut all = all.iter();
+            let drawn = all.find(|drawn| drawn.title.starts_with(title)).unwrap();
+            let parts = drawn.parts.iter();
+            let parts = parts.map(|(name, curve)| (name.as_str(), curve.points[0]));
+            (drawn.whole.points[0], parts.collect::<Vec<_>>())
+        };
+        let (whole, parts) = drawn("client hosts: CPU busy");
+        assert_eq!(
+            (whole, parts),
+            (50.0, vec![("c1", 100.0), ("c2", 100.0 / 3.0)])
+        );
+        let (whole, parts) = drawn("client hosts: sent");
+        assert_eq!((whole, parts), (4.0, vec![("c1", 1.0), ("c2", 3.0)]));
+        row.client_hosts.truncate(1);
+        row.series.client_hosts.truncate(1);
+        assert!(of_row(&row).iter().all(|drawn| drawn.parts.is_empty()));
     }
 
     #[test]
@@ -182,6 +280,6 @@ mod tests {
 
     #[test]
     fn missing_columns_give_no_curve_of_shares() {
-        assert!(busy_pct(&row(&[("cpu_user_ns", &[Some(1.0)])])).is_empty());
+        assert!(busy_pct(&row(&[("cpu_user_ns", &[Some(1.0)])]).series.host).is_empty());
     }
 }

@@ -1,6 +1,11 @@
 //! Columns of seconds for charts.
 
+use std::collections::BTreeMap;
+
 use analysis::Row;
+
+/// The columns of a host, second by second.
+pub(super) type HostColumns = BTreeMap<String, Vec<Option<f64>>>;
 
 /// Bytes in a megabyte, as metrics count them.
 pub(super) const MIB: f64 = 1_048_576.0;
@@ -40,7 +45,12 @@ pub(super) fn counts(values: &[u64]) -> Vec<Option<f64>> {
 
 /// Returns the sum of existing columns, divided; `None` in a second in which one of them is missing.
 pub(super) fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
-    let columns = names.iter().filter_map(|name| row.series.host.get(*name));
+    sum_of(&row.series.host, names, divisor)
+}
+
+/// Returns the same for the columns of any host.
+pub(super) fn sum_of(host: &HostColumns, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
+    let columns = names.iter().filter_map(|name| host.get(*name));
     added(columns.collect(), divisor)
 }
 
