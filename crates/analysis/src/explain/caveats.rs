@@ -24,6 +24,8 @@ pub(super) enum Caveat {
     NothingDiffers,
     /// Client threads are busy: the share of their time, or `None` if only a warning says so.
     BusyClient { share: Option<f64> },
+    /// The processors of a client host are busy.
+    BusyClientHost,
     /// The client uses more CPU per operation than the server.
     LargeClient,
     /// One of the two missed the rate of writes.
@@ -127,13 +129,24 @@ fn order(case: &Case<'_>) -> Option<Caveat> {
 
 /// Doubts a change where the client may be the limit of one of the two.
 fn client(case: &Case<'_>) -> Option<Caveat> {
-    let client = case.metric("client_cpu_us_per_op")?;
-    let server = case.metric("server_cpu_us_per_op")?;
-    let share = Some(case.share_of_time(client)).filter(|share| *share >= CLIENT_BUSY);
-    let mut rows = case.base.rows.iter().chain(&case.side.rows);
-    if share.is_some() || rows.any(|row| has_warning(row, BUSY_CLIENT)) {
+    let rows = || case.base.rows.iter().chain(&case.side.rows);
+    let any_has_warning = |code| rows().any(|row| has_warning(row, code));
+    if any_has_warning(BUSY_CLIENT_HOST) {
+        return Some(Caveat::BusyClientHost);
+    }
+    // Without a server's figure the engine may work on these threads.
+    let cpu = |whose: &str| case.metric(&format!("{whose}_cpu_us_per_op"));
+    let both = cpu("client").zip(cpu("server"));
+    let share = both.map(|(client, _)| case.share_of_time(client));
+    let share = share.filter(|share| *share >= CLIENT_BUSY);
+    if share.is_some() || any_has_warning(BUSY_CLIENT) {
         return Some(Caveat::BusyClient { share });
     }
+    // On hosts of their own, clients take no CPU time from the server.
+    if rows().any(|row| !row.client_hosts.is_empty()) {
+        return None;
+    }
+    let (client, server) = both?;
     let is_larger = client.base > server.base || client.value > server.value;
     is_larger.then_some(Caveat::LargeClient)
 }
@@ -278,19 +291,21 @@ fn memory(case: &Case<'_>) -> Option<Caveat> {
     (percent.max() >= 100.0 * MEMORY_PRESSURE).then_some(Caveat::MemoryPressure(percent))
 }
 
-/// The warning of a step whose client is busy.
+/// The warning of a step whose client is busy,
 const BUSY_CLIENT: &str = "client::busy";
+/// and of one whose client host is.
+const BUSY_CLIENT_HOST: &str = "client::host-busy";
 
 fn has_warning(row: &Row, code: &str) -> bool {
     row.warnings.iter().any(|warning| warning.code == code)
 }
 
-/// Returns the warnings of the steps; that of a busy client has its own caveat.
+/// Returns the warnings of the steps; those of busy clients and their hosts have their own caveats.
 fn warnings(case: &Case<'_>) -> Option<Caveat> {
     let codes = |side: &Side<'_>| {
         let warnings = side.rows.iter().flat_map(|row| &row.warnings);
         let codes = warnings.map(|warning| warning.code.clone());
-        distinct(codes.filter(|code| code != BUSY_CLIENT))
+        distinct(codes.filter(|code| ![BUSY_CLIENT, BUSY_CLIENT_HOST].contains(&code.as_str())))
     };
     let (base, target) = (codes(&case.base), codes(&case.side));
     let has_any = !base.is_empty() || !target.is_empty();

@@ -39,6 +39,10 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             };
             format!("{busy}: throughput shows the client's limit, not the server's")
         }
+        Caveat::BusyClientHost => {
+            "the processors of a client host were busy nearly all the time: throughput shows the clients' limit, not the server's"
+                .to_owned()
+        }
         Caveat::LargeClient => {
             format!("the client uses more CPU per {per} than the server, on the same host")
         }

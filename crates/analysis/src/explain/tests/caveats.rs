@@ -191,6 +191,32 @@ fn a_busy_client_is_one_caveat() {
 }
 
 #[test]
+fn a_busy_client_host_is_a_caveat_and_clients_elsewhere_are_never_too_large() {
+    let warned = |row: &mut Row, is_base: bool| {
+        if !is_base {
+            let codes = ["client::busy", "client::host-busy"];
+            row.warnings = codes.map(|code| record::Warning::new(code, "")).into();
+        }
+        // Rank 0 may not see the server's CPU.
+        row.metrics.remove("server_cpu_us_per_op");
+    };
+    assert_eq!(
+        caveats(&changed(figures(), warned)),
+        [Caveat::BusyClientHost]
+    );
+    let large = |row: &mut Row, is_base| {
+        set_metric("client_cpu_us_per_op", 50.0, 50.0)(row, is_base);
+        set_metric("server_cpu_us_per_op", 30.0, 30.0)(row, is_base);
+    };
+    assert_eq!(caveats(&changed(figures(), large)), [Caveat::LargeClient]);
+    let elsewhere = changed(figures(), |row, is_base| {
+        large(row, is_base);
+        row.client_hosts = vec![crate::ClientHostFigures::default()];
+    });
+    assert_eq!(caveats(&elsewhere), []);
+}
+
+#[test]
 fn processors_that_ran_slower_speak_against_what_explains_a_loss() {
     let with =
         |base: f64, other: f64| caveats(&changed(figures(), set_metric("cpu_mhz", base, other)));

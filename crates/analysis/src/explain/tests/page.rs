@@ -207,6 +207,7 @@ fn all_caveats() -> Vec<Caveat> {
         Caveat::NothingDiffers,
         Caveat::BusyClient { share: Some(0.94) },
         Caveat::BusyClient { share: None },
+        Caveat::BusyClientHost,
         Caveat::LargeClient,
         Caveat::MissedWrites { is_base: true },
         Caveat::MissedWrites { is_base: false },
