@@ -29,6 +29,8 @@ use crate::run::runners::{Totals, on_this_host};
 
 /// How often to look for messages.
 const POLL: Duration = Duration::from_millis(1);
+/// The same while a step runs, in which each look takes a processor from the server for 20 us.
+const STEP_POLL: Duration = Duration::from_millis(5);
 /// How long a rank may take to start.
 const JOIN_NS: u64 = 60_000_000_000;
 /// How long a rank may take for an order: connections may each take 10 s.
@@ -576,7 +578,7 @@ impl Inner {
                 return Err(self.lost(missing).into());
             }
             if !received {
-                std::thread::sleep(POLL);
+                std::thread::sleep(STEP_POLL);
             }
         }
         Ok(end)
