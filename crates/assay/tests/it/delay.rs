@@ -206,6 +206,9 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
     place.assert_nothing_is_left();
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
+    // Each query waits 10 ms for messages on their way.
+    let metrics = &shown.row("pg.base", "qr100")["metrics"];
+    assert!(number(metrics, "op_handover_us") >= 5000.0, "{metrics}");
     // The clocks of both ranks are one machine's: the offset is the same all the time.
     let (mut lowest, mut highest) = (f64::MAX, f64::MIN);
     let (mut at_least, mut at_most) = (f64::MIN, f64::MAX);
