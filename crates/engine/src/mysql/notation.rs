@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_file_is_parsed_like_in_the_server() {
         let file = "sync_binlog=0 # mine\n[client]\nport=1\n[mysqld]\n;x=1\n!include y\n\
-            init-connect = \"set @a = '#'\"\nslow_query_log\nlog-bin = /logs/b\nskip-name-resolve\n\
+            init-connect = \"set @a = '#'\"\nslow_query_log\nlog-bin = /logs/b\nskip-show-database\n\
             disable_performance_schema\n[mysqld_safe]\nnice=1\n[mariadb-10.11]\nsql_mode=''\n\
             innodb-io-capacity=1\n";
         let set = [("skip_log_bin", "false"), ("loose_innodb_io_capacity", "2")];
@@ -342,7 +342,7 @@ mod tests {
             ("init_connect", "set @a = '#'"),
             ("slow_query_log", "ON"),
             ("log_bin", "ON"),
-            ("skip_name_resolve", "ON"),
+            ("skip_show_database", "ON"),
             ("performance_schema", "OFF"),
             ("sql_mode", ""),
             ("innodb_io_capacity", "2"),
