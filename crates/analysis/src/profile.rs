@@ -28,6 +28,13 @@ pub struct ProfiledStep {
 
 /// Functions with fewer samples than this in both targets together are not compared: nothing could be said about them.
 const SAMPLES_MIN: u64 = 10;
+/// Profiles with fewer samples than this show no change: a short step has phases, of which few samples see one or another.
+const SAMPLES_MIN_TOTAL: u64 = 100;
+/// The variance between runs over that of counting, where a target was profiled only once. In pairs of equal runs on RocksDB
+/// it was 0.9 to 2.3 (`docs/profiles.md`).
+const DISPERSION: f64 = 2.0;
+/// Degrees of freedom from which on Student's t is the normal distribution.
+const FREEDOM_MAX: f64 = 1e6;
 /// The number of functions that a comparison lists.
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
@@ -257,14 +264,19 @@ impl<'a> TargetProfile<'a> {
     }
 
     /// Returns a function's cost per operation: the share of its samples times the CPU per operation. The variance of the share
-    /// is that of counting, or the one between profiled repeats if it is larger.
-    fn cost(&self, samples: impl Fn(&FunctionSamples<'a>) -> u64) -> CostEstimate {
+    /// is that of counting, or the one between profiled repeats if it is larger. `z` is the quantile of the interval.
+    fn cost(&self, samples: impl Fn(&FunctionSamples<'a>) -> u64, z: f64) -> CostEstimate {
         let total: u64 = self.repeats.iter().map(|it| it.total).sum();
         let count: u64 = self.repeats.iter().map(&samples).sum();
         let share = count as f64 / total as f64;
-        // Agresti and Coull's count, so that a function without a sample has an error, too.
-        let padded = (count as f64 + 2.0) / (total as f64 + 4.0);
-        let counting = padded * (1.0 - padded) / total as f64;
+        // Agresti and Coull's counts, so that a function without a sample has an error, too.
+        let padded_total = total as f64 + z * z;
+        let padded = (count as f64 + z * z / 2.0) / padded_total;
+        let dispersion = match self.repeats.len() {
+            1 => DISPERSION,
+            _ => 1.0,
+        };
+        let counting = dispersion * padded * (1.0 - padded) / padded_total;
         let shares: Vec<f64> = self
             .repeats
             .iter()
@@ -298,7 +310,7 @@ impl CostEstimate {
         let parts = || self.parts.iter().chain(&base.parts);
         let variance: f64 = parts().map(|(variance, _)| variance).sum();
         let spread: f64 = parts().map(|(it, freedom)| it * it / freedom).sum();
-        let freedom = (variance * variance / spread).clamp(1.0, 1e6);
+        let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
         let margin_us = quantile(error_rate, freedom) * variance.sqrt();
         let difference_us = self.us - base.us;
         CostDifference {
@@ -329,8 +341,12 @@ fn difference(
         .collect();
     // Bonferroni's correction, over both costs of each function.
     let error_rate = error_rate / (2 * names.len()).max(1) as f64;
+    let z = quantile(error_rate, FREEDOM_MAX);
+    let is_enough = [base, target].map(|it| it.totals.samples >= SAMPLES_MIN_TOTAL) == [true; 2];
     let compare = |of: &dyn Fn(&FunctionSamples<'_>) -> u64| {
-        target.cost(of).minus(&base.cost(of), error_rate)
+        let mut difference = target.cost(of, z).minus(&base.cost(of, z), error_rate);
+        difference.is_shown &= is_enough;
+        difference
     };
     let count = |samples: &HashMap<&str, u64>, name: &str| samples.get(name).copied().unwrap_or(0);
     let functions = names.iter().map(|name| FunctionDifference {
