@@ -94,8 +94,8 @@ pub use metrics::{COARSE_SHARE, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
 pub use profile::{
-    ComparedProfile, CostDifference, FunctionDifference, NamedFunction, ProfileTotals,
-    ProfiledStep, compare_profiles, profiled_cpu_us,
+    ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
+    ProfileTotals, ProfiledStep, compare_profiles, merged_profiles, profiled_cpu_us,
 };
 pub use quality::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,

@@ -42,7 +42,7 @@ const NAMED_SHARE: f64 = 0.4;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
 
-/// The costs of functions in one step of a target and of its base.
+/// What functions cost in one step of a target and of its base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedProfile {
     /// The target's cells, in all repeats.
@@ -116,12 +116,7 @@ pub struct CostDifference {
 /// Compares the profiles of all targets with those of `base`, step by step. At most `error_rate` of equal steps show a function
 /// that changed.
 pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<ComparedProfile> {
-    let steps = figures.profiled.iter().filter(|it| it.row.reported);
-    let measured = |cell: &CellKey| CellKey {
-        profiled: false,
-        ..cell.all_repeats()
-    };
-    let keys = distinct(steps.map(|it| (measured(&it.row.cell), it.row.step.as_str())));
+    let keys = measured_keys(figures.profiled.iter().filter(|it| it.row.reported));
     let compared = keys.into_iter().filter(|(cell, _)| cell.target != base);
     let compare = |(cell, step): (CellKey, &str)| {
         let [base, target] = [cell.of_target(base), cell.clone()]
@@ -139,6 +134,71 @@ pub fn profiled_cpu_us(row: &Row) -> Option<f64> {
         Some(row.metric("own_cpu_us_per_op")? + background)
     };
     row.metric("server_cpu_us_per_op").or_else(embedded)
+}
+
+/// The profile of a step of a target, all its profiled repeats together.
+#[derive(Clone, Debug)]
+pub struct MergedProfile {
+    /// The target's cells, in all repeats.
+    pub cell: CellKey,
+    /// The step.
+    pub step: String,
+    /// The CPU time of the profiled processes per operation, in microseconds, in the repeats without a profiler; `None` if no
+    /// such repeat is valid.
+    pub cpu_us_per_op: Option<f64>,
+    /// The samples per second of each busy processor.
+    pub frequency_hz: u32,
+    /// The samples.
+    pub stacks: Stacks,
+}
+
+/// Returns the profiles of all steps that are valid and have samples, in the order of the plan.
+pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile> {
+    let merged = |(cell, step): (CellKey, &str)| {
+        let repeats = profiled_steps(figures, &cell, step);
+        let mut stacks = Stacks::default();
+        repeats.iter().for_each(|it| stacks.merge(&it.stacks));
+        Some(MergedProfile {
+            cpu_us_per_op: measured_cpu(&measured_rows(figures, &cell, step)).map(|it| it.value),
+            frequency_hz: repeats.first()?.profile.frequency_hz,
+            step: step.to_owned(),
+            cell,
+            stacks,
+        })
+    };
+    let keys = measured_keys(figures.profiled.iter());
+    keys.into_iter().filter_map(merged).collect()
+}
+
+/// Returns the steps of targets that were profiled, each once, with the key of all measured repeats.
+fn measured_keys<'a>(steps: impl Iterator<Item = &'a ProfiledStep>) -> Vec<(CellKey, &'a str)> {
+    let measured = |cell: &CellKey| CellKey {
+        profiled: false,
+        ..cell.all_repeats()
+    };
+    distinct(steps.map(|it| (measured(&it.row.cell), it.row.step.as_str())))
+}
+
+/// Returns the profiled repeats of a step that have samples.
+fn profiled_steps<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&'a ProfiledStep> {
+    let is_repeat = |of: &CellKey| of.target == cell.target && of.load() == cell.load();
+    let profiled = figures.profiled.iter().filter(|it| {
+        is_repeat(&it.row.cell) && it.row.step == step && it.row.valid && it.stacks.total() > 0
+    });
+    profiled.collect()
+}
+
+/// Returns the repeats of a step without a profiler.
+fn measured_rows<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&'a Row> {
+    let rows = figures.rows.iter();
+    rows.filter(|row| row.cell.is_repeat_of(cell) && row.step == step && row.valid)
+        .collect()
+}
+
+/// Returns the CPU time per operation of measured repeats.
+fn measured_cpu(rows: &[&Row]) -> Option<Mean> {
+    let costs: Vec<f64> = rows.iter().filter_map(|row| profiled_cpu_us(row)).collect();
+    Mean::of(&costs)
 }
 
 /// The profile of a target in a step.
@@ -208,22 +268,9 @@ impl<'a> TargetProfile<'a> {
     /// Returns the profile of a target's step, in all its profiled repeats; `None` without samples or without a measured
     /// cost.
     fn read(figures: &'a Figures, cell: &CellKey, step: &str) -> Option<Self> {
-        let is_step = |row: &Row| row.step == step && row.valid;
-        let profiled: Vec<&ProfiledStep> = figures
-            .profiled
-            .iter()
-            .filter(|it| it.row.cell.target == cell.target && it.row.cell.load() == cell.load())
-            .filter(|it| is_step(&it.row) && it.stacks.total() > 0)
-            .collect();
-        let rows = figures.rows.iter();
-        let measured: Vec<&Row> = rows
-            .filter(|row| row.cell.is_repeat_of(cell) && is_step(row))
-            .collect();
-        let costs: Vec<f64> = measured
-            .iter()
-            .filter_map(|row| profiled_cpu_us(row))
-            .collect();
-        let cpu = Mean::of(&costs).filter(|_| !profiled.is_empty())?;
+        let profiled = profiled_steps(figures, cell, step);
+        let measured = measured_rows(figures, cell, step);
+        let cpu = measured_cpu(&measured).filter(|_| !profiled.is_empty())?;
         let sum =
             |of: fn(&StepProfile) -> u64| profiled.iter().map(|it| of(&it.profile)).sum::<u64>();
         let samples = sum(|it| it.samples);
