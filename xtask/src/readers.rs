@@ -1,5 +1,5 @@
-//! Fetches the tools with which tests read Assay's output: benchstat, HdrHistogram's own library, DuckDB, Prometheus and
-//! fastjsonschema, which take 190 MB. `--all` adds ClickHouse, with a download of 140 MB that takes 600 MB.
+//! Fetches the tools with which tests read Assay's output: benchstat, pprof, HdrHistogram's own library, DuckDB,
+//! Prometheus and fastjsonschema, which take 210 MB. `--all` adds ClickHouse, with a download of 140 MB that takes 600 MB.
 //!
 //! The client of each tool's language fetches it once into the target directory, at a version that is given here or that
 //! Debian has. Nothing is installed except these clients, from Debian, if they are missing.
@@ -29,7 +29,7 @@ struct Tool {
     fetch: &'static str,
 }
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     // The last version that the Go of Debian 12 can build. The settings allow its sources to be removed, and keep Go from
     // fetching a newer Go.
     Tool {
@@ -44,6 +44,19 @@ const TOOLS: [Tool; 6] = [
             export GOBIN="${1%/*}" GOPATH="$PWD/go/path" GOCACHE="$PWD/go/cache"
             export GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0
             go install golang.org/x/perf/cmd/benchstat@$2"#,
+    },
+    // It is part of Go. A newer Go builds it when it is first used, and in the cache of whoever uses it.
+    Tool {
+        name: "pprof",
+        version: "of-debian",
+        variable: "ASSAY_TEST_PPROF",
+        path: "pprof-VERSION/pprof",
+        package: "golang-go",
+        is_complete: r#"test -f "$1""#,
+        fetch: r#"
+            trap 'rm -rf go' EXIT
+            export GOPATH="$PWD/go/path" GOCACHE="$PWD/go/cache" GOTOOLCHAIN=local CGO_ENABLED=0
+            go build -o "$1" cmd/pprof"#,
     },
     // With a version of the plugin, Maven downloads nothing else. It asks again even if the artifact was missing a minute
     // ago.
@@ -105,7 +118,7 @@ const TOOLS: [Tool; 6] = [
 ];
 
 /// The number of tools that are small enough for every run of the tests, from the first on.
-const SMALL_COUNT: usize = 5;
+const SMALL_COUNT: usize = 6;
 
 const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;
 /// Installs the tool in a virtual environment of its own.
@@ -115,13 +128,14 @@ const FOR_PYTHON: &str = r#"
     "$1" -m pip install --quiet --no-deps --no-cache-dir --disable-pip-version-check --only-binary :all: $3==$2"#;
 
 /// The names of all tools.
-pub const ALL: [&str; 6] = [
+pub const ALL: [&str; 7] = [
     TOOLS[0].name,
     TOOLS[1].name,
     TOOLS[2].name,
     TOOLS[3].name,
     TOOLS[4].name,
     TOOLS[5].name,
+    TOOLS[6].name,
 ];
 
 /// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns the variables with which

@@ -19,7 +19,7 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 16] = [
+const ENGINES: [&str; 17] = [
     "mpi",
     "slurm",
     "perf",
@@ -36,6 +36,7 @@ const ENGINES: [&str; 16] = [
     readers::ALL[3],
     readers::ALL[4],
     readers::ALL[5],
+    readers::ALL[6],
 ];
 
 /// Chooses the build that the tests of the PostgreSQL engine run on.
