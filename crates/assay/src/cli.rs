@@ -45,7 +45,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
-    /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram
+    /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU profiles
     Export(ExportArgs),
     /// Downloads builds of engines, side by side, without installing them on the system
     Fetch(FetchArgs),
@@ -369,13 +369,16 @@ pub struct ExportArgs {
     /// Exports only this step; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
+    /// Exports only the cells that match, as in `assay run --only`. May be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub only: Vec<String>,
     /// The file or directory to write [default: stdout]. The format `hdr` needs a directory, since it writes one file per
     /// cell
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Writes each run's tables to DIR/table=T/engine=E/date=D/RUN_ID.parquet, so that other tools can query many runs at
     /// once. Overwrites the files of the same runs
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps", "only"])]
     pub partition: Option<PathBuf>,
 }
 
@@ -415,6 +418,12 @@ pub enum ExportFormat {
     Benchstat,
     /// HdrHistogram interval logs: latencies of each cell, second by second
     Hdr,
+    /// CPU profiles for flame graph tools: a line for each call stack, with its samples
+    Folded,
+    /// CPU profiles for `go tool pprof`, with the cost per operation
+    Pprof,
+    /// CPU profiles for the Firefox Profiler
+    Firefox,
 }
 
 /// Arguments of `fetch`.

@@ -39,6 +39,7 @@ mod installed;
 mod library;
 mod live;
 mod locate;
+mod only;
 mod outcome;
 mod output;
 mod plan_file;

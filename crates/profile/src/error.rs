@@ -27,7 +27,7 @@ pub enum ProfileError {
     /// A file or a process could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// The action that failed.
+        /// What failed.
         what: &'static str,
         /// The operating system's error.
         source: io::Error,

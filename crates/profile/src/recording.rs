@@ -18,12 +18,12 @@ const ANSWER_S: u64 = 60;
 /// The size of the samples at which `perf` stops. Unwinding needs 8 KB for each.
 const MAX_SIZE: &str = "2G";
 
-/// The way to sample.
+/// How to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Samples of each busy processor in a second.
     pub frequency_hz: u32,
-    /// The way to find callers.
+    /// How to find callers.
     pub call_graph: CallGraph,
     /// Sample by the processor's cycles instead of the kernel's clock.
     pub has_cycles: bool,
@@ -64,7 +64,7 @@ pub struct Profile {
 pub struct Recording {
     perf: Child,
     samples: File,
-    /// The text that `perf` printed on stderr.
+    /// What `perf` printed on stderr.
     stderr: Vec<u8>,
 }
 

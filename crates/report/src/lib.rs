@@ -68,7 +68,8 @@ pub use compared::{
     ratio_with_bounds, verdict_table,
 };
 pub use export::{
-    Benchmarks, Form, HistogramLog, SecondTable, benchmarks, csv, day, metric_table, step_table,
+    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, csv, day, metric_table,
+    step_table,
 };
 pub use html::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use number::rate_text;

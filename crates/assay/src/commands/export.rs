@@ -5,22 +5,24 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::{Row, distinct};
+use analysis::{ProfiledStep, Row, distinct};
 use fs_err::File;
 use record::{RecordError, Run, RunDir, StepReader, StepState};
-use report::{ComparedRun, Comparison, Form, HistogramLog, SecondTable};
+use report::{ComparedRun, Comparison, Form, HistogramLog, ProfileForm, SecondTable};
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
+use crate::only::CellFilters;
 use crate::outcome::{Errors, Exit, UsageError, report_error};
 use crate::output::{eprint_line, print};
-use crate::runs::{SetAsideCounts, exit_of_reading, unknown_step};
+use crate::runs::{self, SetAsideCounts, exit_of_reading, unknown_step};
 
 type Sink = Box<dyn Write + Send>;
 
 /// Writes the results of runs in the format that `args` names.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     let output = args.output.as_deref();
+    let write_profiles = |form| Selection::new(args)?.write_profiles(form, output);
     let form = match args.format {
         ExportFormat::Csv => Form::Csv,
         ExportFormat::Parquet => Form::Parquet,
@@ -33,7 +35,17 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
         }
         ExportFormat::Benchstat => return Selection::new(args)?.write_benchmarks(output),
         ExportFormat::Hdr => return Selection::new(args)?.write_latencies(output),
+        ExportFormat::Folded => return write_profiles(ProfileForm::Folded),
+        ExportFormat::Pprof => return write_profiles(ProfileForm::Pprof),
+        ExportFormat::Firefox => return write_profiles(ProfileForm::Firefox),
     };
+    if !args.only.is_empty() && args.tables.contains(&ExportTable::Verdicts) {
+        return Err(UsageError::new(
+            "`--only` can't select rows of the table `verdicts`, whose comparisons need all cells",
+            Some("export this table without `--only`".into()),
+        )
+        .into());
+    }
     match &args.partition {
         Some(directory) => write_partitions(args, form, directory),
         None => Selection::new(args)?.write_tables(&args.tables, form, output),
@@ -46,6 +58,7 @@ struct Selection {
     runs: Vec<Run>,
     /// Names of steps; empty: all.
     steps: Vec<String>,
+    only: CellFilters,
     /// A step was damaged.
     saw_damage: Cell<bool>,
 }
@@ -64,10 +77,13 @@ impl Selection {
         // Nobody would notice in a table that a measurement counts twice.
         let recorded = Recorded::read(&directories)?;
         refuse_copies(&recorded).map_err(UsageError::from)?;
+        let runs: Vec<Run> = recorded.into_iter().map(|recorded| recorded.run).collect();
+        let cells: Vec<_> = runs.iter().flat_map(|run| run.cells.clone()).collect();
         let selection = Self {
             directories,
-            runs: recorded.into_iter().map(|recorded| recorded.run).collect(),
+            runs,
             steps: args.steps.clone(),
+            only: CellFilters::new(&args.only, &cells)?,
             saw_damage: Cell::new(false),
         };
         selection.check_steps()?;
@@ -81,6 +97,7 @@ impl Selection {
             runs: vec![directory.read_run()?],
             directories: vec![directory],
             steps: Vec::new(),
+            only: CellFilters::default(),
             saw_damage: Cell::new(false),
         })
     }
@@ -111,6 +128,13 @@ impl Selection {
         }
     }
 
+    /// Returns whether a step is selected.
+    fn has(&self, row: &Row) -> bool {
+        let mut cells = self.runs[row.run].cells.iter();
+        (self.steps.is_empty() || self.steps.contains(&row.step))
+            && cells.all(|cell| cell.key != row.cell || self.only.matches(cell))
+    }
+
     /// Returns references to the runs.
     fn runs(&self) -> Vec<&Run> {
         self.runs.iter().collect()
@@ -131,7 +155,7 @@ impl Selection {
                 self.saw_damage.set(true);
                 eprint_line!("error: {}", report::terminal_text(&row.reasons.join("; ")));
             }
-            if self.steps.is_empty() || self.steps.contains(&row.step) {
+            if self.has(&row) {
                 take(step, row)?;
             }
             Ok(())
@@ -304,6 +328,58 @@ impl Selection {
             Ok(sink)
         })?;
         Ok(self.exit())
+    }
+
+    /// Writes the profiles of all selected steps into one file.
+    fn write_profiles(&self, form: ProfileForm, output: Option<&Path>) -> anyhow::Result<Exit> {
+        let (mut figures, _) = runs::figures(&self.directories, |row| {
+            row.series = analysis::Series::default();
+        })?;
+        let exit = exit_of_reading(&figures);
+        // As in a comparison, warm-ups only count if they are asked for.
+        figures
+            .profiled
+            .retain(|it| self.has(&it.row) && (it.row.reported || !self.steps.is_empty()));
+        if figures.profiled.is_empty() {
+            let cells = self.runs.iter().flat_map(|run| &run.cells);
+            let profiled = cells.filter(|cell| cell.key.profiled);
+            let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
+            let help = match names.is_empty() {
+                true => "`assay run --resume RUN --profile` adds profiles to a run".into(),
+                false => format!("profiled cells: {}", names.join(", ")),
+            };
+            return Err(UsageError::new("no profiled step is selected", Some(help)).into());
+        }
+        for ProfiledStep {
+            row,
+            profile,
+            stacks,
+        } in &figures.profiled
+        {
+            self.saw_damage.set(self.saw_damage.get() || row.damaged);
+            let why = match &profile.missing {
+                _ if !row.valid => format!("invalid: {}", row.reasons.join("; ")),
+                Some(why) => why.clone(),
+                None if stacks.total() == 0 => "no samples".to_owned(),
+                None => continue,
+            };
+            let (step, cell, why) = (&row.step, &row.cell, report::terminal_text(&why));
+            eprint_line!(
+                "warning: left out: {step} of {} (p{}): {why}",
+                cell.target,
+                cell.repeat
+            );
+        }
+        let profiles = analysis::merged_profiles(&figures);
+        if profiles.is_empty() {
+            eprint_line!("error: no selected step has a profile, so nothing was written");
+            return Ok(Exit::Invalid);
+        }
+        let is_binary = form == ProfileForm::Pprof;
+        write_to(output, form.file_name(), is_binary, |sink| {
+            Ok(form.write(&profiles, sink)?)
+        })?;
+        Ok(exit.max(self.exit()))
     }
 
     /// Writes a log for each cell.
@@ -491,7 +567,7 @@ fn write_to(
     let Some(output) = output else {
         if is_binary && io::stdout().is_terminal() {
             return Err(UsageError::new(
-                "Parquet is a binary format and can't be written to a terminal",
+                "this is a binary format, which can't be written to a terminal",
                 Some("name a file: `-o FILE`".into()),
             )
             .into());

@@ -3,8 +3,8 @@
 use plan::{Order, Plan};
 use record::CellRef;
 
-use super::only::CellFilters;
 use crate::cli::PlanArgs;
+use crate::only::CellFilters;
 use crate::plan_file::{self, PlanFile};
 
 /// The minimum number of repeats: fewer give no usable spread.

@@ -7,9 +7,9 @@ use anyhow::Context;
 use plan::Plan;
 use record::{CellRef, RunDir, Status};
 
-use super::only::CellFilters;
 use super::pace::{Pace, about};
 use crate::estimate::{self, Estimate};
+use crate::only::CellFilters;
 
 /// A cell to measure.
 pub struct Task {

@@ -8,8 +8,8 @@ use record::{Build, CellKey, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
-use super::only::CellFilters;
 use crate::cli::PlanArgs;
+use crate::only::CellFilters;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
 

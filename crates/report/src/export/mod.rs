@@ -1,16 +1,20 @@
-//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark format, and
-//! HdrHistogram logs. `docs/export.md` describes them.
+//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark format, HdrHistogram
+//! logs, and CPU profiles. `docs/export.md` describes them.
 //!
-//! Everything is written line by line, so that a table of seconds needs no more memory than one step.
+//! Tables are written line by line, so that one of seconds needs no more memory than one step.
 
 mod benchmarks;
+mod firefox;
 mod histogram_log;
+mod pprof;
+mod profiles;
 mod seconds;
 mod sheet;
 mod steps;
 
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use histogram_log::HistogramLog;
+pub use profiles::ProfileForm;
 pub use seconds::SecondTable;
 pub use sheet::{Form, day};
 pub(crate) use sheet::{Line, Sheet, Value, csv_text, fixed};

@@ -1,11 +1,12 @@
-//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, ClickHouse, benchstat and HdrHistogram's own
-//! library.
+//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, ClickHouse, benchstat, HdrHistogram's own
+//! library and pprof.
 //!
-//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_CHDB` one that has ClickHouse as chdb, `ASSAY_TEST_BENCHSTAT` the program, `ASSAY_TEST_HDRHISTOGRAM` the
+//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_CHDB` one that has ClickHouse as chdb, `ASSAY_TEST_BENCHSTAT` the program, as `ASSAY_TEST_PPROF` does, `ASSAY_TEST_HDRHISTOGRAM` the
 //! library's jar, which needs `java`. A tool that is missing is a skip, aloud; where it is required, a failure.
 
 mod copies;
 mod many;
+mod profiles;
 mod recorded;
 
 use std::path::{Path, PathBuf};

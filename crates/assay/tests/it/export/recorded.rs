@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Cell, CellDir, CellRef, Connection, Host, HostColumn, IntervalRow, Ops, Run, RunDir, Status,
-    Step, StepKind, latency_histogram,
+    Cell, CellDir, CellRef, Connection, Cpu, Host, HostColumn, IntervalRow, Ops, Run, RunDir,
+    Status, Step, StepKind, StepProfile, latency_histogram,
 };
+use words::Stacks;
 
 pub(super) const BASE: &str = "old.tuned";
 pub(super) const OTHER: &str = "new.tuned";
@@ -33,13 +34,35 @@ pub(super) fn id(day: u64) -> String {
     format!("6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a{day:02}")
 }
 
+/// The samples per second of profiles.
+pub(super) const FREQUENCY_HZ: u32 = 500;
+
+/// Returns the stacks of a target's queries in one profiled repeat. The other target has more samples of `range`.
+pub(super) fn stacks(target: &str) -> Stacks {
+    let mut stacks = Stacks::default();
+    stacks.add(["postgres", "main", "query", "read"], 300);
+    stacks.add(["postgres", "main", "query", "read", "pread64_[k]"], 80);
+    stacks.add(["postgres", "main", "plan", "plan", "operator new"], 20);
+    let of_range = if target == BASE { 50 } else { 150 };
+    stacks.add(["postgres", "main", "plan", "plan", "range"], of_range);
+    stacks.add(["checkpointer", "main", "[postgres]"], 7);
+    stacks.add(["checkpointer", "main"], 1);
+    stacks
+}
+
 /// Writes a run with this number of repeats and this start day, and returns its directory.
 pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
+    write_profiled(results, repeats, 0, day)
+}
+
+/// Writes a run that also has profiled repeats of each cell.
+pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u64) -> PathBuf {
     let started_unix_ns = STARTED_UNIX_NS + day * DAY_NS;
     // In turn, as they were measured.
-    let cells = (1..=repeats).flat_map(|repeat| {
-        [OTHER, BASE].map(|target| CellRef::new(target, "insert", None, CLIENTS, repeat))
-    });
+    let round =
+        |repeat| [OTHER, BASE].map(|target| CellRef::new(target, "insert", None, CLIENTS, repeat));
+    let profiled = (1..=profiles).flat_map(round).map(CellRef::profiled);
+    let cells = (1..=repeats).flat_map(round).chain(profiled);
     let target = |name: &str| record::Target {
         name: name.to_owned(),
         build: name.replace(".tuned", ""),
@@ -73,7 +96,8 @@ pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
     };
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
-        let invalid = cell.key.target == OTHER && cell.key.repeat == repeats;
+        let last = if cell.key.profiled { 3 } else { repeats };
+        let invalid = cell.key.target == OTHER && cell.key.repeat == last;
         write_cell(&directory, cell, started_unix_ns, invalid);
     }
     directory.write_run(&run).unwrap();
@@ -83,12 +107,7 @@ pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
 fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64, invalid: bool) {
     let begun = directory.begin_cell(reference).unwrap();
     let cell = Cell {
-        key: record::CellKey::new(
-            &reference.key.target.clone(),
-            None,
-            CLIENTS,
-            reference.key.repeat,
-        ),
+        key: reference.key.clone(),
         build: reference.key.target.replace(".tuned", ""),
         config: "tuned".to_owned(),
         engine: "postgres".to_owned(),
@@ -103,9 +122,13 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
     let queries = queries_per_second(&reference.key.target, reference.key.repeat);
     let started = |number: u64| run_started_unix_ns + number * 10_000_000_000;
     let load = [("insert", queries, 100)];
-    write_step(&begun, (1, "l.i0", started(1)), &load, false);
+    let profile = |stacks: Stacks| reference.key.profiled.then_some(stacks);
+    // The load is over before the first sample.
+    let none = profile(Stacks::default());
+    write_step(&begun, (1, "l.i0", started(1)), &load, none, false);
     let both = [("insert", 4, 50), ("query", queries, 10)];
-    write_step(&begun, (2, "qr100", started(2)), &both, invalid);
+    let stacks = profile(stacks(&reference.key.target));
+    write_step(&begun, (2, "qr100", started(2)), &both, stacks, invalid);
 }
 
 /// A step with these kinds of operation: operations per second over all clients, and rows per operation.
@@ -113,6 +136,7 @@ fn write_step(
     cell: &CellDir,
     (number, name, started_unix_ns): (u32, &str, u64),
     kinds: &[(&str, u64, u64)],
+    profile: Option<Stacks>,
     invalid: bool,
 ) {
     let columns = [HostColumn {
@@ -159,6 +183,9 @@ fn write_step(
         };
         (kind.to_owned(), ops)
     });
+    if let Some(stacks) = &profile {
+        writer.profile(stacks).unwrap();
+    }
     let is_load = kinds.len() == 1;
     let connection = |client: u32| Connection {
         client,
@@ -183,6 +210,15 @@ fn write_step(
         clients: CLIENTS,
         connections: vec![connection(0), connection(1)],
         ops: ops.collect::<BTreeMap<_, _>>(),
+        profile: profile.map(|stacks| StepProfile {
+            frequency_hz: FREQUENCY_HZ,
+            samples: stacks.total(),
+            ..StepProfile::default()
+        }),
+        cpu: Cpu {
+            server_ns: Some(2_000_000_000),
+            ..Cpu::default()
+        },
         ..Step::default()
     };
     writer.finish(&step).unwrap();

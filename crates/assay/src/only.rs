@@ -15,6 +15,7 @@ const OPTIONS: MatchOptions = MatchOptions {
 const NEAREST: usize = 5;
 
 /// The filters of a run. Without filters, every cell matches.
+#[derive(Default)]
 pub struct CellFilters {
     filters: Vec<Filter>,
 }
