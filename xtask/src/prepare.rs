@@ -13,7 +13,7 @@ use crate::workspace::{Workspace, succeeds, succeeds_quietly, typed, with_retrie
 pub const COMPILER: &str = "gcc libc6-dev";
 /// The packages that build and start Assay with MPI.
 pub const MPI: &str = "openmpi-bin libopenmpi-dev libclang-dev";
-/// What builds Assay with MPI.
+/// The arguments of cargo that build Assay with MPI.
 pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";

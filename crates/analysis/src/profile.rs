@@ -42,7 +42,7 @@ const NAMED_SHARE: f64 = 0.4;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
 
-/// What functions cost in one step of a target and of its base.
+/// The costs of functions in one step of a target and of its base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedProfile {
     /// The target's cells, in all repeats.

@@ -57,12 +57,12 @@ pub struct Profile {
     pub repeats: u32,
     /// The samples per second of each busy processor.
     pub frequency_hz: u32,
-    /// How the profiler finds the callers of a function.
+    /// The way in which the profiler finds the callers of a function.
     pub call_graph: CallGraph,
 }
 
 named_enum! {
-    /// How the profiler finds the callers of a function.
+    /// The way in which the profiler finds the callers of a function.
     pub enum CallGraph {
         /// By frame pointers if the program keeps them, else by unwinding.
         Auto = "auto",

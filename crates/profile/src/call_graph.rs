@@ -4,7 +4,7 @@ use std::path::Path;
 
 use object::{Object, ObjectSection};
 
-/// How `perf` finds the callers of a function.
+/// The way in which `perf` finds the callers of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {
     /// By the frame pointers that the program's functions keep. Cheap, but most distributions' builds keep none.

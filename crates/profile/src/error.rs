@@ -27,7 +27,7 @@ pub enum ProfileError {
     /// A file or a process could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What failed.
+        /// The action that failed.
         what: &'static str,
         /// The operating system's error.
         source: io::Error,

@@ -18,12 +18,12 @@ const ANSWER_S: u64 = 60;
 /// The size of the samples at which `perf` stops. Unwinding needs 8 KB for each.
 const MAX_SIZE: &str = "2G";
 
-/// How to sample.
+/// The way to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Samples of each busy processor in a second.
     pub frequency_hz: u32,
-    /// How to find callers.
+    /// The way to find callers.
     pub call_graph: CallGraph,
     /// Sample by the processor's cycles instead of the kernel's clock.
     pub has_cycles: bool,
@@ -64,7 +64,7 @@ pub struct Profile {
 pub struct Recording {
     perf: Child,
     samples: File,
-    /// What `perf` printed on stderr.
+    /// The text that `perf` printed on stderr.
     stderr: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ pub const FIELDS: &str = "comm,pid,tid,ip,sym,dso";
 /// The kernel's half of the address space begins here, on x86-64 and AArch64.
 const KERNEL: u64 = 0xffff_0000_0000_0000;
 
-/// What `perf script` printed.
+/// The samples that `perf script` printed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Samples {
     /// Stacks by thread name. Frames of the kernel end in `_[k]`, as in other flame graph tools. A function without a

@@ -35,7 +35,7 @@ pub struct StepProfile {
     pub event: String,
     /// The samples per second of each busy processor.
     pub frequency_hz: u32,
-    /// How callers were found: `fp`, `dwarf` or `lbr`.
+    /// The way in which callers were found: `fp`, `dwarf` or `lbr`.
     pub call_graph: String,
     /// The number of samples.
     pub samples: u64,

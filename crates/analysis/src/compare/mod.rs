@@ -101,7 +101,7 @@ pub struct Compared {
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
-    /// What functions cost, in steps that were profiled.
+    /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
 }
 

@@ -33,6 +33,10 @@ const GRACE: Duration = Duration::from_secs(300);
 const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
 /// A client host may be the bottleneck if its processors are busy for more than this share of a step.
 const CLIENT_HOST_BUSY_SHARE: f64 = 0.9;
+/// The largest error of a load rank's clock without a warning: a twentieth of a second of the series.
+const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
+/// The longest delay of a load rank's reports without a warning.
+const REPORT_DELAY_NS_MAX: u64 = 2_000_000_000;
 /// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
@@ -448,7 +452,8 @@ impl<'a> StepRunner<'a> {
     }
 }
 
-/// Counts the CPU time of load ranks on the server's host as assay's own, and warns about busy client hosts.
+/// Counts the CPU time of load ranks on the server's host as assay's own. Warns about busy client hosts, and about ranks whose
+/// seconds may not be those of rank 0.
 fn add_rank_remarks(record: &mut Step) {
     for rank in &record.ranks {
         if rank.is_server_host {
@@ -468,6 +473,31 @@ fn add_rank_remarks(record: &mut Step) {
             record
                 .warnings
                 .push(Warning::new("client::host-busy", text));
+        }
+        let [known_to_ms, drift_ms] = [
+            rank.clock_uncertainty_ns,
+            rank.clock_drift_ns.unsigned_abs(),
+        ]
+        .map(|ns| ns / 1_000_000);
+        if rank
+            .clock_uncertainty_ns
+            .max(rank.clock_drift_ns.unsigned_abs())
+            > CLOCK_ERROR_NS_MAX
+        {
+            let text = format!(
+                "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
+                rank.rank, rank.host
+            );
+            record.warnings.push(Warning::new("ranks::clock", text));
+        }
+        if rank.report_delay_ns_max > REPORT_DELAY_NS_MAX {
+            let text = format!(
+                "reports of load rank {} on host `{}` reached rank 0 up to {:.1} s late: a host or the network between them is overloaded; figures are complete, but progress and limits on errors lagged",
+                rank.rank,
+                rank.host,
+                rank.report_delay_ns_max as f64 / 1e9
+            );
+            record.warnings.push(Warning::new("ranks::late", text));
         }
     }
 }
@@ -518,4 +548,40 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
         }
     };
     record.status == Status::Complete
+}
+
+#[cfg(test)]
+mod tests {
+    use record::RankLoad;
+
+    use super::*;
+
+    #[test]
+    fn a_rank_whose_clock_or_reports_are_off_is_warned_of() {
+        let codes = |rank: RankLoad| -> Vec<String> {
+            let mut step = Step {
+                elapsed_ns: 1_000_000_000,
+                ranks: vec![RankLoad {
+                    processors: 1,
+                    ..rank
+                }],
+                ..Step::default()
+            };
+            add_rank_remarks(&mut step);
+            step.warnings.into_iter().map(|it| it.code).collect()
+        };
+        assert!(codes(RankLoad::default()).is_empty());
+        let drifted = RankLoad {
+            clock_drift_ns: -60_000_000,
+            clock_uncertainty_ns: 200_000,
+            ..RankLoad::default()
+        };
+        assert_eq!(codes(drifted), ["ranks::clock"]);
+        let far_and_late = RankLoad {
+            clock_uncertainty_ns: 51_000_000,
+            report_delay_ns_max: 2_100_000_000,
+            ..RankLoad::default()
+        };
+        assert_eq!(codes(far_and_late), ["ranks::clock", "ranks::late"]);
+    }
 }

@@ -224,7 +224,7 @@ fn an_assay_without_mpi_says_so_when_mpirun_starts_it() {
     ended.expect_in_stderr(&[text, "help: ", "--features mpi"]);
 }
 
-/// What connects network namespaces.
+/// The connection between network namespaces.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Link {
     /// A bridge.

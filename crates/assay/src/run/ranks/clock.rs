@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How far another clock is ahead of ours.
+/// The difference between another clock and ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
     /// Their time minus ours, in nanoseconds.

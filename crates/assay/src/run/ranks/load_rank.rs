@@ -29,11 +29,11 @@ use crate::run::runners::sql::SqlWorkload;
 use crate::run::step::sampling::{Reading, Sampling};
 use crate::run::step::{cpu, seen_states};
 
-/// How often to look for orders.
+/// The interval between looks for orders.
 const POLL: Duration = Duration::from_millis(1);
 /// After a question for the time another is likely: the rank looks for it without a pause for this long.
 const ALERT_NS: u64 = 20_000_000;
-/// How long to wait for orders after `mpirun` or the operator has asked assay to end.
+/// The time to wait for orders after `mpirun` or the operator has asked assay to end.
 const ORPHANED_NS: u64 = 3_000_000_000;
 
 /// Queries that measure the round trip to the server, of which the shortest counts.

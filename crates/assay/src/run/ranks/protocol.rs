@@ -24,7 +24,7 @@ pub struct Numbered<T> {
     pub message: T,
 }
 
-/// What a load rank is to do.
+/// An order to a load rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Try which of these addresses of rank 0's host can be reached.
@@ -61,7 +61,7 @@ pub enum Order {
     Quit,
 }
 
-/// What a load rank needs to know about a cell.
+/// A cell, as far as a load rank needs to know it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CellOrder {
     /// The plan, as it is recorded.
@@ -74,13 +74,13 @@ pub struct CellOrder {
     pub clients: u32,
     /// See [`workload::sysbench::Options`].
     pub nonce: u64,
-    /// Which clients are this rank's.
+    /// The clients of this rank.
     pub share: ClientShare,
-    /// Where the server is reached; `None` for the engine that stores nothing.
+    /// The URL of the server; `None` for the engine that stores nothing.
     pub url: Option<String>,
 }
 
-/// What a load rank tells.
+/// A report of a load rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report<'a> {
     /// It is there.
@@ -136,7 +136,7 @@ pub struct EndedPart {
 pub struct ConnectionInfo {
     /// Its client, from 0.
     pub client: u32,
-    /// What it does.
+    /// Its role in the step.
     pub role: String,
     /// Its kinds of operation.
     pub kinds: Vec<String>,

@@ -27,24 +27,24 @@ use super::protocol::{
 use super::reach::Listeners;
 use crate::run::runners::{Totals, on_this_host};
 
-/// How often to look for messages.
+/// The interval between looks for messages.
 const POLL: Duration = Duration::from_millis(1);
 /// The same while a step runs, in which each look takes a processor from the server for 20 us.
 const STEP_POLL: Duration = Duration::from_millis(5);
-/// How long a rank may take to start.
+/// The maximum time until a rank has started.
 const JOIN_NS: u64 = 60_000_000_000;
-/// How long a rank may take for an order: connections may each take 10 s.
+/// The maximum time that a rank takes for an order: connections may each take 10 s.
 const ORDER_NS: u64 = 300_000_000_000;
 /// A rank that was not heard from for this long while a step runs is lost. They report four times a second.
 const SILENT_NS: u64 = 30_000_000_000;
-/// How long a rank may take to answer after the operator or `mpirun` has asked assay to end, which then kills all
+/// The maximum time until a rank answers after the operator or `mpirun` has asked assay to end, which then kills all
 /// ranks after a second.
 const ANSWER_NS: u64 = 400_000_000;
 /// The largest number of questions for the time, of which the shortest counts.
 const CLOCK_READINGS_MAX: usize = 100;
 /// Time from the order to begin a step until it begins.
 const LEAD_NS: u64 = 100_000_000;
-/// How often to report progress.
+/// The interval between reports of progress.
 const TICK_NS: u64 = 250_000_000;
 
 /// A load rank that does not answer.
@@ -117,7 +117,7 @@ impl RankedStep {
     }
 }
 
-/// What all ranks did in a step.
+/// The results of all ranks in a step.
 pub struct RankedOutcome {
     /// The whole step.
     pub outcome: StepOutcome,
@@ -591,7 +591,7 @@ struct Supervision<'a> {
     ended: Vec<Option<EndedPart>>,
     /// Ranks that only wait for the others.
     is_waiting: Vec<bool>,
-    /// When each rank was last heard from.
+    /// The time at which each rank was last heard from.
     heard_at: Vec<u64>,
     /// The offset of each rank's clock.
     offsets: &'a [ClockOffset],

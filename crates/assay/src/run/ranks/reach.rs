@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use probe::Proc;
 
-/// How long a rank tries an address.
+/// The time for which a rank tries an address.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Listens on addresses of this host, so that other ranks can try them.
