@@ -162,6 +162,9 @@ pub struct Row {
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.
     pub client_hosts: Vec<ClientHostFigures>,
+    /// The states in which the engine reported the load's sessions to be, the most frequent first. Empty if it reports none, or
+    /// if it was never asked in a step this short.
+    pub waits: Vec<SessionState>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.
@@ -348,6 +351,17 @@ pub struct Level {
     pub compaction_seconds: Option<f64>,
     /// The number of these flushes and compactions.
     pub compaction_count: Option<f64>,
+}
+
+/// A state of sessions: an event that they wait for, or `running`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SessionState {
+    /// The engine's name of it: `IO:WALSync`.
+    pub name: String,
+    /// The share of the connections' time, in percent. Idle sessions are not counted, so shares add up to less than 100.
+    pub percent: f64,
+    /// The same per operation, in microseconds; `None` in steps that have no operations.
+    pub us_per_op: Option<f64>,
 }
 
 /// The differences between the ends of a step's clients.

@@ -71,6 +71,7 @@ mod series;
 mod settings;
 mod shade;
 mod sla;
+mod waits;
 
 pub use answer::{Answer, Change, TargetAnswer};
 pub use compare::{

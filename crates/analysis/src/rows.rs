@@ -17,7 +17,7 @@ use crate::series::{CountersReader, OpsReader};
 use crate::{
     Figures, OpFigures, OpSeries, ProfiledStep, ReadLimits, Row, RunSettings, Series, Sla,
     StartedCell, UnfinishedCell, buckets, client_hosts, curve, fairness, metrics, percentiles,
-    quality, series, sla,
+    quality, series, sla, waits,
 };
 
 /// Returns all figures of some runs, in the order of their plans.
@@ -396,6 +396,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         ranks: step.ranks.iter().map(RankFigures::new).collect(),
         client_hosts: client_hosts::figures(step, &sampled),
         remarks: remarks(step, &metrics),
+        waits: waits::waits(step, &series, metrics.get("op_time_us").copied().flatten()),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,

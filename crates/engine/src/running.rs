@@ -47,6 +47,16 @@ pub trait Observer: Send {
     /// # Errors
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
+
+    /// Looks at what the load's sessions do now, several times a second. [`Self::sample`] returns the counts since its last
+    /// call: a gauge `wait_moments` with the number of looks, and one `wait.STATE` for each state with the sessions in it over all
+    /// looks. An engine without such states does nothing.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn look_at_sessions(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Limits on the time that settling may take.

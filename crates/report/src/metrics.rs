@@ -1,6 +1,8 @@
 //! The tables of metrics in one step, one row per line: the common metrics, what an operation costs, and the engine's
 //! background work.
 
+use std::collections::BTreeMap;
+
 use analysis::{ClientHostFigures, Row};
 use record::Status;
 use words::metric::{
@@ -162,8 +164,47 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             let columns = Column::all(columns);
             figure_table(matrix, step, (id, title), &columns, Row::metric)
         })
+        .chain(waits(matrix, step))
         .chain(client_hosts(matrix, step))
         .collect()
+}
+
+/// The number of states that a table of waits has columns for.
+const STATES: usize = 6;
+
+/// Returns what the load's sessions waited for in one step, as the engine says. `None` where no engine says so.
+fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let mut percent: BTreeMap<&str, f64> = BTreeMap::new();
+    for (_, row) in matrix.lines_in(step) {
+        for state in &row.waits {
+            *percent.entry(&state.name).or_default() += state.percent;
+        }
+    }
+    let mut states: Vec<(&str, f64)> = percent.into_iter().collect();
+    states.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let states: Vec<&str> = states.iter().map(|(name, _)| *name).take(STATES).collect();
+    if states.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(
+        format!("waits-{}", anchor(step.name)),
+        "Waits of sessions as the engine reports them: percent of the connections' time",
+        matrix.lead(),
+        states.iter().map(|name| name.replace(':', "\n")),
+    );
+    table.across = true;
+    for (line, row) in matrix.lines_in(step) {
+        let cell = |name: &&str| {
+            let mut known = row.waits.iter();
+            let state = known.find(|state| state.name == **name);
+            match row.waits.is_empty() {
+                true => Cell::not_applicable(),
+                false => Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1),
+            }
+        };
+        table.push(matrix.lead_of(line), states.iter().map(cell).collect());
+    }
+    Some(table)
 }
 
 /// Returns the use of client hosts in one step, a line for each target and host. `None` without client hosts.

@@ -42,6 +42,7 @@ mod sysbench;
 mod tls;
 mod tun;
 mod versus;
+mod waits;
 
 use std::io::Write;
 /// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the

@@ -64,6 +64,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The mean interval between samples of connection states; intervals vary between half and three halves of it.
 const STATES_EVERY_NS: u64 = 10_000_000;
+/// The mean interval between looks at what the engine says that sessions wait for.
+const LOOK_EVERY_NS: u64 = 100_000_000;
 
 /// The sampling threads.
 pub struct Sampling {
@@ -196,9 +198,14 @@ impl StallDetector {
 }
 
 impl SecondTimer {
+    /// Returns the time of the next second.
+    fn next_at(&self) -> u64 {
+        self.start_at + self.next * SECOND_NS
+    }
+
     /// Waits for the next second; returns `false` at the step's end.
     fn wait(&mut self) -> bool {
-        let at = self.start_at + self.next * SECOND_NS;
+        let at = self.next_at();
         self.next += 1;
         let is_due = self.wait_until(at);
         if is_due {
@@ -276,9 +283,24 @@ fn read_engine(
     mut observer: Box<dyn Observer>,
     readings: &Sender<Reading>,
 ) -> Box<dyn Observer> {
-    while seconds.wait() {
-        let at_ns = seconds.elapsed_ns();
+    // As above, any seed will do.
+    let mut random = Random::stream(seconds.start_at, &[1]);
+    let mut interval_ns = move || LOOK_EVERY_NS / 2 + random.below(LOOK_EVERY_NS);
+    let mut look_at = seconds.start_at + interval_ns();
+    loop {
         // A server that fails here also fails the load, which reports why.
+        if look_at < seconds.next_at() {
+            if seconds.wait_until(look_at) && observer.look_at_sessions().is_ok() {
+                // Looks that a late thread missed are not made up for.
+                look_at = look_at.max(seconds.clock.now()) + interval_ns();
+                continue;
+            }
+            break;
+        }
+        if !seconds.wait() {
+            break;
+        }
+        let at_ns = seconds.elapsed_ns();
         let Ok(counters) = observer.sample() else {
             break;
         };
