@@ -60,6 +60,10 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile], sink: W) -> io::Result
             encoder.out.bytes(2, &sample.0);
         }
     }
+    // A program whose functions are known, so that pprof does not look for one.
+    let mut mapping = Message::default();
+    mapping.number(1, 1).number(7, 1);
+    encoder.out.bytes(3, &mapping.0);
     let period_type = encoder.value_type(VALUES[1]);
     encoder.out.bytes(11, &period_type.0);
     let period = profiles.first().map_or(0.0, period_ns);

@@ -85,7 +85,12 @@ fn top(tool: &Path, options: &[&str], files: &[&Path]) -> BTreeMap<String, (f64,
     command.args(["-top", "-nodecount=0", "-nodefraction=0", "-edgefraction=0"]);
     // It writes its settings into this directory.
     command.env("XDG_CONFIG_HOME", files[0].parent().unwrap());
-    let text = output(command.args(options).args(files));
+    let ended = command.args(options).args(files).output().unwrap();
+    let [text, complaints] = [ended.stdout, ended.stderr].map(|it| String::from_utf8(it).unwrap());
+    assert!(
+        ended.status.success() && complaints.is_empty(),
+        "{complaints}"
+    );
     let heads = ["flat", "flat%", "sum%", "cum", "cum%"];
     let is_head = |line: &&str| line.split_whitespace().eq(heads);
     let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
