@@ -77,14 +77,29 @@ pub struct NamedFunction {
 pub struct ProfileTotals {
     /// CPU of the profiled processes per operation, in microseconds, in the repeats without a profiler.
     pub cpu_us_per_op: f64,
+    /// The standard error of `cpu_us_per_op`; 0 with one repeat.
+    pub cpu_us_per_op_error: f64,
+    /// The event that was sampled.
+    pub event: String,
+    /// The way in which callers were found: `fp`, `dwarf` or `lbr`.
+    pub call_graph: String,
     /// Samples.
     pub samples: u64,
+    /// The variance of a share of the samples over that of counting.
+    pub dispersion: f64,
     /// The share of samples in functions without a symbol.
     pub unknown_share: f64,
     /// The share of samples that were dropped.
     pub lost_share: f64,
     /// Operations per second with the profiler, relative to those without it.
     pub relative_throughput: Option<f64>,
+}
+
+impl ProfileTotals {
+    /// Returns true if the samples can show a change.
+    pub fn is_enough(&self) -> bool {
+        self.samples >= SAMPLES_MIN_TOTAL
+    }
 }
 
 /// The cost of a function in two targets, in microseconds of CPU per operation.
@@ -143,9 +158,8 @@ pub struct MergedProfile {
     pub cell: CellKey,
     /// The step.
     pub step: String,
-    /// The CPU time of the profiled processes per operation, in microseconds, in the repeats without a profiler; `None` if no
-    /// such repeat is valid.
-    pub cpu_us_per_op: Option<f64>,
+    /// The figures of the profile; `None` if no repeat without a profiler is valid.
+    pub totals: Option<ProfileTotals>,
     /// The samples per second of each busy processor.
     pub frequency_hz: u32,
     /// The samples.
@@ -159,7 +173,7 @@ pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile> {
         let mut stacks = Stacks::default();
         repeats.iter().for_each(|it| stacks.merge(&it.stacks));
         Some(MergedProfile {
-            cpu_us_per_op: measured_cpu(&measured_rows(figures, &cell, step)).map(|it| it.value),
+            totals: totals(&repeats, &measured_rows(figures, &cell, step)).map(|(_, it)| it),
             frequency_hz: repeats.first()?.profile.frequency_hz,
             step: step.to_owned(),
             cell,
@@ -195,10 +209,34 @@ fn measured_rows<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&'
         .collect()
 }
 
-/// Returns the CPU time per operation of measured repeats.
-fn measured_cpu(rows: &[&Row]) -> Option<Mean> {
-    let costs: Vec<f64> = rows.iter().filter_map(|row| profiled_cpu_us(row)).collect();
-    Mean::of(&costs)
+/// Returns the CPU time per operation of measured repeats, and the figures of the profile; `None` if either is missing.
+fn totals(profiled: &[&ProfiledStep], measured: &[&Row]) -> Option<(Mean, ProfileTotals)> {
+    let costs = measured.iter().filter_map(|row| profiled_cpu_us(row));
+    let cpu = Mean::of(&costs.collect::<Vec<_>>())?;
+    let first = &profiled.first()?.profile;
+    let sum = |of: fn(&StepProfile) -> u64| profiled.iter().map(|it| of(&it.profile)).sum::<u64>();
+    let (samples, lost) = (sum(|it| it.samples), sum(|it| it.lost));
+    let rate = |rows: &mut dyn Iterator<Item = &Row>| {
+        let rates: Vec<f64> = rows.filter_map(crate::throughput).collect();
+        Some(Mean::of(&rates)?.value)
+    };
+    let with = rate(&mut profiled.iter().map(|it| &it.row));
+    let without = rate(&mut measured.iter().copied());
+    let totals = ProfileTotals {
+        cpu_us_per_op: cpu.value,
+        cpu_us_per_op_error: cpu.variance.sqrt(),
+        event: first.event.clone(),
+        call_graph: first.call_graph.clone(),
+        samples,
+        dispersion: match profiled.len() {
+            1 => DISPERSION,
+            _ => 1.0,
+        },
+        unknown_share: sum(|it| it.unknown) as f64 / samples.max(1) as f64,
+        lost_share: lost as f64 / (samples + lost).max(1) as f64,
+        relative_throughput: with.zip(without).map(|(with, without)| with / without),
+    };
+    Some((cpu, totals))
 }
 
 /// The profile of a target in a step.
@@ -270,34 +308,14 @@ impl<'a> TargetProfile<'a> {
     fn read(figures: &'a Figures, cell: &CellKey, step: &str) -> Option<Self> {
         let profiled = profiled_steps(figures, cell, step);
         let measured = measured_rows(figures, cell, step);
-        let cpu = measured_cpu(&measured).filter(|_| !profiled.is_empty())?;
-        let sum =
-            |of: fn(&StepProfile) -> u64| profiled.iter().map(|it| of(&it.profile)).sum::<u64>();
-        let samples = sum(|it| it.samples);
-        let lost = sum(|it| it.lost);
-        let rates = |rows: Vec<&Row>| {
-            let rates: Vec<f64> = rows
-                .iter()
-                .filter_map(|row| crate::throughput(row))
-                .collect();
-            Some(Mean::of(&rates)?.value)
-        };
-        let with = rates(profiled.iter().map(|it| &it.row).collect());
+        let (cpu, totals) = totals(&profiled, &measured)?;
         Some(Self {
             cpu,
             repeats: profiled
                 .iter()
                 .map(|it| FunctionSamples::of(&it.stacks))
                 .collect(),
-            totals: ProfileTotals {
-                cpu_us_per_op: cpu.value,
-                samples,
-                unknown_share: sum(|it| it.unknown) as f64 / samples.max(1) as f64,
-                lost_share: lost as f64 / (samples + lost).max(1) as f64,
-                relative_throughput: with
-                    .zip(rates(measured))
-                    .map(|(with, without)| with / without),
-            },
+            totals,
         })
     }
 
@@ -319,11 +337,7 @@ impl<'a> TargetProfile<'a> {
         // Agresti and Coull's counts, so that a function without a sample has an error, too.
         let padded_total = total as f64 + z * z;
         let padded = (count as f64 + z * z / 2.0) / padded_total;
-        let dispersion = match self.repeats.len() {
-            1 => DISPERSION,
-            _ => 1.0,
-        };
-        let counting = dispersion * padded * (1.0 - padded) / padded_total;
+        let counting = self.totals.dispersion * padded * (1.0 - padded) / padded_total;
         let shares: Vec<f64> = self
             .repeats
             .iter()
@@ -389,7 +403,7 @@ fn difference(
     // Bonferroni's correction, over both costs of each function.
     let error_rate = error_rate / (2 * names.len()).max(1) as f64;
     let z = quantile(error_rate, FREEDOM_MAX);
-    let is_enough = [base, target].map(|it| it.totals.samples >= SAMPLES_MIN_TOTAL) == [true; 2];
+    let is_enough = base.totals.is_enough() && target.totals.is_enough();
     let compare = |of: &dyn Fn(&FunctionSamples<'_>) -> u64| {
         let mut difference = target.cost(of, z).minus(&base.cost(of, z), error_rate);
         difference.is_shown &= is_enough;

@@ -22,6 +22,7 @@ use crate::terminal::{TableStyle, Text};
 pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
 pub use effects::{FactorEffects, effects, effects_csv, effects_json, effects_markdown, factors};
+pub(crate) use functions::{facts, operation, tables as function_tables};
 pub use json::compared_json;
 pub use noise::noise_floor;
 pub use relative::ratio_with_bounds;

@@ -12,6 +12,8 @@ mod curve;
 mod distributions;
 mod encode;
 mod engine;
+mod flame;
+mod functions;
 mod host;
 mod live;
 mod load;
@@ -53,10 +55,11 @@ pub(crate) use step::{COLOR_COUNT, DASHES};
 const FAILURES_SHOWN: usize = 3;
 const STYLE: &str = include_str!("html/style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the address names.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("html/script/view.js"),
     include_str!("html/script/tips.js"),
     include_str!("html/script/charts.js"),
+    include_str!("html/script/flame.js"),
     include_str!("html/script/filter.js"),
     include_str!("html/script/sort.js"),
     include_str!("html/script/folds.js"),
@@ -132,7 +135,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
             body {
-                (contents(&matrix))
+                (contents(&matrix, !figures.profiled.is_empty()))
                 header {
                     @for (number, source) in sources.iter().enumerate() {
                         (head(&names, &source.run, (sources.len() > 1).then_some(number + 1)))
@@ -160,6 +163,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                         @for step in &steps { (step::section((&matrix, &names), &comparison, step, budget)) }
                         (step::settling(sources))
                     }
+                    (functions::section(&names, &comparison))
                     (appendix::sections(sources, figures))
                 }
                 (labels(&matrix, &names))
@@ -346,12 +350,13 @@ fn target_list(run: &Run) -> Markup {
 }
 
 /// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
-fn contents(matrix: &Matrix<'_>) -> Markup {
+fn contents(matrix: &Matrix<'_>, is_profiled: bool) -> Markup {
     let sections = [
         ("answer", "Answer"),
         ("results", "Summary"),
         ("problems", "Problems and warnings"),
         ("steps", "Steps"),
+        ("functions", "Functions"),
         ("host", "Host"),
         ("settings", "Settings"),
         ("plan", "Plan"),
@@ -361,7 +366,7 @@ fn contents(matrix: &Matrix<'_>) -> Markup {
     markup! {
         nav aria-label="contents" {
             button.here type="button" aria-expanded="false" { "Contents" }
-            ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
+            ul { @for (id, title) in sections.into_iter().filter(|(id, _)| is_profiled || *id != "functions") { li { a href={ "#" (id) } { (title) } } } }
             ul.steps {
                 @for step in matrix.measured() {
                     li data-of=(clean(step.name)) { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }

@@ -2,8 +2,10 @@
 
 use analysis::{ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, noun};
 
+use record::CellKey;
+
 use super::words::percent;
-use crate::number::fixed;
+use crate::number::{fixed, whole};
 use crate::table::{Cell, Table, Tone};
 
 /// The number of functions that a table lists.
@@ -21,9 +23,7 @@ pub(crate) fn tables(figures: &Figures, profiles: &[ComparedProfile]) -> Vec<Tab
 
 fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     let (base, target) = (&profile.base, &profile.target);
-    let mut rows = figures.rows.iter();
-    let row = rows.find(|row| row.cell.is_repeat_of(&profile.cell) && row.step == profile.step);
-    let operation = row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()));
+    let operation = operation(figures, &profile.cell, &profile.step);
     let mut table = Table::new(
         format!("functions-{}", number + 1),
         format!(
@@ -72,6 +72,34 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     }
     table.notes = notes(profile, operation, decimals);
     table
+}
+
+/// Returns the noun for an operation of a cell's step: `row`.
+pub(crate) fn operation<'f>(figures: &'f Figures, cell: &CellKey, step: &str) -> &'f str {
+    let mut rows = figures.rows.iter();
+    let row = rows.find(|row| row.cell.is_repeat_of(cell) && row.step == step);
+    row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()))
+}
+
+/// Returns the figures of a profile in a sentence.
+pub(crate) fn facts(totals: &ProfileTotals) -> String {
+    let mut facts = vec![format!(
+        "{} samples of `{}`, {} of them in functions without a symbol",
+        whole(totals.samples),
+        totals.event,
+        percent(totals.unknown_share)
+    )];
+    if totals.lost_share > 0.0 {
+        facts.push(format!("{} more were dropped", percent(totals.lost_share)));
+    }
+    facts.push(format!("callers found by `{}`", totals.call_graph));
+    if let Some(relative) = totals.relative_throughput {
+        facts.push(format!(
+            "throughput with the profiler: {} of that without",
+            percent(relative)
+        ));
+    }
+    facts.join("; ")
 }
 
 /// Returns the target with what distinguishes its load.

@@ -18,7 +18,7 @@ const COST_OPS: f64 = 1e6;
 
 /// Writes profiles into a sink. Samples have labels for the cell, the step and the thread.
 pub(super) fn write<W: Write>(profiles: &[MergedProfile], sink: W) -> io::Result<W> {
-    let has_costs = profiles.iter().all(|it| it.cpu_us_per_op.is_some());
+    let has_costs = profiles.iter().all(|it| it.totals.is_some());
     let values = &VALUES[..if has_costs { 3 } else { 2 }];
     let mut encoder = Encoder::default();
     // The format requires that the first text is empty.
@@ -29,7 +29,7 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile], sink: W) -> io::Result
     }
     for profile in profiles {
         let period_ns = period_ns(profile);
-        let cost_ns = profile.cpu_us_per_op.unwrap_or_default() * 1e3 * COST_OPS
+        let cost_ns = profile.totals.as_ref().map_or(0.0, |it| it.cpu_us_per_op) * 1e3 * COST_OPS
             / profile.stacks.total() as f64;
         let clients = profile.cell.clients.to_string();
         for (mut frames, samples) in profile.stacks.iter() {

@@ -1,7 +1,7 @@
 use analysis::Figures;
 use report::{Curves, Page, Source, html_page};
 
-use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
+use crate::synthetic::{ALL_STEPS, SMALL, Size, add_profiles, figures, source};
 use crate::written;
 use crate::{check_once, html};
 
@@ -83,6 +83,27 @@ fn every_table_and_section_is_there_once() {
     let words = include_str!("../../../../docs/glossary.md").lines();
     let words = words.filter(|line| line.starts_with("| ")).skip(1);
     assert_eq!(glossary.matches("<tr>").count(), words.count());
+}
+
+#[test]
+fn functions_have_a_section_if_a_step_was_profiled() {
+    let mut figures = figures(SMALL);
+    let report = html(&[source(SMALL)], &figures);
+    assert!(!report.contains("href=\"#functions\""));
+    add_profiles(&mut figures);
+    figures.profiled[1].profile.missing = Some("`perf` is not installed".to_owned());
+    figures.profiled[1].stacks = words::Stacks::default();
+    let report = html(&[source(SMALL)], &figures);
+    check_once(&report, &["functions", "functions-1"]);
+    let (_, section) = report.split_once("id=\"functions\"").unwrap();
+    for part in [
+        "10,004 samples of <code>cycles</code>, 10% of them in functions without a symbol; callers found by <code>fp</code>",
+        "No profile: <code>perf</code> is not installed (pg15.base in l.x)",
+        "\\u003ccopy2>",
+    ] {
+        assert!(section.contains(part), "{part}");
+    }
+    assert_eq!(report.matches("class=\"profile chosen\"").count(), 1);
 }
 
 #[test]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use analysis::{
     Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
-    Percentiles, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift, Sla,
-    SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    Percentiles, ProfiledStep, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift,
+    Sla, SlaHistory, Stall, UnfinishedCell, WorstResponse,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
-    Setting, Settle, Status, Step, StepKind, Target, Warning,
+    Setting, Settle, Status, Step, StepKind, StepProfile, Target, Warning,
 };
 use report::{CellRecord, Source};
+use words::Stacks;
 
 /// The size of a run.
 #[derive(Clone, Copy)]
@@ -528,6 +529,49 @@ pub fn figures(size: Size) -> Figures {
     let cells = cells.into_iter().map(|record| record.cell).collect();
     figures.settings = RunSettings::new(run, cells).all(0);
     figures
+}
+
+/// Adds a profile of each valid row: other targets than the first spend more in `plan` and have no `copy`.
+pub fn add_profiles(figures: &mut Figures) {
+    let base = figures.rows[0].cell.target.clone();
+    for row in figures.rows.iter_mut().filter(|row| row.valid) {
+        let is_base = row.cell.target == base;
+        let cpu_us = if is_base { 100.0 } else { 150.0 };
+        row.metrics.insert("server_cpu_us_per_op", Some(cpu_us));
+        let mut stacks = Stacks::default();
+        let mut add = |stack: &str, samples| stacks.add(stack.split(';'), samples);
+        add("postgres;main;execute", 2000);
+        add("postgres;main;execute;write_[k]", 2000);
+        add(
+            "postgres;main;plan;estimate",
+            if is_base { 1000 } else { 6000 },
+        );
+        add("postgres;main;execute;[postgres]", 1000);
+        add("postgres;main;execute;rare", 4);
+        if is_base {
+            add("postgres;main;execute;copy", 4000);
+        } else {
+            add("postgres;main;execute;<copy2>", 4000);
+        }
+        figures.profiled.push(ProfiledStep {
+            row: Row {
+                cell: record::CellKey {
+                    profiled: true,
+                    ..row.cell.clone()
+                },
+                series: Series::default(),
+                ..row.clone()
+            },
+            profile: StepProfile {
+                event: "cycles".to_string(),
+                call_graph: "fp".to_string(),
+                samples: stacks.total(),
+                unknown: 1000,
+                ..StepProfile::default()
+            },
+            stacks,
+        });
+    }
 }
 
 /// Returns a target without declared settings.

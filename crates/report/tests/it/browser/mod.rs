@@ -2,6 +2,7 @@
 //! in `ASSAY_REQUIRE_ENGINES` they fail instead.
 
 mod chromium;
+mod flame;
 mod live;
 mod navigation;
 

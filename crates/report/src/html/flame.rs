@@ -1,0 +1,267 @@
+//! Call trees for flame graphs, in a compact form that bounds the size of a page.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use analysis::{MergedProfile, ProfileTotals};
+use words::Stacks;
+
+use crate::html::{clean, encode};
+
+/// The maximum size of all trees.
+const BYTES_MAX: usize = 8_000_000;
+/// The least share of a step's samples that a frame must have to be drawn. It is doubled until the trees are small enough.
+const SHARE_MIN: f64 = 0.001;
+
+/// A profile with its figures.
+pub(super) type Side<'a> = (&'a MergedProfile, &'a ProfileTotals);
+
+/// The trees of a page.
+#[derive(Debug)]
+pub(super) struct Trees {
+    /// The tree of each profile as JSON for a script element; [`Tree::write`] describes it.
+    pub trees: Vec<String>,
+    /// The names to which the trees refer, as JSON.
+    pub names: String,
+    /// The least share of a step's samples that a frame has. Smaller ones count as part of their caller.
+    pub share_min: f64,
+}
+
+impl Trees {
+    /// Encodes profiles, each with that of its base.
+    pub(super) fn of(profiles: &[(Side<'_>, Option<Side<'_>>)]) -> Self {
+        Self::within(profiles, BYTES_MAX)
+    }
+
+    fn within(profiles: &[(Side<'_>, Option<Side<'_>>)], bytes_max: usize) -> Self {
+        let mut made: Vec<Tree<'_>> = profiles
+            .iter()
+            .map(|(target, base)| Tree::new(std::iter::once(target).chain(base)))
+            .collect();
+        let mut share_min = SHARE_MIN;
+        loop {
+            let mut names = FrameNames::default();
+            let trees: Vec<String> = made
+                .iter_mut()
+                .map(|tree| tree.write(share_min, &mut names))
+                .collect();
+            let names = encode::json(names.names);
+            let size = names.len() + trees.iter().map(String::len).sum::<usize>();
+            if size <= bytes_max || share_min >= 1.0 {
+                return Self {
+                    trees,
+                    names,
+                    share_min,
+                };
+            }
+            share_min *= 2.0;
+        }
+    }
+}
+
+/// The names of frames; a tree refers to them by their number.
+#[derive(Default)]
+struct FrameNames<'a> {
+    names: Vec<String>,
+    numbers: HashMap<&'a str, usize>,
+}
+
+impl<'a> FrameNames<'a> {
+    fn number(&mut self, name: &'a str) -> usize {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(clean(name));
+            self.names.len() - 1
+        })
+    }
+}
+
+/// The calls in a target and in its base.
+struct Tree<'a> {
+    root: Frame<'a>,
+    /// The samples of each side.
+    totals: Vec<u64>,
+    /// The figures of each side.
+    figures: Vec<&'a ProfileTotals>,
+}
+
+/// A function, called by those around it. Counts are those of the target and of its base.
+#[derive(Default)]
+struct Frame<'a> {
+    own: [u64; 2],
+    callees: BTreeMap<&'a str, Frame<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(sides: impl Iterator<Item = &'a Side<'a>>) -> Self {
+        let mut tree = Self {
+            root: Frame::default(),
+            totals: Vec::new(),
+            figures: Vec::new(),
+        };
+        for (side, (profile, figures)) in sides.enumerate() {
+            tree.root.add(&profile.stacks, side);
+            tree.totals.push(profile.stacks.total());
+            tree.figures.push(figures);
+        }
+        tree
+    }
+
+    /// Removes smaller frames, and returns `{"us": [[CPU per operation, standard error, dispersion], …], "enough": true, "n":
+    /// [own, …]}`. Without enough samples, no change is shown. `n` begins with the samples in no frame. For each frame, depth first, follow: the number of levels from the frame before it up to its
+    /// caller, the number of its name, and its own samples. All samples are those of the target, then those of the base.
+    fn write(&mut self, share_min: f64, names: &mut FrameNames<'a>) -> String {
+        let sides = self.totals.len();
+        let least = |side| {
+            self.totals
+                .get(side)
+                .map_or(f64::INFINITY, |it| *it as f64 * share_min)
+        };
+        self.root.prune([least(0), least(1)]);
+        let costs = self.figures.iter().map(|it| {
+            let costs = [it.cpu_us_per_op, it.cpu_us_per_op_error, it.dispersion];
+            format!("[{}]", costs.map(encode::short).join(","))
+        });
+        let mut out = format!(
+            "{{\"us\":[{}],\"enough\":{},\"n\":[",
+            costs.collect::<Vec<_>>().join(","),
+            self.figures.iter().all(|it| it.is_enough())
+        );
+        let own: Vec<String> = self.root.own[..sides].iter().map(u64::to_string).collect();
+        out += &own.join(",");
+        self.root.write_callees(sides, &mut 0, names, &mut out);
+        out + "]}"
+    }
+}
+
+impl<'a> Frame<'a> {
+    fn add(&mut self, stacks: &'a Stacks, side: usize) {
+        for (frames, samples) in stacks.iter() {
+            let mut frame = &mut *self;
+            for name in frames {
+                frame = frame.callees.entry(name).or_default();
+            }
+            frame.own[side] += samples;
+        }
+    }
+
+    /// Counts callees with fewer samples than `least`, on both sides, as part of their caller. Returns all samples.
+    fn prune(&mut self, least: [f64; 2]) -> [u64; 2] {
+        let mut all = self.own;
+        let own = &mut self.own;
+        self.callees.retain(|_, callee| {
+            let samples = callee.prune(least);
+            let is_kept = (0..2).any(|side| samples[side] as f64 >= least[side]);
+            for side in 0..2 {
+                all[side] += samples[side];
+                own[side] += if is_kept { 0 } else { samples[side] };
+            }
+            is_kept
+        });
+        all
+    }
+
+    fn write_callees(
+        &self,
+        sides: usize,
+        levels: &mut usize,
+        names: &mut FrameNames<'a>,
+        out: &mut String,
+    ) {
+        for (name, callee) in &self.callees {
+            let _ = write!(out, ",{levels},{}", names.number(name));
+            for own in &callee.own[..sides] {
+                let _ = write!(out, ",{own}");
+            }
+            *levels = 0;
+            callee.write_callees(sides, levels, names, out);
+            *levels += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::CellKey;
+
+    use super::*;
+
+    fn profile(cpu_us_per_op: f64, stacks: &[(&str, u64)]) -> MergedProfile {
+        let mut made = Stacks::default();
+        for (frames, samples) in stacks {
+            made.add(frames.split(';'), *samples);
+        }
+        MergedProfile {
+            cell: CellKey::new("a.b", None, 1, 0),
+            step: "l.i0".into(),
+            totals: Some(ProfileTotals {
+                cpu_us_per_op,
+                cpu_us_per_op_error: 0.5,
+                dispersion: 2.0,
+                samples: made.total(),
+                ..ProfileTotals::default()
+            }),
+            frequency_hz: 499,
+            stacks: made,
+        }
+    }
+
+    fn side(profile: &MergedProfile) -> Side<'_> {
+        (profile, profile.totals.as_ref().unwrap())
+    }
+
+    #[test]
+    fn a_tree_has_the_calls_of_both_targets_and_small_ones_count_for_their_callers() {
+        let target = profile(
+            20.0,
+            &[
+                ("db;main;insert;copy", 600),
+                ("db;main", 395),
+                ("db;main;insert;rare", 1),
+                ("db;main;<new>", 1004),
+            ],
+        );
+        let base = profile(10.0, &[("db;main;insert", 500), ("db;gone", 500)]);
+        let trees = Trees::of(&[(side(&target), Some(side(&base))), (side(&base), None)]);
+        assert_eq!(
+            trees.names,
+            r#"["db","gone","main","\u003cnew>","insert","copy"]"#
+        );
+        assert_eq!(
+            trees.trees,
+            [
+                "{\"us\":[[20,0.5,2],[10,0.5,2]],\"enough\":true,\"n\":[0,0,0,0,0,0,0,1,0,500,1,2,395,0,0,3,1004,0,1,4,1,500,0,5,600,0]}",
+                "{\"us\":[[10,0.5,2]],\"enough\":true,\"n\":[0,0,0,0,0,1,500,1,2,0,0,4,500]}",
+            ]
+        );
+    }
+
+    #[test]
+    fn trees_lose_small_frames_until_a_report_can_be_mailed() {
+        let mut random = words::Random::new(1);
+        let mut stacks = Stacks::default();
+        for _ in 0..20_000 {
+            let depth = 10 + (random.fraction() * 20.0) as usize;
+            let frames: Vec<String> = (0..depth)
+                .map(|depth| format!("function_{depth}_{}", (random.fraction() * 1.2) as usize))
+                .collect();
+            stacks.add(frames.iter().map(String::as_str), 1);
+        }
+        let large = MergedProfile {
+            stacks,
+            ..profile(1.0, &[])
+        };
+        let profiles = vec![(side(&large), Some(side(&large))); 8];
+        let whole = Trees::of(&profiles);
+        assert_eq!(whole.share_min, SHARE_MIN);
+        let size = |trees: &Trees| trees.trees.iter().map(String::len).sum::<usize>();
+        let bytes_max = size(&whole) / 4;
+        let small = Trees::within(&profiles, bytes_max);
+        assert!(small.share_min > SHARE_MIN);
+        assert!(size(&small) <= bytes_max, "{}", size(&small));
+        assert!(
+            size(&small) > bytes_max / 8,
+            "{}: pruned more than needed",
+            size(&small)
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! The section of functions: flame graphs of profiled steps, and the functions whose cost changed.
+
+use std::collections::BTreeMap;
+
+use analysis::{
+    ComparedProfile, MergedProfile, ProfileTotals, ProfiledStep, distinct, merged_profiles,
+};
+use maud::{Markup, PreEscaped, html as markup};
+
+use crate::compared::{Comparison, facts, function_tables, operation, percent};
+use crate::html::flame::{Side, Trees};
+use crate::html::table::table;
+use crate::html::{clean, marked, permalink};
+use crate::matrix::Keys;
+use crate::names::Names;
+use crate::number::listed;
+use crate::table::Table;
+
+/// The number of places that a reason for a missing profile lists.
+const PLACES_SHOWN: usize = 8;
+
+/// A profile with what is shown beside its graph.
+struct Shown<'a> {
+    profile: &'a MergedProfile,
+    /// Its figures.
+    totals: &'a ProfileTotals,
+    /// The profile of the same step of the base.
+    base: Option<Side<'a>>,
+    /// The cell as text.
+    label: String,
+    /// The functions that changed.
+    table: Option<Table>,
+}
+
+/// Returns the section; empty without profiled steps.
+pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup {
+    let Comparison {
+        figures, compared, ..
+    } = *comparison;
+    if figures.profiled.is_empty() {
+        return markup! {};
+    }
+    let mut merged = merged_profiles(figures);
+    merged.retain(|it| {
+        figures
+            .profiled
+            .iter()
+            .any(|of| of.row.reported && of.row.step == it.step)
+    });
+    let keys = Keys::among(merged.iter().map(|it| &it.cell));
+    let tables = function_tables(figures, &compared.profiles);
+    let mut tables: Vec<_> = compared.profiles.iter().zip(tables).collect();
+    let shown = merged.iter().filter_map(|profile| {
+        let totals = profile.totals.as_ref()?;
+        let of_base = profile.cell.of_target(&compared.base);
+        let is_other = profile.cell.target != compared.base;
+        let is_base = |it: &&MergedProfile| {
+            is_other && it.cell.is_repeat_of(&of_base) && it.step == profile.step
+        };
+        let table = tables.iter().position(|(it, _)| is_of(it, profile));
+        let base = merged.iter().find(is_base);
+        Some(Shown {
+            profile,
+            totals,
+            base: base.and_then(|it| Some((it, it.totals.as_ref()?))),
+            label: clean(&names.short(&keys.label(&profile.cell, 0))),
+            table: table.map(|at| tables.swap_remove(at).1),
+        })
+    });
+    let shown: Vec<Shown<'_>> = shown.collect();
+    let first = first(&compared.profiles, &shown);
+    let pairs = shown.iter().map(|it| ((it.profile, it.totals), it.base));
+    let pairs: Vec<_> = pairs.collect();
+    let trees = Trees::of(&pairs);
+    markup! {
+        section id="functions" {
+            h2 { "Functions" (permalink("functions")) }
+            @if !shown.is_empty() {
+                (how_to_read(trees.share_min))
+                (controls(&shown))
+                @for (number, (it, tree)) in shown.iter().zip(&trees.trees).enumerate() {
+                    div.profile.chosen[number == first] data-target=(it.label) data-step=(clean(&it.profile.step)) {
+                        @let operation = operation(figures, &it.profile.cell, &it.profile.step);
+                        (graph(it, tree, operation))
+                        @if let Some(made) = &it.table { (table(names, made)) }
+                    }
+                }
+                script.frames type="application/json" { (PreEscaped(&trees.names)) }
+            }
+            (missing(&figures.profiled, &merged))
+        }
+    }
+}
+
+/// Returns the number of the profile that is shown first: one in which a function is named, else one with a base.
+fn first(compared: &[ComparedProfile], shown: &[Shown<'_>]) -> usize {
+    let is_named = |it: &Shown<'_>| {
+        let mut named = compared.iter().filter(|it| it.named.is_some());
+        named.any(|named| is_of(named, it.profile))
+    };
+    let position = |is: &dyn Fn(&Shown<'_>) -> bool| shown.iter().position(is);
+    position(&is_named)
+        .or_else(|| position(&|it| it.base.is_some()))
+        .unwrap_or(0)
+}
+
+fn is_of(compared: &ComparedProfile, profile: &MergedProfile) -> bool {
+    compared.cell == profile.cell && compared.step == profile.step
+}
+
+fn how_to_read(share_min: f64) -> Markup {
+    markup! {
+        p.note {
+            "A bar is a function; the functions that it calls are below it. Its width is the CPU time per operation of the function with "
+            "all that it calls. The top bar is the whole, and the next row has the threads. Callees are in alphabetical order. A frame "
+            "with less than " (percent(share_min)) " of the samples counts as part of its caller."
+        }
+        p.note {
+            "Click a frame to zoom in. Keyboard: Tab to the graph, arrow keys to move, " kbd { "Enter" } " to zoom in, " kbd { "Esc" }
+            " to zoom out, " kbd { "/" } " to search."
+        }
+    }
+}
+
+/// Returns the controls of all graphs, and the meaning of their colors.
+fn controls(shown: &[Shown<'_>]) -> Markup {
+    let targets = distinct(
+        shown
+            .iter()
+            .map(|it| (it.label.as_str(), it.profile.cell.target.as_str())),
+    );
+    let steps = distinct(shown.iter().map(|it| it.profile.step.as_str()));
+    let has_base = shown.iter().any(|it| it.base.is_some());
+    markup! {
+        div.pick role="toolbar" aria-label="flame graph" {
+            label { "target " select.target { @for (label, name) in targets { option data-of=(clean(name)) { (label) } } } }
+            label { "step " select.step { @for name in steps { option data-of=(clean(name)) { (clean(name)) } } } }
+            @if has_base {
+                button.change type="button" aria-pressed="true" { "color by change" }
+                button.widths type="button" aria-pressed="false" { "widths of the base" }
+            }
+            button.reset type="button" hidden { "show all" }
+            span.search role="search" {
+                input type="search" aria-label="functions that match a regular expression" placeholder="search: vacuum|^_bt" autocomplete="off" spellcheck="false";
+                output {}
+            }
+        }
+        ul.key.of-change hidden {
+            li { b.grew {} "costs more than in the base" }
+            li { b.shrank {} "costs less" }
+            li { b.same {} "the difference is below twice its standard error" }
+            li { b.alone {} "only one of the two has this function, or it has no symbol: it counts for its caller" }
+        }
+        ul.key.of-origin hidden {
+            li { b.engine {} "engine and libraries" }
+            li { b.kernel {} "kernel" }
+            li { b.unknown {} "without a symbol" }
+        }
+    }
+}
+
+fn graph(shown: &Shown<'_>, tree: &str, operation: &str) -> Markup {
+    let Shown {
+        profile,
+        totals,
+        base,
+        label,
+        ..
+    } = shown;
+    let step = clean(&profile.step);
+    markup! {
+        h3 { (label) ", " (step) }
+        p.note { (marked(&facts(totals))) }
+        @if let Some((_, totals)) = base { p.note { "base: " (marked(&facts(totals))) } }
+        div.flame role="tree" aria-label={ "flame graph: " (label) ", " (step) } data-operation=(operation) {}
+        script type="application/json" { (PreEscaped(tree)) }
+    }
+}
+
+/// Returns the steps that were to be profiled and have no graph, by the reason.
+fn missing(profiled: &[ProfiledStep], merged: &[MergedProfile]) -> Markup {
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for it in profiled.iter().filter(|it| it.row.reported) {
+        let row = &it.row;
+        let has_graph = |of: &MergedProfile| {
+            of.totals.is_some()
+                && of.step == row.step
+                && of.cell.target == row.cell.target
+                && of.cell.load() == row.cell.load()
+        };
+        let reason = match &it.profile.missing {
+            Some(reason) => reason.as_str(),
+            None if merged.iter().any(has_graph) => continue,
+            None => "no valid repeat has samples and CPU time per operation",
+        };
+        let place = format!("{} in {}", row.cell.target, row.step);
+        places.entry(reason).or_default().push(place);
+    }
+    markup! {
+        @for (reason, places) in &places {
+            p.note { "No profile: " (marked(reason)) " (" (clean(&listed(&distinct(places.iter()), PLACES_SHOWN, "; "))) ")" }
+        }
+    }
+}
