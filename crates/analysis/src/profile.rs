@@ -39,6 +39,8 @@ const FREEDOM_MAX: f64 = 1e6;
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
 const NAMED_SHARE: f64 = 0.4;
+/// A function with this share of both targets' CPU is the whole program, and says nothing.
+const WHOLE_SHARE: f64 = 0.8;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
 
@@ -436,6 +438,11 @@ fn difference(
     });
     let named = named(&functions, base, target);
     let function_count = functions.len();
+    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are listed.
+    functions.retain(|it| {
+        let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
+        it.own.is_shown || (base_us > 0.0 && target_us > 0.0)
+    });
     functions.truncate(LISTED);
     ComparedProfile {
         cell,
@@ -502,7 +509,12 @@ fn named(
     let is_shown = |name: &&str| {
         let mut named = functions.iter().filter(|it| it.name == **name);
         let cost = named.next().map(|it| it.inclusive);
-        cost.filter(|cost| cost.is_shown && cost.difference_us / change_us >= NAMED_SHARE)
+        let is_part = |cost: &CostDifference| {
+            cost.base_us < WHOLE_SHARE * base.cpu.value
+                || cost.target_us < WHOLE_SHARE * target.cpu.value
+        };
+        let is_much = |cost: &CostDifference| cost.difference_us / change_us >= NAMED_SHARE;
+        cost.filter(|cost| cost.is_shown && is_part(cost) && is_much(cost))
     };
     let (at, cost) = (0..path.len())
         .rev()
