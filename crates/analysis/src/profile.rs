@@ -39,8 +39,8 @@ const FREEDOM_MAX: f64 = 1e6;
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
 const NAMED_SHARE: f64 = 0.4;
-/// A function with this share of both targets' CPU is the whole program, and says nothing.
-const WHOLE_SHARE: f64 = 0.8;
+/// A function with this share of both targets' CPU is most of the program, and says little.
+const WHOLE_SHARE: f64 = 0.6;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
 
