@@ -10,7 +10,7 @@
 
 #SBATCH --job-name=assay
 #SBATCH --nodes=1 --ntasks=1
-# All of the node: other jobs would be in the measurement.
+# All of the node: other jobs would distort the measurement.
 #SBATCH --exclusive --mem=0
 # A task whose node fails begins again, and continues its repeat.
 #SBATCH --requeue
@@ -18,9 +18,10 @@
 #SBATCH --output=%x-%A_%a.log --open-mode=append
 
 set -eu
-plan=$1
-results=$2
-repeat=r$SLURM_ARRAY_TASK_ID
+usage="usage: sbatch --array=1-5 plans/slurm/repeats.sh PLAN RESULTS [SCRATCH]"
+plan=${1:?$usage}
+results=${2:?$usage}
+repeat=r${SLURM_ARRAY_TASK_ID:?$usage}
 data=${3:-/tmp}/assay-$SLURM_JOB_USER-$SLURMD_NODENAME
 # The machine in the record. Nodes of one image may have the same id.
 export ASSAY_HOST=$SLURMD_NODENAME

@@ -57,7 +57,9 @@ pub struct ComparedProfile {
     pub target: ProfileTotals,
     /// The functions that were compared, which the error rate covers.
     pub function_count: usize,
-    /// The functions whose cost changed most, and whose change is shown by the samples, first.
+    /// The number of those whose change is shown.
+    pub shown_count: usize,
+    /// The functions with the largest changes: first those whose change is shown.
     pub functions: Vec<FunctionDifference>,
     /// The function in which most of the step's change is; `None` if no function has much of it.
     pub named: Option<NamedFunction>,
@@ -68,7 +70,7 @@ pub struct ComparedProfile {
 pub struct NamedFunction {
     /// Its name.
     pub name: String,
-    /// The function that calls it there.
+    /// The nearest function around it that both targets have.
     pub caller: Option<String>,
     /// The change of its cost, with all functions that it calls, in microseconds per operation.
     pub difference_us: f64,
@@ -85,7 +87,7 @@ pub struct ProfileTotals {
     pub event: String,
     /// The way in which callers were found: `fp`, `dwarf` or `lbr`.
     pub call_graph: String,
-    /// Samples.
+    /// The number of samples.
     pub samples: u64,
     /// The variance of a share of the samples over that of counting.
     pub dispersion: f64,
@@ -98,9 +100,9 @@ pub struct ProfileTotals {
 }
 
 impl ProfileTotals {
-    /// Returns true if the samples can show a change.
+    /// Returns true if the samples can show a change. One measured repeat says nothing about the noise of CPU.
     pub fn is_enough(&self) -> bool {
-        self.samples >= SAMPLES_MIN_TOTAL
+        self.samples >= SAMPLES_MIN_TOTAL && self.cpu_us_per_op_error > 0.0
     }
 }
 
@@ -126,7 +128,7 @@ pub struct CostDifference {
     pub difference_us: f64,
     /// The half-width of the interval around the difference, which holds for all functions together.
     pub margin_us: f64,
-    /// The interval does not include 0.
+    /// The interval excludes 0, and there are enough samples and repeats to say so.
     pub is_shown: bool,
 }
 
@@ -373,15 +375,20 @@ impl CostEstimate {
         let parts = || self.parts.iter().chain(&base.parts);
         let variance: f64 = parts().map(|(variance, _)| variance).sum();
         let spread: f64 = parts().map(|(it, freedom)| it * it / freedom).sum();
-        let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
-        let margin_us = quantile(error_rate, freedom) * variance.sqrt();
+        let margin_us = match variance > 0.0 {
+            true => {
+                let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
+                quantile(error_rate, freedom) * variance.sqrt()
+            }
+            false => 0.0,
+        };
         let difference_us = self.us - base.us;
         CostDifference {
             base_us: base.us,
             target_us: self.us,
             difference_us,
             margin_us,
-            is_shown: difference_us.abs() > margin_us,
+            is_shown: variance > 0.0 && difference_us.abs() > margin_us,
         }
     }
 }
@@ -438,6 +445,8 @@ fn difference(
     });
     let named = named(&functions, base, target);
     let function_count = functions.len();
+    let is_shown = |it: &&FunctionDifference| it.own.is_shown || it.inclusive.is_shown;
+    let shown_count = functions.iter().filter(is_shown).count();
     // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are listed.
     functions.retain(|it| {
         let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
@@ -450,6 +459,7 @@ fn difference(
         base: base.totals.clone(),
         target: target.totals.clone(),
         function_count,
+        shown_count,
         functions,
         named,
     }
@@ -647,6 +657,16 @@ mod tests {
         }
         // 10 are expected at most; more than 18 happen in one of 200 cases.
         assert!(shown <= 18, "{shown} of 200");
+    }
+
+    #[test]
+    fn one_measured_repeat_shows_no_change() {
+        let mut figures = Figures::default();
+        add(&mut figures, "old", BASE, 1, 1);
+        add(&mut figures, "new", SLOWER, 1, 2);
+        figures.rows.retain(|row| row.cell.repeat == 1);
+        let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+        assert_eq!((compared.shown_count, compared.named), (0, None));
     }
 
     #[test]

@@ -1,13 +1,9 @@
-//! What sessions waited for, as the engine reported it.
+//! The states of the load's sessions, as the engine reported them.
 
 use record::Step;
+use words::{WAIT_LOOKS, WAIT_PREFIX};
 
 use crate::{Series, SessionState};
-
-/// The prefix of the counters of sessions in a state; `engine::Observer` says what they count.
-const WAIT: &str = "wait.";
-/// The counter of the looks at all sessions.
-const MOMENTS: &str = "wait_moments";
 
 /// Returns the states of a step's sessions, the most frequent first. `op_time_us` is the time of an operation.
 pub(crate) fn waits(step: &Step, series: &Series, op_time_us: Option<f64>) -> Vec<SessionState> {
@@ -15,7 +11,7 @@ pub(crate) fn waits(step: &Step, series: &Series, op_time_us: Option<f64>) -> Ve
         let values = series.engine.get(name).map(|it| &it.values);
         values.into_iter().flatten().flatten().sum()
     };
-    let looks = sum(MOMENTS) * step.connections.len() as f64;
+    let looks = sum(WAIT_LOOKS) * step.connections.len() as f64;
     if looks == 0.0 {
         return Vec::new();
     }
@@ -23,7 +19,7 @@ pub(crate) fn waits(step: &Step, series: &Series, op_time_us: Option<f64>) -> Ve
     let states = names.filter_map(|name| {
         let share = sum(name) / looks;
         Some(SessionState {
-            name: name.strip_prefix(WAIT)?.to_owned(),
+            name: name.strip_prefix(WAIT_PREFIX)?.to_owned(),
             percent: 100.0 * share,
             us_per_op: op_time_us.map(|us| us * share),
         })
@@ -51,7 +47,7 @@ mod tests {
             };
             series.engine.insert(name.to_owned(), counter);
         };
-        add("wait_moments", &[Some(10.0), Some(10.0)]);
+        add(WAIT_LOOKS, &[Some(10.0), Some(10.0)]);
         add("wait.IO:WALSync", &[None, Some(4.0)]);
         add("wait.running", &[Some(15.0), Some(13.0)]);
         add("commits", &[Some(99.0), Some(99.0)]);

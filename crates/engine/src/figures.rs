@@ -41,6 +41,15 @@ pub(crate) fn table_counters(rows: Rows, figures: &[&Figure]) -> Vec<Counter> {
     counters
 }
 
+/// Returns states of sessions from rows of a state and a number of sessions.
+pub(crate) fn session_states(rows: Rows) -> Vec<(String, u64)> {
+    let state = |row: Vec<Option<String>>| match <[Option<String>; 2]>::try_from(row) {
+        Ok([Some(state), Some(count)]) => Some((state, count.parse().ok()?)),
+        _ => None,
+    };
+    rows.into_iter().filter_map(state).collect()
+}
+
 /// Returns names as a comma-separated list of SQL string literals.
 pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("'{name}'")).collect();

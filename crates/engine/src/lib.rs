@@ -60,7 +60,6 @@ mod script;
 mod session;
 mod trial;
 mod waiting;
-mod waits;
 
 pub use catalog::index_on;
 pub use data_dir::{DataDir, MARKER};

@@ -48,14 +48,13 @@ pub trait Observer: Send {
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
-    /// Looks at what the load's sessions do now, several times a second. [`Self::sample`] returns the counts since its last
-    /// call: a gauge `wait_moments` with the number of looks, and one `wait.STATE` for each state with the sessions in it over all
-    /// looks. An engine without such states does nothing.
+    /// Returns the states of the load's sessions that are not idle, with the number of sessions in each. `None` from an engine that
+    /// does not say.
     ///
     /// # Errors
     /// An error of the engine.
-    fn look_at_sessions(&mut self) -> Result<(), Error> {
-        Ok(())
+    fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {
+        Ok(None)
     }
 }
 

@@ -24,6 +24,15 @@ pub enum ProfileError {
         /// The time that it had.
         seconds: u64,
     },
+    /// Only functions outside of the kernel may be sampled, so that shares of all CPU time would be wrong.
+    #[error(
+        "the kernel's functions may not be sampled (`kernel.perf_event_paranoid` is {level}){}",
+        PERMISSION_HELP
+    )]
+    NoKernel {
+        /// The setting's value.
+        level: String,
+    },
     /// A file or a process could not be used.
     #[error("{what}: {source}")]
     Io {
@@ -46,13 +55,14 @@ impl ProfileError {
     }
 }
 
+/// What to do if `perf` is not permitted to sample.
+const PERMISSION_HELP: &str = "; set `sysctl kernel.perf_event_paranoid=1`, or run as root; a container also needs the capability PERFMON";
+
 /// Returns what to do if `perf` was not permitted to sample.
 fn permission_help(stderr: &str) -> &'static str {
     let is_about = |part: &str| stderr.to_lowercase().contains(part);
     match is_about("perf_event_paranoid") || is_about("permission") || is_about("not permitted") {
-        true => {
-            "; set `sysctl kernel.perf_event_paranoid=1`, or run as root; a container also needs the capability PERFMON"
-        }
+        true => PERMISSION_HELP,
         false => "",
     }
 }

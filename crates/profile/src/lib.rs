@@ -4,8 +4,7 @@
 //! perf record ──► unnamed file ──► perf script ──► Stacks
 //! ```
 //!
-//! The samples are in a file without a name, and `perf` ends with the processes that it samples. So nothing is left when
-//! assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
+//! The samples are in a file without a name, and `perf` ends when its pipes close. So nothing is left when assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
 //!
 //! ```no_run
 //! use profile::{Recording, Settings};
@@ -28,4 +27,5 @@ mod symbols;
 
 pub use call_graph::CallGraph;
 pub use error::ProfileError;
-pub use recording::{Profile, Recording, Settings, has_cycles};
+pub use recording::{Recording, Settings, has_cycles};
+pub use script::Profile;

@@ -3,15 +3,16 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, kill_process};
-use words::Stacks;
 
 use crate::script::{self, FIELDS};
-use crate::{CallGraph, ProfileError};
+use crate::{CallGraph, Profile, ProfileError};
 
 /// The maximum time until `perf` answers. Starting it may take a second.
 const ANSWER_S: u64 = 60;
@@ -21,11 +22,11 @@ const MAX_SIZE: &str = "2G";
 /// The way to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Samples of each busy processor in a second.
+    /// The number of samples per second of each busy processor.
     pub frequency_hz: u32,
     /// The way to find callers.
     pub call_graph: CallGraph,
-    /// Sample by the processor's cycles instead of the kernel's clock.
+    /// The choice of the processor's cycles over the kernel's clock.
     pub has_cycles: bool,
 }
 
@@ -49,17 +50,6 @@ impl Settings {
     }
 }
 
-/// The samples of a step.
-#[derive(Debug, PartialEq)]
-pub struct Profile {
-    /// The stacks of all samples, each with the name of its thread as outermost frame.
-    pub stacks: Stacks,
-    /// Samples that were dropped.
-    pub lost: u64,
-    /// Samples in functions without a symbol.
-    pub unknown: u64,
-}
-
 /// A running `perf record`. Dropping it ends `perf`.
 pub struct Recording {
     perf: Child,
@@ -79,6 +69,7 @@ impl Recording {
         settings: Settings,
         folder: &Path,
     ) -> Result<Self, ProfileError> {
+        check_kernel_permission()?;
         let unusable = ProfileError::io("cannot create a file for the samples");
         let samples = tempfile::tempfile_in(folder).map_err(unusable)?;
         let output = samples.try_clone();
@@ -91,6 +82,8 @@ impl Recording {
             .args(["--pid", &processes.join(","), "--output", "-"])
             .args(["--max-size", MAX_SIZE])
             .args(["--delay", "-1", "--control", "fd:0,2"])
+            // Ctrl-C ends the step, and then `perf`.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(output)
             .stderr(Stdio::piped())
@@ -117,9 +110,16 @@ impl Recording {
     /// Ends sampling. [`finish`](Self::finish) reads the samples.
     ///
     /// # Errors
-    /// `perf` has ended, for example because the disk is full.
+    /// `perf` has failed, for example because the disk is full. If it has ended because the samples have reached their
+    /// largest size, or because all processes have ended, its samples are good.
     pub fn disable(&mut self) -> Result<(), ProfileError> {
-        self.request("disable")
+        match self.request("disable") {
+            // Its pipes are closed, so it ends at once.
+            Err(ProfileError::Perf { .. }) if self.perf.wait().is_ok_and(|it| it.success()) => {
+                Ok(())
+            }
+            disabled => disabled,
+        }
     }
 
     /// Ends `perf`, and returns the samples.
@@ -127,11 +127,13 @@ impl Recording {
     /// # Errors
     /// There are no samples, or they can't be read.
     pub fn finish(mut self) -> Result<Profile, ProfileError> {
-        let id = Pid::from_child(&self.perf);
-        let ended = kill_process(id, Signal::INT).map_err(io::Error::from);
-        ended
-            .and_then(|()| self.perf.wait())
-            .map_err(ProfileError::io("cannot end `perf record`"))?;
+        if matches!(self.perf.try_wait(), Ok(None)) {
+            let interrupted = kill_process(Pid::from_child(&self.perf), Signal::INT);
+            interrupted
+                .map_err(io::Error::from)
+                .and_then(|()| self.perf.wait())
+                .map_err(ProfileError::io("cannot end `perf record`"))?;
+        }
         let mut samples = &self.samples;
         let rewound = samples.rewind();
         rewound.map_err(ProfileError::io("cannot read the samples"))?;
@@ -157,7 +159,7 @@ impl Recording {
                 tv_nsec: 0,
             };
             let mut ready = [PollFd::new(&*stderr, PollFlags::IN)];
-            let count = poll(&mut ready, Some(&timeout));
+            let count = retry_on_intr(|| poll(&mut ready, Some(&timeout)));
             let failed = ProfileError::io("cannot wait for `perf record`");
             if count.map_err(|error| failed(error.into()))? == 0 {
                 let seconds = ANSWER_S;
@@ -181,6 +183,25 @@ impl Drop for Recording {
     }
 }
 
+/// Fails if the kernel's functions may not be sampled. `perf` would leave them out without an error.
+fn check_kernel_permission() -> Result<(), ProfileError> {
+    const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+    /// Bits of capabilities: SYS_ADMIN and PERFMON.
+    const ALLOWED: u64 = 1 << 21 | 1 << 38;
+    let level = fs_err::read_to_string(PARANOID).unwrap_or_default();
+    let level = level.trim();
+    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    let is_allowed = effective.is_some_and(|bits| bits & ALLOWED != 0);
+    match level.parse::<i32>() {
+        Ok(2..) if !is_allowed => Err(ProfileError::NoKernel {
+            level: level.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Returns whether this machine counts cycles: virtual machines often don't.
 pub fn has_cycles() -> bool {
     let counted = perf().args(["stat", "--event", "cycles", "true"]).output();
@@ -200,6 +221,7 @@ fn read(samples: &File) -> Result<Profile, ProfileError> {
     let mut script = perf()
         .args(["script", "--input", "-", "--fields", FIELDS])
         .args(["--show-lost-events", "--no-inline", "--no-demangle"])
+        .process_group(0)
         .stdin(input)
         .stdout(Stdio::piped())
         .stderr(errors)
@@ -215,14 +237,10 @@ fn read(samples: &File) -> Result<Profile, ProfileError> {
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         return Err(failed_perf("perf script", &text));
     }
-    if samples.stacks.total() == 0 {
-        return Err(ProfileError::Empty);
+    match samples.stacks.total() {
+        0 => Err(ProfileError::Empty),
+        _ => Ok(samples),
     }
-    Ok(Profile {
-        stacks: samples.stacks,
-        lost: samples.lost,
-        unknown: samples.unknown,
-    })
 }
 
 /// Returns a command for `perf` that depends on no setting of the user.

@@ -13,15 +13,15 @@ pub const FIELDS: &str = "comm,pid,tid,ip,sym,dso";
 /// The kernel's half of the address space begins here, on x86-64 and AArch64.
 const KERNEL: u64 = 0xffff_0000_0000_0000;
 
-/// The samples that `perf script` printed.
+/// The samples of a step.
 #[derive(Debug, Default, PartialEq)]
-pub struct Samples {
+pub struct Profile {
     /// Stacks by thread name. Frames of the kernel end in `_[k]`, as in other flame graph tools. A function without a
     /// symbol has the name of its file in brackets.
     pub stacks: Stacks,
-    /// Samples that the kernel dropped because `perf` did not keep up.
+    /// The number of samples that the kernel dropped because `perf` did not keep up.
     pub lost: u64,
-    /// Samples whose innermost function has no symbol.
+    /// The number of samples whose innermost function has no symbol.
     pub unknown: u64,
 }
 
@@ -34,8 +34,8 @@ pub struct Samples {
 ///         1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)
 ///          27249 __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
 /// ```
-pub fn read(mut script: impl BufRead) -> io::Result<Samples> {
-    let mut samples = Samples::default();
+pub fn read(mut script: impl BufRead) -> io::Result<Profile> {
+    let mut samples = Profile::default();
     let mut names = HashMap::new();
     let mut thread: Option<String> = None;
     let mut frames: Vec<String> = Vec::new();
@@ -64,7 +64,7 @@ pub fn read(mut script: impl BufRead) -> io::Result<Samples> {
     }
 }
 
-impl Samples {
+impl Profile {
     fn take(&mut self, thread: &str, frames: &mut Vec<String>) {
         let innermost = frames.first().map_or("[", String::as_str);
         self.unknown += u64::from(innermost.starts_with('['));
@@ -144,6 +144,6 @@ postgres 28890/28890
         let script = "a 1/1 \n\t 10 f (/a)\n\nb 1/1 \n\t 10 g (/";
         let samples = read(script.as_bytes()).unwrap();
         assert_eq!(samples.stacks.to_string(), "a;f 1\nb;g 1\n");
-        assert_eq!(read(&b""[..]).unwrap(), Samples::default());
+        assert_eq!(read(&b""[..]).unwrap(), Profile::default());
     }
 }

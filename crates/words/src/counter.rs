@@ -186,6 +186,11 @@ impl Counter {
     }
 }
 
+/// The prefix of the gauges of sessions in a state, summed over the looks of a second: `wait.IO:WALSync`.
+pub const WAIT_PREFIX: &str = "wait.";
+/// The gauge of the number of looks at all sessions in a second.
+pub const WAIT_LOOKS: &str = "wait_looks";
+
 /// Returns the unit in a counter's name: `bytes`, `us`, `ms` or `seconds`; empty for counts.
 pub fn unit_of(name: &str) -> &'static str {
     let name = name.split('.').next().unwrap_or(name);

@@ -37,7 +37,7 @@ mod setting;
 mod stacks;
 
 pub use connection::ConnectionState;
-pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, unit_of};
+pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_PREFIX, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ThreadUse, Warning,

@@ -8,6 +8,9 @@ use plan::Profile;
 use profile::{CallGraph, ProfileError, Recording, Settings, has_cycles};
 use record::{RecordError, StepProfile, StepWriter};
 
+/// The number of times that a profiler is started again.
+const START_RETRIES: usize = 3;
+
 /// The profiler of a step.
 pub struct Profiler {
     facts: StepProfile,
@@ -37,7 +40,14 @@ impl Profiler {
         profiler.facts.event = settings.event().into();
         profiler.facts.frequency_hz = settings.frequency_hz;
         profiler.facts.call_graph = settings.call_graph.name().into();
-        let recording = Recording::start(&probe::process_tree(root), settings, folder);
+        let mut recording = Recording::start(&probe::process_tree(root), settings, folder);
+        for _ in 0..START_RETRIES {
+            // One of the processes has ended meanwhile, such as a worker of autovacuum.
+            if recording.is_ok() || probe::state_and_parent(root).is_none() {
+                break;
+            }
+            recording = Recording::start(&probe::process_tree(root), settings, folder);
+        }
         profiler.recording = profiler.kept(recording);
         profiler
     }

@@ -1,6 +1,7 @@
 //! One step: connections, load, probes, checks, and their record.
 
 pub mod sampling;
+mod session_states;
 mod sink;
 
 use std::collections::BTreeMap;

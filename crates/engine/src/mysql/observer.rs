@@ -10,9 +10,8 @@ use std::collections::HashMap;
 
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
-use crate::figures::{Figure, figures, quoted, table_counters};
+use crate::figures::{Figure, figures, quoted, session_states, table_counters};
 use crate::rocksdb::{add_stall_totals, levels};
-use crate::waits::SessionStates;
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
 /// Status variables, in lower case.
@@ -349,7 +348,6 @@ struct MysqlObserver {
     is_mariadb: bool,
     is_rocksdb: bool,
     has_binlog: bool,
-    session_states: SessionStates,
 }
 
 /// Opens an observer's connection.
@@ -364,7 +362,6 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
     let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
     Ok(Box::new(MysqlObserver {
         has_binlog,
-        session_states: SessionStates::default(),
         session,
         tables: tables.to_vec(),
         is_mariadb: mysql.kind.version.is_mariadb(),
@@ -427,17 +424,14 @@ impl Observer for MysqlObserver {
     }
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
-        let mut counters = self.server_counters()?;
-        counters.extend(self.session_states.take());
-        Ok(counters)
+        self.server_counters()
     }
 
-    fn look_at_sessions(&mut self) -> Result<(), Error> {
+    fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {
         const SQL: &str = "select case when state is null or state = '' then 'running' else lower(state) end, count(*) \
              from information_schema.processlist \
              where db = database() and command not in ('Sleep', 'Daemon') and id <> connection_id() group by 1";
-        self.session_states.add(self.session.query(SQL)?);
-        Ok(())
+        Ok(Some(session_states(self.session.query(SQL)?)))
     }
 }
 

@@ -14,9 +14,8 @@ use std::time::Duration;
 
 use super::session::PostgresSession;
 use super::{Address, Postgres};
-use crate::figures::{Figure, figures, quoted, table_counters};
+use crate::figures::{Figure, figures, quoted, session_states, table_counters};
 use crate::guard::Deadline;
-use crate::waits::SessionStates;
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
 /// The number of tables and partitions above which their counters are not read every second.
@@ -316,7 +315,6 @@ struct PostgresObserver {
     /// The application name of the load's sessions.
     application: String,
     are_tables_sampled: bool,
-    session_states: SessionStates,
 }
 
 /// Opens an observer's connection.
@@ -343,7 +341,6 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         major,
         application: postgres.address().application_name.clone(),
         are_tables_sampled: parts <= SAMPLED_TABLES_MAX,
-        session_states: SessionStates::default(),
     }))
 }
 
@@ -396,18 +393,16 @@ impl Observer for PostgresObserver {
         if self.are_tables_sampled {
             counters.extend(self.table_counters(true)?);
         }
-        counters.extend(self.session_states.take());
         Ok(counters)
     }
 
-    fn look_at_sessions(&mut self) -> Result<(), Error> {
+    fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {
         let sql = format!(
             "select coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) from pg_stat_activity \
-             where application_name = {} and state <> 'idle' group by 1",
+             where application_name = {} and backend_type = 'client backend' and state <> 'idle' group by 1",
             quoted([self.application.as_str()].into_iter())
         );
-        self.session_states.add(self.session.query(&sql)?);
-        Ok(())
+        Ok(Some(session_states(self.session.query(&sql)?)))
     }
 }
 

@@ -5,6 +5,7 @@ use analysis::{ComparedProfile, CostDifference, Figures, FunctionDifference, Pro
 use record::CellKey;
 
 use super::words::percent;
+use crate::export::cell_name;
 use crate::number::{fixed, whole};
 use crate::table::{Cell, Table, Tone};
 
@@ -28,7 +29,7 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
         format!("functions-{}", number + 1),
         format!(
             "Functions: us of CPU per {operation}, {} in {}",
-            cell_name(profile),
+            cell_name(&profile.cell),
             profile.step
         ),
         vec!["function".to_owned()],
@@ -102,13 +103,6 @@ pub(crate) fn facts(totals: &ProfileTotals) -> String {
     facts.join("; ")
 }
 
-/// Returns the target with what distinguishes its load.
-fn cell_name(profile: &ComparedProfile) -> String {
-    let cell = &profile.cell;
-    let variant = cell.variant.as_deref().map(|it| format!(" {it}"));
-    format!("{}{}", cell.target, variant.unwrap_or_default())
-}
-
 /// Returns the decimals that tell costs apart that are a hundredth of the CPU per operation.
 fn decimals(cpu_us: f64) -> usize {
     match cpu_us {
@@ -136,8 +130,7 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
             whole += &format!(", called by `{caller}`");
         }
     }
-    let shown = |it: &&FunctionDifference| it.own.is_shown || it.inclusive.is_shown;
-    let count = profile.functions.iter().filter(shown).count();
+    let count = profile.shown_count;
     let mut notes = vec![
         whole,
         format!(

@@ -15,6 +15,7 @@ mod steps;
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use histogram_log::HistogramLog;
 pub use profiles::ProfileForm;
+pub(crate) use profiles::cell_name;
 pub use seconds::SecondTable;
 pub use sheet::{Form, day};
 pub(crate) use sheet::{Line, Sheet, Value, csv_text, fixed};

@@ -63,7 +63,7 @@ fn all_stacks(profiles: &[MergedProfile]) -> Stacks {
 }
 
 /// Returns the name of a cell in all its repeats: `pg17.base/c8`.
-pub(super) fn cell_name(cell: &CellKey) -> String {
+pub(crate) fn cell_name(cell: &CellKey) -> String {
     let variant = cell.variant.as_ref().map(|variant| format!("/{variant}"));
     let variant = variant.unwrap_or_default();
     format!("{}{variant}/c{}", cell.target, cell.clients)

@@ -13,6 +13,8 @@ use probe::{Sample, Sampler, ThreadStates};
 use record::{LoadPause, Step, Warning};
 use words::Random;
 
+use super::session_states::SessionStates;
+
 /// A reading and its time.
 pub enum Reading {
     /// The host, so many nanoseconds into the step, or why it could not be read.
@@ -64,7 +66,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The mean interval between samples of connection states; intervals vary between half and three halves of it.
 const STATES_EVERY_NS: u64 = 10_000_000;
-/// The mean interval between looks at what the engine says that sessions wait for.
+/// The mean interval between queries for the states of sessions.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
 /// The sampling threads.
@@ -278,6 +280,12 @@ fn sample_states(mut seconds: SecondTimer, mut states: ThreadStates) -> ThreadSt
     }
 }
 
+fn send_states(states: &mut SessionStates, readings: &Sender<Reading>) {
+    if let Some((at_ns, counters)) = states.take() {
+        let _ = readings.send(Reading::Engine(at_ns, counters));
+    }
+}
+
 fn read_engine(
     mut seconds: SecondTimer,
     mut observer: Box<dyn Observer>,
@@ -286,29 +294,39 @@ fn read_engine(
     // As above, any seed will do.
     let mut random = Random::stream(seconds.start_at, &[1]);
     let mut interval_ns = move || LOOK_EVERY_NS / 2 + random.below(LOOK_EVERY_NS);
-    let mut look_at = seconds.start_at + interval_ns();
+    let mut look_at = Some(seconds.start_at + interval_ns());
+    let mut states = SessionStates::default();
     loop {
-        // A server that fails here also fails the load, which reports why.
-        if look_at < seconds.next_at() {
-            if seconds.wait_until(look_at) && observer.look_at_sessions().is_ok() {
-                // Looks that a late thread missed are not made up for.
-                look_at = look_at.max(seconds.clock.now()) + interval_ns();
-                continue;
+        if let Some(at) = look_at.filter(|at| *at < seconds.next_at()) {
+            if !seconds.wait_until(at) {
+                break;
             }
-            break;
+            // An engine that does not say, or fails, is not asked again in this step.
+            look_at = match observer.session_states() {
+                Ok(Some(sessions)) => {
+                    states.add(at - seconds.start_at, sessions);
+                    // Looks that a late thread missed are not made up for.
+                    Some(at.max(seconds.clock.now()) + interval_ns())
+                }
+                Ok(None) | Err(_) => None,
+            };
+            continue;
         }
         if !seconds.wait() {
             break;
         }
         let at_ns = seconds.elapsed_ns();
+        // A server that fails here also fails the load, which reports why.
         let Ok(counters) = observer.sample() else {
             break;
         };
         if counters.is_empty() {
             break;
         }
+        send_states(&mut states, readings);
         let _ = readings.send(Reading::Engine(at_ns, counters));
     }
+    send_states(&mut states, readings);
     observer
 }
 
