@@ -39,7 +39,7 @@ const FREEDOM_MAX: f64 = 1e6;
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
 const NAMED_SHARE: f64 = 0.4;
-/// A function with this share of both targets' CPU is most of the program, and says little.
+/// A function with this share of both targets' CPU is most of the program. It says something only if its own cost changed.
 const WHOLE_SHARE: f64 = 0.6;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
@@ -517,14 +517,13 @@ fn named(
     }
     // An outer function's change may be shown where that of an inner one is too small.
     let is_shown = |name: &&str| {
-        let mut named = functions.iter().filter(|it| it.name == **name);
-        let cost = named.next().map(|it| it.inclusive);
-        let is_part = |cost: &CostDifference| {
-            cost.base_us < WHOLE_SHARE * base.cpu.value
-                || cost.target_us < WHOLE_SHARE * target.cpu.value
-        };
-        let is_much = |cost: &CostDifference| cost.difference_us / change_us >= NAMED_SHARE;
-        cost.filter(|cost| cost.is_shown && is_part(cost) && is_much(cost))
+        let function = functions.iter().find(|it| it.name == **name)?;
+        let cost = function.inclusive;
+        let is_part = cost.base_us < WHOLE_SHARE * base.cpu.value
+            || cost.target_us < WHOLE_SHARE * target.cpu.value;
+        let is_much = cost.difference_us / change_us >= NAMED_SHARE;
+        let says_much = (is_part || function.own.is_shown) && is_much;
+        (cost.is_shown && says_much).then_some(cost)
     };
     let (at, cost) = (0..path.len())
         .rev()
