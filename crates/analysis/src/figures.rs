@@ -360,7 +360,7 @@ pub struct SessionState {
     pub name: String,
     /// The share of the connections' time, in percent. Idle sessions are not counted, so shares add up to less than 100.
     pub percent: f64,
-    /// The same per operation, in microseconds; `None` in steps that have no operations.
+    /// The time in the state per operation, in microseconds; `None` in steps that have no operations.
     pub us_per_op: Option<f64>,
 }
 
@@ -400,7 +400,7 @@ pub struct Series {
     /// The series of each column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
     /// applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
-    /// The same for each client host, in the order of [`Row::client_hosts`].
+    /// The series of each client host, in the order of [`Row::client_hosts`].
     pub client_hosts: Vec<BTreeMap<String, Vec<Option<f64>>>>,
     /// The series of each counter of the engine.
     pub engine: BTreeMap<String, CounterSeries>,

@@ -24,7 +24,8 @@ pub(super) struct Estimate {
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
-    /// The same of one machine's mean ratio, if ratios differ between machines, so that each machine counts as one value.
+    /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ between machines. Each machine then
+    /// counts as one value.
     pub machine_spread: Option<f64>,
     /// Repeats differ by less than the rounding of the figures, which more repeats do not reduce.
     pub is_coarse: bool,
