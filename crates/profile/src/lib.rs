@@ -7,10 +7,15 @@
 //! The samples are in a file without a name, and `perf` ends when its pipes close. So nothing is left when assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
 //!
 //! ```no_run
-//! use profile::{Recording, Settings};
+//! use profile::{CallGraph, Recording, Settings, has_cycles};
 //!
 //! let server = [4711];
-//! let mut recording = Recording::start(&server, Settings::default(), std::path::Path::new("/tmp"))?;
+//! let settings = Settings {
+//!     frequency_hz: 199,
+//!     call_graph: CallGraph::Dwarf,
+//!     has_cycles: has_cycles(),
+//! };
+//! let mut recording = Recording::start(&server, settings, std::path::Path::new("/tmp"))?;
 //! recording.enable()?;
 //! // The load runs.
 //! recording.disable()?;

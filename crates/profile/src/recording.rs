@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -28,16 +29,6 @@ pub struct Settings {
     pub call_graph: CallGraph,
     /// The choice of the processor's cycles over the kernel's clock.
     pub has_cycles: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            frequency_hz: 199,
-            call_graph: CallGraph::Dwarf,
-            has_cycles: false,
-        }
-    }
 }
 
 impl Settings {
@@ -202,12 +193,15 @@ fn check_kernel_permission() -> Result<(), ProfileError> {
     }
 }
 
-/// Returns whether this machine counts cycles: virtual machines often don't.
+/// Returns whether this machine counts cycles: virtual machines often don't. Asks `perf` once.
 pub fn has_cycles() -> bool {
-    let counted = perf().args(["stat", "--event", "cycles", "true"]).output();
-    counted.is_ok_and(|counted| {
-        let printed = String::from_utf8_lossy(&counted.stderr);
-        counted.status.success() && !printed.contains("<not ")
+    static HAS_CYCLES: OnceLock<bool> = OnceLock::new();
+    *HAS_CYCLES.get_or_init(|| {
+        let counted = perf().args(["stat", "--event", "cycles", "true"]).output();
+        counted.is_ok_and(|counted| {
+            let printed = String::from_utf8_lossy(&counted.stderr);
+            counted.status.success() && !printed.contains("<not ")
+        })
     })
 }
 

@@ -40,13 +40,17 @@ impl Profiler {
         profiler.facts.event = settings.event().into();
         profiler.facts.frequency_hz = settings.frequency_hz;
         profiler.facts.call_graph = settings.call_graph.name().into();
-        let mut recording = Recording::start(&probe::process_tree(root), settings, folder);
+        let mut processes = probe::process_tree(root);
+        let mut recording = Recording::start(&processes, settings, folder);
         for _ in 0..START_RETRIES {
-            // One of the processes has ended meanwhile, such as a worker of autovacuum.
-            if recording.is_ok() || probe::state_and_parent(root).is_none() {
+            let now = probe::process_tree(root);
+            // `perf` fails if one of the processes has ended meanwhile, such as a worker of autovacuum.
+            let may_have_missed = processes.iter().any(|it| !now.contains(it));
+            if !(may_have_missed && matches!(recording, Err(ProfileError::Perf { .. }))) {
                 break;
             }
-            recording = Recording::start(&probe::process_tree(root), settings, folder);
+            processes = now;
+            recording = Recording::start(&processes, settings, folder);
         }
         profiler.recording = profiler.kept(recording);
         profiler
