@@ -104,7 +104,7 @@ pub struct ClientHostFigures {
     pub host: String,
     /// Its load ranks.
     pub ranks: Vec<u32>,
-    /// The metrics of [`words::metric::CLIENT_HOST`], of this host, per operation of all ranks. `None`: not applicable.
+    /// The metrics of [`words::metric::CLIENT_HOST`] and [`words::metric::NETWORK`], of this host, per operation of all ranks. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use record::{HostSeries, Role, Step, StepKind};
 use words::METRICS;
-use words::metric::CLIENT_HOST;
+use words::metric::{CLIENT_HOST, NETWORK};
 
 use crate::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
 use crate::quality::mean;
@@ -55,11 +55,16 @@ pub fn metrics(
     metrics
 }
 
-/// Returns the metrics of [`CLIENT_HOST`] for one step and the samples of a client host.
+/// Returns the metrics of [`CLIENT_HOST`] and [`NETWORK`] for one step and the samples of a client host.
 pub fn client_host_metrics(step: &Step, host: &HostSeries) -> BTreeMap<&'static str, Option<f64>> {
     let figures = processor_metrics(step, host, false).into_iter();
     let figures = figures.chain(network_metrics(step, host));
-    let is_shown = |name: &str| CLIENT_HOST.iter().any(|(shown, _)| *shown == name);
+    let is_shown = |name: &str| {
+        CLIENT_HOST
+            .iter()
+            .chain(NETWORK)
+            .any(|(shown, _)| *shown == name)
+    };
     figures.filter(|(name, _)| is_shown(name)).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Ops, Status, Step};
+use record::{Ops, ProcessorEvents, Status, Step};
 use serde::Serialize;
 
 /// The percentage of all processors' time that others may use without a remark. The kernel's own threads took 3 % during
@@ -12,6 +12,9 @@ const OTHERS_PERCENT: f64 = 10.0;
 
 /// The share of events that must have found a row to delete.
 const DELETED_SHARE: f64 = 0.8;
+
+/// The share of the time in which the processor's events must have been counted.
+const COUNTED_SHARE: f64 = 0.99;
 
 /// A remark on a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -36,6 +39,7 @@ pub(crate) fn remarks(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>
         .filter_map(|(when, kind, ops)| failures(when, kind, ops));
     let of_figures = [
         metric("others%").and_then(others),
+        shared_counters(step),
         step.deletes_per_event
             .zip(metric("rows/event"))
             .filter(|_| step.status == Status::Complete)
@@ -72,6 +76,29 @@ fn others(percent: f64) -> Option<Remark> {
     })
 }
 
+fn shared_counters(step: &Step) -> Option<Remark> {
+    let connections = step.connections.iter();
+    let events = connections.flat_map(|it| {
+        let server = it.server_thread.as_ref().map(|thread| thread.events);
+        [Some(it.events), server]
+    });
+    let times = |it: ProcessorEvents| it.events_enabled_ns.zip(it.events_running_ns);
+    let (enabled, running) = events
+        .flatten()
+        .filter_map(times)
+        .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let share = running as f64 / enabled as f64;
+    (share < COUNTED_SHARE).then(|| Remark {
+        code: "host::shared-counters",
+        text: "another program, such as a profiler or the kernel's NMI watchdog, also used the processors' counters, so that \
+               instructions, cycles and misses were counted in a part of the time and are extrapolated; stop it for exact \
+               figures"
+            .to_owned(),
+        here: format!("counted in {:.0}% of the time", 100.0 * share),
+        weight: 1.0 - share,
+    })
+}
+
 fn misses(share: f64) -> Option<Remark> {
     (share < DELETED_SHARE).then(|| Remark {
         code: "step::nothing-to-delete",
@@ -95,6 +122,29 @@ mod tests {
             .into_iter()
             .map(|remark| (remark.code, remark.here))
             .collect()
+    }
+
+    #[test]
+    fn shared_counters_are_remarked_with_the_time_that_is_left() {
+        let step = |running_ns| Step {
+            connections: vec![record::Connection {
+                events: ProcessorEvents {
+                    events_enabled_ns: Some(1000),
+                    events_running_ns: Some(running_ns),
+                    ..ProcessorEvents::default()
+                },
+                ..record::Connection::default()
+            }],
+            ..Step::default()
+        };
+        assert_eq!(remarks_of(&step(1000), &[]), []);
+        assert_eq!(
+            remarks_of(&step(600), &[]),
+            [(
+                "host::shared-counters",
+                "counted in 60% of the time".to_owned()
+            )]
+        );
     }
 
     fn failing(ok: u64, failed: u64) -> BTreeMap<String, Ops> {

@@ -53,7 +53,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
             cpu_user_ns: it.cpu.user_ns,
             cpu_system_ns: it.cpu.system_ns,
             cpu_wait_ns: it.client_use.map(|used| used.cpu_wait_ns),
-            instructions: it.client_use.and_then(|used| used.instructions),
+            events: it.client_use.unwrap_or_default().events,
             server_thread: it.server_use,
             states: BTreeMap::new(),
             rows,

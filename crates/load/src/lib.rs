@@ -45,6 +45,7 @@ mod clock;
 mod collect;
 mod finish;
 mod merge;
+mod processor_events;
 mod run;
 mod start;
 mod step;

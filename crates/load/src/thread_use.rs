@@ -1,17 +1,17 @@
-//! Measures a thread between two moments: its CPU time, its wait for a processor, and its instructions
-//! if the processor counts them. It reads `/proc` and kernel counters, so it runs before the first
-//! operation of a connection and after the last.
+//! Measures a thread between two moments: its CPU time, its wait for a processor, and the events that the
+//! processor counts. It reads `/proc` and kernel counters, so it runs before the first operation of a
+//! connection and after the last.
 
-use perf_event::events::{Event, Hardware};
-use perf_event::{Builder, Counter};
 use rustix::time::{ClockId, clock_gettime};
 use words::ThreadUse;
+
+use crate::processor_events::{EventGroup, HARDWARE_EVENTS};
 
 /// Measures one thread from [`begin`](Self::begin) to [`end`](Self::end).
 pub struct ThreadMeter {
     tid: u32,
     began: SchedStat,
-    instructions: Option<Counter>,
+    events: Option<EventGroup>,
 }
 
 impl ThreadMeter {
@@ -20,29 +20,20 @@ impl ThreadMeter {
     pub fn begin(tid: u32) -> Option<Self> {
         Some(Self {
             tid,
-            instructions: counter(tid, Hardware::INSTRUCTIONS),
+            events: EventGroup::begin(tid, &HARDWARE_EVENTS),
             began: SchedStat::now(tid)?,
         })
     }
 
     /// Returns the use since the beginning; `None` if the thread has ended.
-    pub fn end(mut self) -> Option<ThreadUse> {
+    pub fn end(self) -> Option<ThreadUse> {
         let ended = SchedStat::now(self.tid)?;
         Some(ThreadUse {
             cpu_ns: ended.cpu_ns.checked_sub(self.began.cpu_ns)?,
             cpu_wait_ns: ended.cpu_wait_ns.checked_sub(self.began.cpu_wait_ns)?,
-            instructions: self.instructions.as_mut().and_then(|it| it.read().ok()),
+            events: self.events.and_then(EventGroup::end).unwrap_or_default(),
         })
     }
-}
-
-/// Counts an event of a thread from now on; `None` if the machine or its permissions do not allow that.
-fn counter(tid: u32, event: impl Event) -> Option<Counter> {
-    let mut builder = Builder::new(event);
-    builder.observe_pid(tid.cast_signed()).any_cpu();
-    let mut counter = builder.build().ok()?;
-    counter.enable().ok()?;
-    Some(counter)
 }
 
 /// Returns the time that the calling thread has waited for a processor while runnable, in nanoseconds; 0 if the kernel does
@@ -114,8 +105,6 @@ fn thread_ticks() -> Option<(u64, u64)> {
 mod tests {
     use std::hint::black_box;
 
-    use perf_event::events::Software;
-
     use super::*;
 
     fn own_tid() -> u32 {
@@ -169,17 +158,5 @@ mod tests {
         };
         assert_eq!(read, Some(expected));
         assert_eq!(SchedStat::parse("0\n"), None);
-    }
-
-    /// The reader of instructions, on an event that every kernel counts.
-    #[test]
-    fn a_software_event_is_counted_for_one_thread() {
-        let Some(mut counter) = counter(own_tid(), Software::TASK_CLOCK) else {
-            eprintln!("perf_event_open is not permitted here");
-            return;
-        };
-        work(20_000_000);
-        let counted = counter.read().unwrap();
-        assert!(counted >= 15_000_000, "{counted} ns");
     }
 }

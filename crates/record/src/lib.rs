@@ -62,7 +62,8 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    Ops, OptionStatus, Role, Setting, SettingRole, ThreadUse, UnmetOption, Warning,
+    Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, ThreadUse, UnmetOption,
+    Warning,
 };
 
 use serde::{Deserialize, Serialize};

@@ -217,7 +217,8 @@ fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     if hosts.is_empty() {
         return None;
     }
-    let columns = Column::all(CLIENT_HOST);
+    let columns = [CLIENT_HOST, NETWORK].map(Column::all);
+    let columns: Vec<Column> = columns.into_iter().flatten().collect();
     let mut table = Table::new(
         format!("client-hosts-{}", anchor(step.name)),
         "Client hosts",

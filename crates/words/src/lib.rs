@@ -40,7 +40,8 @@ pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_PREFIX, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use measurement::{
-    Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ThreadUse, Warning,
+    Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,
+    Warning,
 };
 pub use metric::{Better, Decimals, METRICS, Metric};
 pub use named_enum::IndexStatements;

@@ -71,8 +71,9 @@ pub struct Connection {
     pub cpu_system_ns: u64,
     /// Time that its thread was runnable and waited for a processor; `None` if the kernel does not report it.
     pub cpu_wait_ns: Option<u64>,
-    /// Instructions of its thread in user mode; `None` if the processor's counters can't be read.
-    pub instructions: Option<u64>,
+    /// Events of its thread.
+    #[serde(flatten)]
+    pub events: ProcessorEvents,
     /// The server's thread, in the same time; `None` if the connection has none of its own on this host, or it is unknown.
     pub server_thread: Option<ThreadUse>,
     /// Samples of its state, taken at random moments; empty if none could be taken.
@@ -114,8 +115,44 @@ pub struct ThreadUse {
     pub cpu_ns: u64,
     /// Time in a run queue: runnable, but waiting for a processor.
     pub cpu_wait_ns: u64,
-    /// Instructions retired in user mode; `None` if the processor's counters can't be read.
+    /// Events in the same time.
+    #[serde(flatten)]
+    pub events: ProcessorEvents,
+}
+
+/// Events that the processor's counters counted for a thread in user mode. `None` if the machine, its kernel or the permissions
+/// do not allow that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessorEvents {
+    /// Instructions retired.
     pub instructions: Option<u64>,
+    /// Cycles of its processor.
+    pub cycles: Option<u64>,
+    /// Accesses that the last-level cache did not have.
+    pub cache_misses: Option<u64>,
+    /// Branches that were mispredicted.
+    pub branch_misses: Option<u64>,
+    /// Loads whose page the data TLB did not have.
+    pub tlb_misses: Option<u64>,
+    /// Time in which the events should have been counted: the thread's time on a processor.
+    pub events_enabled_ns: Option<u64>,
+    /// Time in which they were counted: less if others used the counters too.
+    pub events_running_ns: Option<u64>,
+}
+
+impl ProcessorEvents {
+    /// Returns a count, extrapolated to all of the thread's time; `None` if its event was never counted.
+    pub fn whole(&self, count: impl Fn(&Self) -> Option<u64>) -> Option<f64> {
+        let count = count(self)? as f64;
+        match (self.events_enabled_ns, self.events_running_ns) {
+            (Some(enabled), Some(0)) if enabled > 0 => None,
+            (Some(enabled), Some(running)) if running < enabled => {
+                Some(count * enabled as f64 / running as f64)
+            }
+            _ => Some(count),
+        }
+    }
 }
 
 /// One comparison of the data in the engine with what the workload did.
@@ -236,7 +273,7 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    use super::Limit;
+    use super::*;
 
     #[test]
     fn a_limit_that_does_not_hold_is_a_shortfall() {
@@ -251,5 +288,27 @@ mod tests {
         assert!(text.ends_with(end), "{text}");
         limit.effective = Some(limit.asked.clone());
         assert_eq!(limit.shortfall(), None);
+    }
+
+    #[test]
+    fn events_are_extrapolated_to_the_time_in_which_others_used_the_counters() {
+        let cycles = |times: [Option<u64>; 2]| {
+            let events = ProcessorEvents {
+                cycles: Some(300),
+                events_enabled_ns: times[0],
+                events_running_ns: times[1],
+                ..ProcessorEvents::default()
+            };
+            assert_eq!(events.whole(|it| it.tlb_misses), None);
+            events.whole(|it| it.cycles)
+        };
+        assert_eq!(cycles([Some(80), Some(80)]), Some(300.0));
+        assert_eq!(cycles([Some(80), Some(60)]), Some(400.0));
+        // Never counted: not zero.
+        assert_eq!(cycles([Some(80), Some(0)]), None);
+        // The thread never ran.
+        assert_eq!(cycles([Some(0), Some(0)]), Some(300.0));
+        // A record of an Assay that did not read the times.
+        assert_eq!(cycles([None, None]), Some(300.0));
     }
 }

@@ -207,6 +207,11 @@ metrics! {
     "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the client and server threads that do the step's main operation";
     "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
     "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";
+    "cycles_per_op"                  "cycles"              "/op"        Rate         Less ClientServer Certain "cycles_per_op"                              "processor cycles of the threads of the connections";
+    "ipc"                            "ipc"                 "/cycle"     Two          More ClientServer Certain "ipc"                                        "instructions per cycle of these threads";
+    "cache_misses_per_op"            "cache_misses"        "/op"        Rate         Less ClientServer Certain "cache_misses_per_op"                        "accesses that the last-level cache did not have";
+    "branch_misses_per_op"           "branch_misses"       "/op"        Rate         Less ClientServer Certain "branch_misses_per_op"                       "mispredicted branches";
+    "tlb_misses_per_op"              "tlb_misses"          "/op"        Rate         Less ClientServer Certain "tlb_misses_per_op"                          "loads whose page the data TLB did not have";
     "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op"                         "the engine's own reads from storage";
     "own_write_kb_per_op"            "own_write"           "KB/op"      Rate         Less Time         All     "own_write_kb_per_op"                        "the engine's own writes to storage";
     "client_cpu_us_per_row_inserted" "client_cpu"          "us/insert"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_inserted"             "";
@@ -312,6 +317,11 @@ pub const COSTS: &Columns = &[
     ("server_cpu_us_per_op", ""),
     ("own_cpu_us_per_op", ""),
     ("instructions_per_op", ""),
+    ("cycles_per_op", ""),
+    ("ipc", ""),
+    ("cache_misses_per_op", ""),
+    ("branch_misses_per_op", ""),
+    ("tlb_misses_per_op", ""),
     ("cpupq", "host_cpu\n\u{b5}s/op"),
     ("cs/o", ""),
     ("r/o", ""),
@@ -342,10 +352,15 @@ pub const TEST_COSTS: &Columns = &[
 ];
 
 /// The metrics that comparisons of the Insert Benchmark show by default, after throughput.
-pub const INSERT_COMPARISON_METRICS: [&str; 10] = [
+pub const INSERT_COMPARISON_METRICS: [&str; 15] = [
     "cpupq",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
+    "cycles_per_op",
+    "ipc",
+    "cache_misses_per_op",
+    "branch_misses_per_op",
+    "tlb_misses_per_op",
     "cs/o",
     "rpq",
     "rkbpq",
@@ -355,10 +370,15 @@ pub const INSERT_COMPARISON_METRICS: [&str; 10] = [
     "w_amp",
 ];
 /// The metrics that comparisons of other workloads show by default, after throughput.
-pub const COMPARISON_METRICS: [&str; 9] = [
+pub const COMPARISON_METRICS: [&str; 14] = [
     "cpupq",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
+    "cycles_per_op",
+    "ipc",
+    "cache_misses_per_op",
+    "branch_misses_per_op",
+    "tlb_misses_per_op",
     "cs/o",
     "r/o",
     "rKB/o",
@@ -397,7 +417,7 @@ pub const VMSTAT: &Columns = &[
     ("steal%", "st\n%"),
 ];
 
-/// The use of a host by the load ranks on it.
+/// The use of a host by the load ranks on it, before its [`NETWORK`].
 pub const CLIENT_HOST: &Columns = &[
     ("cpups", ""),
     ("us%", ""),
@@ -406,13 +426,6 @@ pub const CLIENT_HOST: &Columns = &[
     ("csps", ""),
     ("cpupq", ""),
     ("cspq", ""),
-    ("net_received_mb_per_s", ""),
-    ("net_sent_mb_per_s", ""),
-    ("net_packets_per_s", ""),
-    ("net_received_kb_per_op", ""),
-    ("net_sent_kb_per_op", ""),
-    ("net_packets_per_op", ""),
-    ("tcp_retransmits_per_s", ""),
 ];
 
 /// The traffic between the load's hosts and the server's.

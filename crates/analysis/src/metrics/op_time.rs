@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use record::ConnectionState::{self, Fsync, Handover, Lock, Overlap, Read, Sleep, Write};
-use record::{Connection, HostSeries, Step, StepKind};
+use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind};
 
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
 use crate::operation::role_of;
@@ -74,13 +74,16 @@ pub(super) fn op_time(
     let overlap = waiting(&[Overlap]);
     let unexplained = (|| Some(busy? - (measured? - overlap?)))();
 
-    let instructions = total(&|it| {
-        let server = match embedded {
-            true => 0,
-            false => it.server_thread?.instructions?,
+    let events = |count: CountOf| -> Option<f64> {
+        let of_both = |it: &&Connection| {
+            let server = match embedded {
+                true => 0.0,
+                false => it.server_thread?.events.whole(count)?,
+            };
+            Some(it.events.whole(count)? + server)
         };
-        Some(it.instructions? + server)
-    });
+        main.iter().map(of_both).sum()
+    };
     let mut figures: Vec<_> = parts.into();
     if embedded {
         figures.retain(|(name, _)| *name != "op_server_cpu_us");
@@ -97,16 +100,32 @@ pub(super) fn op_time(
         ),
         ("own_cpu_us_per_op", own_cpu),
         (
-            "instructions_per_op",
-            instructions.map(|count| count as f64 / operations),
+            "ipc",
+            events(|it| it.instructions)
+                .zip(events(|it| it.cycles))
+                .and_then(|(instructions, cycles)| over(instructions, cycles)),
         ),
         (
             "background_cpu_us_per_op",
             background_cpu_ns(step, embedded).map(|ns| ns / 1e3 / operations),
         ),
     ]);
+    let per_op = |(name, count)| (name, events(count).map(|count| count / operations));
+    figures.extend(EVENTS_PER_OP.map(per_op));
     figures
 }
+
+/// Returns one of the counts.
+type CountOf = fn(&ProcessorEvents) -> Option<u64>;
+
+/// The processor's events, each with the metric that has its number per operation.
+const EVENTS_PER_OP: [(&str, CountOf); 5] = [
+    ("instructions_per_op", |it| it.instructions),
+    ("cycles_per_op", |it| it.cycles),
+    ("cache_misses_per_op", |it| it.cache_misses),
+    ("branch_misses_per_op", |it| it.branch_misses),
+    ("tlb_misses_per_op", |it| it.tlb_misses),
+];
 
 /// Returns whether the step's main operation has a target rate.
 fn has_rate(step: &Step) -> bool {
@@ -211,14 +230,27 @@ mod tests {
             cpu_user_ns: 1_500_000_000,
             cpu_system_ns: 500_000_000,
             cpu_wait_ns: Some(500_000_000),
-            instructions: Some(3_000_000),
+            events: events(3_000_000, 1),
             server_thread: Some(ThreadUse {
                 cpu_ns: 2_000_000_000,
                 cpu_wait_ns: 500_000_000,
-                instructions: Some(5_000_000),
+                events: events(5_000_000, 2),
             }),
             states: states.into(),
             ..Connection::default()
+        }
+    }
+
+    /// Returns events of a thread, of which only one part in so many was counted.
+    fn events(instructions: u64, part: u64) -> ProcessorEvents {
+        ProcessorEvents {
+            instructions: Some(instructions / part),
+            cycles: Some(2 * instructions / part),
+            cache_misses: Some(instructions / 1000 / part),
+            branch_misses: Some(instructions / 500 / part),
+            tlb_misses: None,
+            events_enabled_ns: Some(1_000_000),
+            events_running_ns: Some(1_000_000 / part),
         }
     }
 
@@ -295,6 +327,11 @@ mod tests {
                 ("op_unexplained%", Some(8.0)),
                 ("background_cpu_us_per_op", Some(1500.0)),
                 ("instructions_per_op", Some(8000.0)),
+                ("cycles_per_op", Some(16_000.0)),
+                ("ipc", Some(0.5)),
+                ("cache_misses_per_op", Some(8.0)),
+                ("branch_misses_per_op", Some(16.0)),
+                ("tlb_misses_per_op", None),
             ],
         );
     }
@@ -361,7 +398,7 @@ mod tests {
     fn an_unknown_thread_has_no_parts_and_no_unexplained_time() {
         let mut connection = connection();
         connection.server_thread = None;
-        connection.instructions = None;
+        connection.events = ProcessorEvents::default();
         connection.states.clear();
         let unknown = [
             "op_server_cpu_us",
@@ -371,6 +408,8 @@ mod tests {
             "op_unexplained_us",
             "background_cpu_us_per_op",
             "instructions_per_op",
+            "cycles_per_op",
+            "ipc",
         ];
         let mut expected: Vec<_> = unknown.map(|name| (name, None)).into();
         expected.push(("op_time_us", Some(10_000.0)));

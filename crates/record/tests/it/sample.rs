@@ -212,11 +212,14 @@ pub fn step() -> Step {
         cpu_user_ns: 100,
         cpu_system_ns: 50,
         cpu_wait_ns: Some(7),
-        instructions: Some(1_000),
+        events: record::ProcessorEvents {
+            instructions: Some(1_000),
+            ..record::ProcessorEvents::default()
+        },
         server_thread: Some(record::ThreadUse {
             cpu_ns: 60,
             cpu_wait_ns: 8,
-            instructions: None,
+            events: record::ProcessorEvents::default(),
         }),
         states: [(ConnectionState::Fsync, 3), (ConnectionState::Runnable, 97)].into(),
         rows: 6000,

@@ -427,6 +427,20 @@ fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
 }
 
 #[test]
+fn processor_counters_are_judged_by_default_where_there_are_any() {
+    let judged = |name, base, value| {
+        let compared = cpu_of(name, 5, |_| (base, value));
+        of(&compared, name).verdict
+    };
+    assert_eq!(judged("ipc", 2.0, 1.5), Verdict::Slower);
+    assert_eq!(judged("cache_misses_per_op", 90.0, 60.0), Verdict::Faster);
+    let mut rows = in_turns(&SLOWER);
+    assert!(!analysis::costs(&figures(rows.clone())).contains(&"ipc"));
+    rows[0].metrics.insert("ipc", Some(2.0));
+    assert!(analysis::costs(&figures(rows)).contains(&"ipc"));
+}
+
+#[test]
 fn runs_with_one_repeat_each_have_a_note_on_hidden_drift() {
     let is_told = |compared: &Compared| notes(compared, "one repeat each");
     let mut rows = in_turns(&SLOWER);
