@@ -300,6 +300,8 @@ impl PlanFile {
         declared.extend(memory.map(|bytes| declared_limit("memory", &bytes)));
         let cpus = limits.cpus.as_deref().map(words::format_cpus);
         declared.extend(cpus.map(|cpus| declared_limit("cpus", &cpus)));
+        let quota = limits.cpu_quota_milli.map(words::format_cpu_quota);
+        declared.extend(quota.map(|quota| declared_limit("cpu-quota", &quota)));
         Ok(declared)
     }
 

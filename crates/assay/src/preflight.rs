@@ -28,14 +28,14 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
             let value = file.value_in(config, is_wanted);
             value.map_or(Place::Nowhere, |value| value.place)
         };
-        let is_limit = |key: &str| key == "memory" || key == "cpus";
+        let is_limit = |key: &str| matches!(key, "memory" | "cpus" | "cpu-quota");
         let is_option = |key: &str| key == "file" || key == "tls" || key.starts_with("set.");
         let is_workload = |key: &str, end: &str| key.starts_with("workload.") && key.ends_with(end);
         let problem = match (build.engine, &build.source) {
             (Engine::Sqlite | Engine::Null, _) | (_, BuildSource::Url(_)) if limited => Some((
                 of_config(&is_limit),
                 "only a server that assay starts can be limited in memory and CPUs",
-                "remove `memory` and `cpus` from its config",
+                "remove `memory`, `cpus` and `cpu-quota` from its config",
             )),
             (_, BuildSource::Url(_)) if configured => Some((
                 of_config(&is_option),

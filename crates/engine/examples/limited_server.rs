@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         connections: 1,
         limits: &Limits {
             memory_bytes: Some(args[2].parse().unwrap()),
-            cpus: None,
+            ..Limits::default()
         },
         timeout: Duration::from_secs(120),
         network: None,

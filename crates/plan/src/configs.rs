@@ -10,11 +10,12 @@ use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
 /// name should be.
-const KEYS: [(&str, bool); 10] = [
+const KEYS: [(&str, bool); 11] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
     ("cpus", false),
+    ("cpu-quota", false),
     ("tls", false),
     ("unknown-options", false),
     ("statistics", false),
@@ -131,6 +132,8 @@ fn config(
     let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
     own.limits.memory_bytes = cx.given(section, "memory", &memory);
     own.limits.cpus = cx.given(section, "cpus", &CpuList);
+    let quota = cx.given(section, "cpu-quota", &Quantity::processors());
+    own.limits.cpu_quota_milli = quota.map(|processors| (processors * 1e3).round() as u64);
     let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
     if matches!(engine, Engine::Postgres | Engine::Mysql) {
         tls = cx.given(section, "tls", &Flag);
@@ -301,6 +304,7 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             let limits = &mut merged.limits;
             limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
+            limits.cpu_quota_milli = own.limits.cpu_quota_milli.or(limits.cpu_quota_milli);
             let skips = ancestor.skips_unknown_options;
             merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
             merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);

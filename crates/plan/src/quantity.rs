@@ -101,6 +101,14 @@ static SHARE: Dimension = Dimension {
     help: "a share is a number from 0 to 1: `0.5`",
 };
 
+static PROCESSORS: Dimension = Dimension {
+    name: "number of processors",
+    units: &[("", 1)],
+    unit_of_zero: "",
+    suggested_unit: "",
+    help: "a number of processors may be a fraction: `0.5`",
+};
+
 /// The reason why text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
 enum QuantityError {
@@ -292,6 +300,11 @@ impl Quantity<f64> {
     /// Returns things per second, `100`, `"20k"` or `"20k/s"`.
     pub(crate) const fn rate() -> Self {
         Self::new(&RATE, 1e-6..=RATE_MAX)
+    }
+
+    /// Returns processors, `0.5`, from the kernel's minimum on.
+    pub(crate) const fn processors() -> Self {
+        Self::new(&PROCESSORS, 0.01..=1e4)
     }
 
     /// Returns a part of a whole, `0.5`.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::parse::{
-    Membership, Mount, UNLIMITED, parse_cgroup, parse_group_cache, parse_limit, parse_mountinfo,
-    value,
+    Membership, Mount, UNLIMITED, parse_cgroup, parse_cpu_max, parse_group_cache, parse_limit,
+    parse_mountinfo, value,
 };
 use crate::{ProbeError, Proc};
 
@@ -98,9 +98,25 @@ impl Group {
     }
 
     /// Returns the directories of the group and of its visible ancestors.
-    pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
+    fn directories(&self) -> impl Iterator<Item = &Path> {
         let all = self.directory.ancestors();
         all.take_while(|directory| directory.starts_with(&self.top))
+    }
+
+    /// Returns the CPU limit of the group in thousandths of a processor, the lowest of its own and its ancestors'. `None` means
+    /// no limit.
+    pub fn cpu_limit(&self, proc: &Proc) -> Option<u64> {
+        let limit = |directory: &Path| {
+            let read = |file: &str| proc.text(directory.join(file));
+            parse_cpu_max(&match self.version {
+                Version::One => {
+                    let (quota, period) = ("cpu.cfs_quota_us", "cpu.cfs_period_us");
+                    format!("{} {}", read(quota)?.trim(), read(period)?.trim())
+                }
+                Version::Two => read("cpu.max")?,
+            })
+        };
+        self.directories().filter_map(limit).min()
     }
 
     /// Returns the memory limit of the group, the lowest of its own and its ancestors'. `None` means no limit.

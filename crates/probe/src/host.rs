@@ -7,10 +7,8 @@ use std::path::Path;
 use rustix::process::Resource;
 
 use crate::disk::{devices_of, mounts, nearest_existing};
-use crate::parse::{
-    Mount, count_processors, mount_of, parse_cpu_max, parse_cpu_ticks, parse_cpuinfo, value,
-};
-use crate::{Group, Proc, Version};
+use crate::parse::{Mount, count_processors, mount_of, parse_cpu_ticks, parse_cpuinfo, value};
+use crate::{Group, Proc};
 
 /// The facts about a machine. Facts that are unknown are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -220,18 +218,7 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc) {
     facts.add("open_files_soft_count", text(files.current));
     facts.add("open_files_hard_count", text(files.maximum));
     if let Ok(group) = Group::own(proc, "cpu") {
-        let limit = |directory: &Path| {
-            let read = |file: &str| proc.text(directory.join(file));
-            parse_cpu_max(&match group.version {
-                Version::One => {
-                    let (quota, period) = ("cpu.cfs_quota_us", "cpu.cfs_period_us");
-                    format!("{} {}", read(quota)?, read(period)?)
-                }
-                Version::Two => read("cpu.max")?,
-            })
-        };
-        let lowest = group.directories().filter_map(limit).min();
-        facts.add_known("cgroup_cpu_limit_millicpus", lowest);
+        facts.add_known("cgroup_cpu_limit_millicpus", group.cpu_limit(proc));
     }
     if let Ok(group) = Group::own(proc, "memory") {
         facts.add_known("cgroup_memory_limit_bytes", group.memory_limit(proc));

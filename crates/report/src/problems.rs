@@ -236,10 +236,12 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
             .set
             .iter()
             .filter(|setting| !shared(&target.engine, setting));
-        let limits = ["memory", "cpus"].into_iter().filter_map(|what| {
-            let value = limit(run, target, what)?;
-            Some(format!("{what} limited to {value}"))
-        });
+        let limits = ["memory", "cpus", "cpu-quota"]
+            .into_iter()
+            .filter_map(|what| {
+                let value = limit(run, target, what)?;
+                Some(format!("{what} limited to {value}"))
+            });
         let own = Some(written(own.collect())).filter(|own| !own.is_empty());
         for more in own.into_iter().chain(limits) {
             text += &format!("; {more}");

@@ -41,7 +41,7 @@ pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_P
 pub use cpus::{format_cpus, parse_cpus};
 pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,
-    Warning,
+    Warning, format_cpu_quota,
 };
 pub use metric::{Better, Decimals, METRICS, Metric};
 pub use named_enum::IndexStatements;

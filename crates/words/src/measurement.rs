@@ -242,12 +242,19 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// The CPUs, by the kernel's numbers, ascending.
     pub cpus: Option<Vec<u32>>,
+    /// CPU time per time, in thousandths of a processor.
+    pub cpu_quota_milli: Option<u64>,
+}
+
+/// Formats thousandths of a processor as a plan does: `0.5`.
+pub fn format_cpu_quota(milli: u64) -> String {
+    (milli as f64 / 1e3).to_string()
 }
 
 /// One limit of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Its name: `memory`, in bytes, or `cpus`, a list of processors.
+    /// Its name: `memory`, in bytes, `cpus`, a list of processors, or `cpu-quota`, a number of processors.
     pub what: String,
     /// The value in the config: `1073741824`, `0-1`.
     pub asked: String,

@@ -13,7 +13,12 @@ pub const CLOCK: &str = "assay_clock";
 const SOURCE: &str = "assay";
 
 /// Options of a config that are not settings of the engine, each with its default.
-const CONFIG_OPTIONS: [(&str, &str); 3] = [("statistics", "false"), ("memory", ""), ("cpus", "")];
+const CONFIG_OPTIONS: [(&str, &str); 4] = [
+    ("statistics", "false"),
+    ("memory", ""),
+    ("cpus", ""),
+    ("cpu-quota", ""),
+];
 
 /// Returns the values of [`CONFIG_OPTIONS`] of a target that are not the default, in the plan's notation.
 pub fn declared(run: &Run, target: &Target) -> Facts {

@@ -355,6 +355,6 @@ fn limit_settings(record: &Cell) -> Vec<Setting> {
     };
     match record.embedded && record.limits.is_empty() {
         true => Vec::new(),
-        false => ["cpus", "memory"].map(setting).into(),
+        false => ["cpus", "cpu-quota", "memory"].map(setting).into(),
     }
 }

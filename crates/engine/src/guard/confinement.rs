@@ -27,8 +27,8 @@ pub struct ControlGroup {
 /// The confinement of a guarded program and all processes that it starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// The control group; `None` means assay's own.
-    pub group: Option<ControlGroup>,
+    /// The control groups, one in each hierarchy with a limit; empty means assay's own.
+    pub groups: Vec<ControlGroup>,
     /// The processors, by the kernel's numbers; `None` means assay's own.
     pub cpus: Option<Vec<u32>>,
 }
@@ -49,12 +49,12 @@ impl Confinement {
                 failed(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
             })?;
         }
-        if let Some(group) = &self.group {
+        for group in &self.groups {
             join(&group.directory)?;
         }
         let child = command.spawn().map_err(|error| failed("start it", &error));
         let leave = || {
-            if let Some(group) = &self.group {
+            for group in &self.groups {
                 join(&group.home)?;
             }
             if self.cpus.is_some() {
@@ -73,13 +73,13 @@ impl Confinement {
         Ok(child)
     }
 
-    /// Removes the empty group if assay is gone.
+    /// Removes the empty groups if assay is gone.
     pub(super) fn clean_up(&self) {
         let stdin = std::io::stdin();
         let mut orders = [PollFd::new(&stdin, PollFlags::IN)];
         let is_gone = poll(&mut orders, Some(&rustix::event::Timespec::default())).is_err()
             || orders[0].revents().contains(PollFlags::HUP);
-        if let Some(group) = self.group.as_ref().filter(|_| is_gone) {
+        for group in self.groups.iter().filter(|_| is_gone) {
             remove_group(&group.directory);
         }
     }

@@ -13,7 +13,29 @@ use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 /// The end of the name of the group that assay moves into. Other groups of assay are called `assay-PID-NUMBER`.
 const OWN_LEAF: &str = "self";
 
-/// A control group with a memory limit. Dropping it removes the group.
+/// A limit that a control group enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resource {
+    /// Memory, in bytes.
+    Memory,
+    /// CPU time per time, in thousandths of a processor.
+    Cpu,
+}
+
+impl Resource {
+    /// Returns the kernel's name of the controller.
+    fn controller(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+/// The period of a CPU quota, which is the kernel's default.
+const CPU_PERIOD_US: u64 = 100_000;
+
+/// A control group with a limit on one resource, or on both in version 2. Dropping it removes the group.
 #[derive(Debug)]
 pub(super) struct Group {
     group: probe::Group,
@@ -24,44 +46,88 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Creates a group with a memory limit.
+    /// Creates a group with a limit.
     ///
     /// # Errors
     /// The reason why that is not possible on this machine, and what to do.
-    pub(super) fn create(bytes: u64) -> Result<Self, String> {
-        // One call at a time, because the first one may move assay into another group.
-        static LOCK: Mutex<()> = Mutex::new(());
-        let lock = LOCK.lock();
-        let own = probe::Group::own(&Proc::live(), "memory")?;
-        let (parent, home) = match own.version {
-            Version::One => (own.directory.clone(), own.directory.clone()),
-            Version::Two => enable_memory_controller(&own.directory)?,
-        };
-        drop(lock);
+    pub(super) fn create(resource: Resource, value: u64) -> Result<Self, String> {
+        let (own, home) = Self::parent(resource)?;
         // To move a process between groups takes write access to their common ancestor.
-        let processes = parent.join("cgroup.procs");
+        let processes = own.directory.join("cgroup.procs");
         rustix::fs::access(&processes, rustix::fs::Access::WRITE_OK).map_err(|error| {
             let error = std::io::Error::from(error);
             let path = processes.display();
             let what = format!("cannot write `{path}`: {error}");
             denied(own.version, &std::io::Error::new(error.kind(), what))
         })?;
-        remove_leftovers(&parent);
-        let directory = create_group(&parent).map_err(|error| denied(own.version, &error))?;
+        remove_leftovers(&own.directory);
+        let directory =
+            create_group(&own.directory).map_err(|error| denied(own.version, &error))?;
         let mut group = Self {
             group: probe::Group { directory, ..own },
             home,
             swap: None,
         };
-        group.limit(bytes)?;
+        group.limit(resource, value)?;
         Ok(group)
+    }
+
+    /// Adds a limit if the controller of `resource` is in this group's hierarchy; otherwise, returns false.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`].
+    pub(super) fn also_limits(&mut self, resource: Resource, value: u64) -> Result<bool, String> {
+        if self.group.version == Version::One
+            || probe::Group::own(&Proc::live(), resource.controller())?.version == Version::One
+        {
+            return Ok(false);
+        }
+        Self::parent(resource)?;
+        self.limit(resource, value)?;
+        Ok(true)
+    }
+
+    /// Returns the group in which to create groups with limits on `resource`, and the directory of assay's own group.
+    fn parent(resource: Resource) -> Result<(probe::Group, PathBuf), String> {
+        // One call at a time, because the first one may move assay into another group.
+        static LOCK: Mutex<()> = Mutex::new(());
+        let lock = LOCK.lock();
+        let own = probe::Group::own(&Proc::live(), resource.controller())?;
+        let (directory, home) = match own.version {
+            Version::One => (own.directory.clone(), own.directory.clone()),
+            Version::Two => enable_controller(&own.directory, resource.controller())?,
+        };
+        drop(lock);
+        Ok((probe::Group { directory, ..own }, home))
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.group.directory.join(name)
     }
 
-    fn limit(&mut self, bytes: u64) -> Result<(), String> {
+    fn limit(&mut self, resource: Resource, value: u64) -> Result<(), String> {
+        match resource {
+            Resource::Memory => self.limit_memory(value),
+            Resource::Cpu => self.limit_cpu(value),
+        }
+    }
+
+    fn limit_cpu(&self, milli: u64) -> Result<(), String> {
+        let version = self.group.version;
+        let quota_us = milli * CPU_PERIOD_US / 1000;
+        let files: &[(&str, String)] = match version {
+            Version::One => &[
+                ("cpu.cfs_period_us", CPU_PERIOD_US.to_string()),
+                ("cpu.cfs_quota_us", quota_us.to_string()),
+            ],
+            Version::Two => &[("cpu.max", format!("{quota_us} {CPU_PERIOD_US}"))],
+        };
+        let mut files = files.iter();
+        let written = files.try_for_each(|(name, value)| write(&self.file(name), value));
+        written.map_err(|error| denied(version, &error))
+    }
+
+    fn limit_memory(&mut self, bytes: u64) -> Result<(), String> {
         let version = self.group.version;
         let (memory, swap, swap_bytes) = match version {
             // The second file limits memory and swap together, so it gets the same value.
@@ -72,10 +138,10 @@ impl Group {
             ),
             Version::Two => ("memory.max", "memory.swap.max", 0),
         };
-        write(&self.file(memory), bytes).map_err(|error| denied(version, &error))?;
+        write(&self.file(memory), &bytes.to_string()).map_err(|error| denied(version, &error))?;
         let swap = self.file(swap);
         let result = match swap.exists() {
-            true => write(&swap, swap_bytes).map_err(|error| error.to_string()),
+            true => write(&swap, &swap_bytes.to_string()).map_err(|error| error.to_string()),
             false => Err("this kernel does not account for swap".into()),
         };
         // A machine without swap needs no limit.
@@ -96,7 +162,12 @@ impl Group {
     }
 
     /// Returns the effective limit of the process `server`, and the reason if it is not `requested`.
-    pub(super) fn effective(&self, requested: u64, server: u32) -> (Option<u64>, Option<String>) {
+    pub(super) fn effective(
+        &self,
+        resource: Resource,
+        requested: u64,
+        server: u32,
+    ) -> (Option<u64>, Option<String>) {
         let directory = &self.group.directory;
         let name = directory.file_name().unwrap_or_default();
         let is_inside = fs::read_to_string(format!("/proc/{server}/cgroup")).is_ok_and(|groups| {
@@ -112,16 +183,23 @@ impl Group {
             return (None, Some(reason));
         }
         // Includes the limits of ancestors.
-        let Some(limit) = self.group.memory_limit(&Proc::live()) else {
+        let limit = match resource {
+            Resource::Memory => self.group.memory_limit(&Proc::live()),
+            Resource::Cpu => self.group.cpu_limit(&Proc::live()),
+        };
+        let Some(limit) = limit else {
             let reason = format!("the kernel reports no limit in `{}`", directory.display());
             return (None, Some(reason));
         };
-        // The kernel rounds limits down to whole pages.
-        let page_bytes = rustix::param::page_size() as u64;
-        let reason = if limit + page_bytes <= requested {
+        let rounding = match resource {
+            // The kernel rounds limits down to whole pages.
+            Resource::Memory => rustix::param::page_size() as u64,
+            Resource::Cpu => 1,
+        };
+        let reason = if limit + rounding <= requested {
             Some("a parent control group, which assay is in too, has a lower limit".to_string())
         } else {
-            self.swap.clone()
+            self.swap.clone().filter(|_| resource == Resource::Memory)
         };
         (Some(limit), reason)
     }
@@ -179,34 +257,35 @@ fn creator(name: &str) -> Option<u32> {
         .flatten()
 }
 
-/// Enables the memory controller for new groups in version 2. Returns the group to create them in, and assay's own group.
+/// Enables a controller for new groups in version 2. Returns the group to create them in, and assay's own group.
 ///
 /// A group that delegates a controller to its children may have no processes. So assay moves into a child of its group,
 /// unless the group has processes of others.
-fn enable_memory_controller(own: &Path) -> Result<(PathBuf, PathBuf), String> {
+fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf), String> {
     let me = std::process::id();
     let leaf_name = format!("assay-{me}-{OWN_LEAF}");
-    if own.file_name().is_some_and(|name| *name == *leaf_name)
-        && let Some(parent) = own.parent()
-    {
-        return Ok((parent.to_path_buf(), own.to_path_buf()));
-    }
-    let has_memory = |file: &str| {
-        fs::read_to_string(own.join(file))
-            .is_ok_and(|text| text.split_whitespace().any(|name| name == "memory"))
+    // For an earlier limit, assay may be in its leaf already.
+    let home = own.to_path_buf();
+    let own = match own.parent() {
+        Some(parent) if own.file_name().is_some_and(|name| *name == *leaf_name) => parent,
+        _ => own,
     };
-    if !has_memory("cgroup.controllers") {
+    let has_controller = |file: &str| {
+        fs::read_to_string(own.join(file))
+            .is_ok_and(|text| text.split_whitespace().any(|name| name == controller))
+    };
+    if !has_controller("cgroup.controllers") {
         return Err(format!(
-            "assay's control group `{}` does not have the memory controller: {}",
+            "assay's control group `{}` does not have the {controller} controller: {}",
             own.display(),
             delegation_help()
         ));
     }
-    let unchanged = (own.to_path_buf(), own.to_path_buf());
-    if has_memory("cgroup.subtree_control") {
+    let unchanged = (own.to_path_buf(), home);
+    if has_controller("cgroup.subtree_control") {
         return Ok(unchanged);
     }
-    let enable = || fs::write(own.join("cgroup.subtree_control"), "+memory");
+    let enable = || fs::write(own.join("cgroup.subtree_control"), format!("+{controller}"));
     match enable() {
         Ok(()) => return Ok(unchanged),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
@@ -251,7 +330,7 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
             return Ok(());
         }
         for pid in remaining {
-            match write(&to.join("cgroup.procs"), u64::from(pid)) {
+            match write(&to.join("cgroup.procs"), &pid.to_string()) {
                 Err(error) if is_alive(pid) => return Err(error),
                 _ => {}
             }
@@ -290,10 +369,10 @@ fn delegation_help() -> &'static str {
 }
 
 /// Writes an existing file of the kernel.
-fn write(path: &Path, value: u64) -> std::io::Result<()> {
+fn write(path: &Path, value: &str) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = fs::OpenOptions::new().write(true).open(path)?;
-    file.write_all(value.to_string().as_bytes())
+    file.write_all(value.as_bytes())
 }
 
 #[cfg(test)]
@@ -371,7 +450,7 @@ mod tests {
             ),
         ];
         let mut group = group(Version::One, top.path(), &files);
-        group.limit(100_000_000).unwrap();
+        group.limit(Resource::Memory, 100_000_000).unwrap();
         let read = |name: &str| fs::read_to_string(group.file(name)).unwrap();
         assert_eq!(read("memory.limit_in_bytes"), "100000000");
         assert_eq!(read("memory.memsw.limit_in_bytes"), "100000000");
@@ -388,7 +467,7 @@ mod tests {
             ("memory.events", "oom 1\noom_kill 0\noom_group_kill 0\n"),
         ];
         let mut group = group(Version::Two, top.path(), &files);
-        group.limit(100_000_000).unwrap();
+        group.limit(Resource::Memory, 100_000_000).unwrap();
         let read = |name: &str| fs::read_to_string(group.file(name)).unwrap();
         assert_eq!(read("memory.swap.max"), "0");
         assert_eq!(group.kill_count(), Some(0));
@@ -400,10 +479,39 @@ mod tests {
     }
 
     #[test]
+    fn both_versions_limit_cpu_time_and_ancestors_count() {
+        let v1 = [("cpu.cfs_period_us", "5"), ("cpu.cfs_quota_us", "-1")];
+        let v2 = [("cpu.max", "max 100000")];
+        for (version, files, expected) in [
+            (Version::One, &v1[..], ["100000", "50000"].as_slice()),
+            (Version::Two, &v2[..], &["50000 100000"]),
+        ] {
+            let top = tempfile::tempdir().unwrap();
+            let mut group = group(version, top.path(), files);
+            group.limit(Resource::Cpu, 500).unwrap();
+            for ((file, _), expected) in files.iter().zip(expected) {
+                let written = fs::read_to_string(group.file(file)).unwrap();
+                // The kernel replaces a value; a plain file keeps what is behind it.
+                assert!(written.starts_with(expected), "{file}: {written}");
+            }
+            assert_eq!(group.group.cpu_limit(&Proc::live()), Some(500));
+            for (file, lower) in files.iter().zip(["100000", "20000"]) {
+                let text = if files.len() == 1 {
+                    "20000 100000"
+                } else {
+                    lower
+                };
+                fs::write(top.path().join("slice").join(file.0), text).unwrap();
+            }
+            assert_eq!(group.group.cpu_limit(&Proc::live()), Some(200));
+        }
+    }
+
+    #[test]
     fn the_error_of_a_group_without_the_memory_controller_says_what_to_do() {
         let own = tempfile::tempdir().unwrap();
         fs::write(own.path().join("cgroup.controllers"), "cpu pids\n").unwrap();
-        let reason = enable_memory_controller(own.path()).unwrap_err();
+        let reason = enable_controller(own.path(), "memory").unwrap_err();
         assert!(
             reason.contains("does not have the memory controller"),
             "{reason}"
@@ -417,15 +525,13 @@ mod tests {
         for file in ["cgroup.controllers", "cgroup.subtree_control"] {
             fs::write(own.path().join(file), "cpu memory pids\n").unwrap();
         }
+        let enable = |own: &Path| enable_controller(own, "memory");
         let expected = (own.path().to_path_buf(), own.path().to_path_buf());
-        assert_eq!(enable_memory_controller(own.path()), Ok(expected));
+        assert_eq!(enable(own.path()), Ok(expected));
         let leaf = own
             .path()
             .join(format!("assay-{}-self", std::process::id()));
-        assert_eq!(
-            enable_memory_controller(&leaf),
-            Ok((own.path().to_path_buf(), leaf.clone()))
-        );
+        assert_eq!(enable(&leaf), Ok((own.path().to_path_buf(), leaf.clone())));
     }
 
     #[test]
@@ -442,7 +548,8 @@ mod tests {
     fn a_process_outside_is_not_limited() {
         let top = tempfile::tempdir().unwrap();
         let group = group(Version::Two, top.path(), &[("memory.max", "100000000")]);
-        let (effective, reason) = group.effective(100_000_000, std::process::id());
+        let me = std::process::id();
+        let (effective, reason) = group.effective(Resource::Memory, 100_000_000, me);
         assert_eq!(effective, None);
         assert!(reason.unwrap().contains("not in its control group"));
     }

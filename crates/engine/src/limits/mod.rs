@@ -1,8 +1,8 @@
 //! Limits on a server's memory and processors. With them, a database of a few gigabytes can exceed the memory that caches it.
 //!
-//! A control group limits memory: the server's own and shared memory, and the page cache of the files that it uses. The
-//! scheduling affinity limits processors, and child processes inherit it. The program that creates the database has the
-//! same limits, so that no other group caches its files.
+//! A control group limits memory: the server's own and shared memory, and the page cache of the files that it uses. Another,
+//! in version 2 the same, limits CPU time. The scheduling affinity limits processors, and child processes inherit it. The
+//! program that creates the database has the same limits, so that no other group caches its files.
 //!
 //! An invalid limit is an error. If this machine does not let assay set a limit, the server runs without it, and [`Limit`]
 //! says so.
@@ -12,10 +12,11 @@ mod group;
 
 use words::Limit;
 pub use words::Limits;
+use words::format_cpu_quota;
 
 use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
-use group::Group;
+use group::{Group, Resource};
 
 /// The lowest memory limit with which the supported servers work.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
@@ -44,8 +45,10 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
 /// Enforced limits. Dropping them removes the control group, so they must outlive the program.
 #[derive(Debug)]
 pub struct Enforced {
-    /// The memory limit, and the server's group or the reason why there is none.
-    memory: Option<(u64, Result<Group, String>)>,
+    /// The server's control groups.
+    groups: Vec<Group>,
+    /// The limits, and the index of the group that enforces each, or the reason why none does.
+    of_groups: Vec<(Resource, u64, Result<usize, String>)>,
     confinement: Confinement,
 }
 
@@ -56,18 +59,23 @@ impl Enforced {
     /// Those of [`check`].
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
-        let memory = limits
-            .memory_bytes
-            .map(|bytes| (bytes, Group::create(bytes)));
+        let mut groups = Vec::new();
+        let mut of_groups = Vec::new();
+        for (resource, value) in [
+            (Resource::Memory, limits.memory_bytes),
+            (Resource::Cpu, limits.cpu_quota_milli),
+        ] {
+            if let Some(value) = value {
+                of_groups.push((resource, value, enforce(&mut groups, resource, value)));
+            }
+        }
         let confinement = Confinement {
-            group: match &memory {
-                Some((_, Ok(group))) => Some(group.control_group()),
-                _ => None,
-            },
+            groups: groups.iter().map(Group::control_group).collect(),
             cpus: limits.cpus.clone(),
         };
         Ok(Self {
-            memory,
+            groups,
+            of_groups,
             confinement,
         })
     }
@@ -80,15 +88,19 @@ impl Enforced {
     /// Returns the effective limits of the server, read from the kernel.
     pub fn applied(&self, server: u32) -> Vec<Limit> {
         let mut applied = Vec::new();
-        if let Some((bytes, group)) = &self.memory {
+        for (resource, value, group) in &self.of_groups {
             let (effective, reason) = match group {
-                Ok(group) => group.effective(*bytes, server),
+                Ok(group) => self.groups[*group].effective(*resource, *value, server),
                 Err(reason) => (None, Some(reason.clone())),
             };
+            let (what, format): (_, fn(u64) -> String) = match resource {
+                Resource::Memory => ("memory", |bytes| bytes.to_string()),
+                Resource::Cpu => ("cpu-quota", format_cpu_quota),
+            };
             applied.push(Limit {
-                what: "memory".into(),
-                asked: bytes.to_string(),
-                effective: effective.map(|bytes| bytes.to_string()),
+                what: what.into(),
+                asked: format(*value),
+                effective: effective.map(format),
                 reason,
             });
         }
@@ -115,10 +127,9 @@ impl Enforced {
     /// Returns a message that begins with `who` if the kernel killed a process of the program because its memory limit was
     /// reached.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
-        let Some((bytes, Ok(group))) = &self.memory else {
-            return None;
-        };
-        if group.kill_count()? == 0 {
+        let mut limits = self.of_groups.iter();
+        let (_, bytes, group) = limits.find(|(resource, ..)| *resource == Resource::Memory)?;
+        if self.groups[*group.as_ref().ok()?].kill_count()? == 0 {
             return None;
         }
         let size = in_units(*bytes);
@@ -136,6 +147,17 @@ impl Enforced {
         };
         self.killed_for_memory(who)
     }
+}
+
+/// Limits a resource with one of the groups, or with a new one. Returns the group's index.
+fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<usize, String> {
+    for (index, group) in groups.iter_mut().enumerate() {
+        if group.also_limits(resource, value)? {
+            return Ok(index);
+        }
+    }
+    groups.push(Group::create(resource, value)?);
+    Ok(groups.len() - 1)
 }
 
 /// Formats a size in the largest unit in which it is a whole number.
@@ -157,7 +179,7 @@ mod tests {
     fn memory_that_is_too_small_is_refused() {
         let error = Enforced::prepare(&Limits {
             memory_bytes: Some((64 << 20) - 1),
-            cpus: None,
+            ..Limits::default()
         })
         .unwrap_err();
         assert_eq!(
@@ -178,7 +200,12 @@ mod tests {
     #[test]
     fn a_limit_that_can_not_be_set_has_a_reason() {
         let enforced = Enforced {
-            memory: Some((1 << 30, Err("there are no control groups".into()))),
+            groups: Vec::new(),
+            of_groups: vec![(
+                Resource::Memory,
+                1 << 30,
+                Err("there are no control groups".into()),
+            )],
             confinement: Confinement::default(),
         };
         let applied = enforced.applied(std::process::id());

@@ -24,7 +24,7 @@ const MEMORY: u64 = 96 * MIB;
 fn memory(bytes: u64) -> Limits {
     Limits {
         memory_bytes: Some(bytes),
-        cpus: None,
+        ..Limits::default()
     }
 }
 
@@ -55,17 +55,25 @@ fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> 
 
 /// Returns the directory of the control group that assay created for a process.
 fn group_of(pid: u32) -> PathBuf {
+    groups_of(pid).remove(0)
+}
+
+/// Returns the directories of the control groups that assay created for a process.
+fn groups_of(pid: u32) -> Vec<PathBuf> {
     let groups = fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-    let ours = groups.lines().find(|line| line.contains("/assay-"));
-    let mut fields = ours.unwrap().splitn(3, ':').skip(1);
-    let (controllers, path) = (fields.next().unwrap(), fields.next().unwrap());
     let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
-    let is_it = |line: &&str| match controllers {
-        "" => line.contains(" - cgroup2 "),
-        _ => line.contains(" - cgroup ") && line.rsplit(',').next() == Some("memory"),
+    let directory = |ours: &str| {
+        let mut fields = ours.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next().unwrap(), fields.next().unwrap());
+        let is_it = |line: &&str| match controllers {
+            "" => line.contains(" - cgroup2 "),
+            _ => line.contains(" - cgroup ") && line.ends_with(&format!(",{controllers}")),
+        };
+        let mount: Vec<&str> = mounts.lines().find(is_it).unwrap().split(' ').collect();
+        Path::new(mount[4]).join(Path::new(path).strip_prefix(mount[3]).unwrap())
     };
-    let mount: Vec<&str> = mounts.lines().find(is_it).unwrap().split(' ').collect();
-    Path::new(mount[4]).join(Path::new(path).strip_prefix(mount[3]).unwrap())
+    let ours = groups.lines().filter(|line| line.contains("/assay-"));
+    ours.map(directory).collect()
 }
 
 /// Returns the bytes charged to the group.
@@ -194,8 +202,8 @@ fn the_server_gets_the_requested_processors() {
     let last: u32 = own.rsplit([',', '-']).next().unwrap().parse().unwrap();
     let place = Place::new();
     let limits = Limits {
-        memory_bytes: None,
         cpus: Some(vec![last]),
+        ..Limits::default()
     };
     let postgres = place.start_limited(&limits, &[]).unwrap();
     let expected = Limit {
@@ -213,6 +221,56 @@ fn the_server_gets_the_requested_processors() {
 }
 
 #[test]
+fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let limits = Limits {
+        memory_bytes: Some(MEMORY),
+        cpu_quota_milli: Some(200),
+        ..Limits::default()
+    };
+    let postgres = place.start_limited(&limits, &[]).unwrap();
+    let quota = postgres.limits().last().unwrap();
+    if quota.effective.is_none() {
+        say_skipped(quota.reason.as_deref().unwrap());
+        return;
+    }
+    let expected = Limit {
+        what: "cpu-quota".into(),
+        asked: "0.2".into(),
+        effective: Some("0.2".into()),
+        reason: None,
+    };
+    assert_eq!(*quota, expected);
+    let groups = groups_of(postgres.process_id().unwrap());
+    assert!(!groups.is_empty() && groups.iter().all(|group| group.is_dir()));
+    let mut session = postgres.connect().unwrap();
+    let backend = backend_of(&mut session);
+    // Fields 14 and 15 are the time in user and kernel mode, in hundredths of a second.
+    let used_s = || {
+        let stat = fs_err::read_to_string(format!("/proc/{backend}/stat")).unwrap();
+        let fields: Vec<u64> = stat
+            .split(' ')
+            .skip(13)
+            .take(2)
+            .flat_map(str::parse)
+            .collect();
+        fields.iter().sum::<u64>() as f64 / 100.0
+    };
+    let (began, before_s) = (std::time::Instant::now(), used_s());
+    session.query("set statement_timeout = '2s'").unwrap();
+    let busy = session.query("select count(*) from generate_series(1, 1000000000000) i");
+    assert!(busy.is_err());
+    let (used_s, took_s) = (used_s() - before_s, began.elapsed().as_secs_f64());
+    assert!(used_s <= 0.3 * took_s + 0.05, "{used_s} s in {took_s} s");
+    drop(session);
+    postgres.stop().unwrap();
+    assert!(groups.iter().all(|group| !group.exists()));
+}
+
+#[test]
 fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
     if !is_installed() {
         return;
@@ -222,8 +280,8 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
     assert!(matches!(error, SetupError::Config { .. }), "{error}");
     assert!(error.to_string().contains("`memory` is 63 MiB"), "{error}");
     let limits = Limits {
-        memory_bytes: None,
         cpus: Some(vec![1023]),
+        ..Limits::default()
     };
     let error = place.start_limited(&limits, &[]).err().unwrap();
     assert!(error.to_string().contains("`cpus` lists 1023"), "{error}");
@@ -353,6 +411,7 @@ fn mysql_is_limited_too() {
     let limits = Limits {
         memory_bytes: Some(512 * MIB),
         cpus: Some(vec![first]),
+        cpu_quota_milli: None,
     };
     let server = place.start_limited(&limits, &[]).unwrap();
     let Some(memory) = holding(server.limits()) else {

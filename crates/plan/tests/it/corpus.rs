@@ -89,6 +89,7 @@ fn load_options(config: &plan::Config) -> String {
 fn limits(config: &plan::Config) -> String {
     let memory = config.limits.memory_bytes;
     let cpus = config.limits.cpus.as_ref();
+    let quota = config.limits.cpu_quota_milli;
     let unknown = if config.skips_unknown_options {
         " skips unknown options"
     } else {
@@ -98,6 +99,7 @@ fn limits(config: &plan::Config) -> String {
     let tls = if config.tls { " tls" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))
         + &cpus.map_or(String::new(), |cpus| format!(" cpus {cpus:?}"))
+        + &quota.map_or(String::new(), |milli| format!(" cpu quota {milli}m"))
         + unknown
         + statistics
         + tls
