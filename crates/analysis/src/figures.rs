@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{CellKey, Role, Status, StepKind, Warning};
 use serde::Serialize;
 
-use crate::{ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory};
+use crate::{ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory, StepEvents};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -165,6 +165,8 @@ pub struct Row {
     /// The states in which the engine reported the load's sessions to be, the most frequent first. Empty if it reports none, or
     /// if it was never asked in a step this short.
     pub waits: Vec<SessionState>,
+    /// The events of the engine's log during the step; `None` if Assay reads no such log.
+    pub events: Option<StepEvents>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, SettingRole,
-    Status, Step, StepReader, StepState, Warning,
+    Cell, CellRef, Counter, HostSeries, LogEvent, RecordError, Role, Run, RunDir, ServerHost,
+    SettingRole, Status, Step, StepReader, StepState, Warning,
 };
 
 use crate::consistency::contradictions;
@@ -16,8 +16,8 @@ use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
     Figures, OpFigures, OpSeries, ProfiledStep, ReadLimits, Row, RunSettings, Series, Sla,
-    StartedCell, UnfinishedCell, buckets, client_hosts, curve, fairness, metrics, percentiles,
-    quality, series, sla, waits,
+    StartedCell, UnfinishedCell, buckets, client_hosts, curve, fairness, log_events, metrics,
+    percentiles, quality, series, sla, waits,
 };
 
 /// Returns all figures of some runs, in the order of their plans.
@@ -83,7 +83,7 @@ pub fn figures_and<T: Send>(
                 });
                 let of_cell = read.steps.into_iter();
                 steps.extend(of_cell.map(|step| (run, cells.len(), ends.len(), step)));
-                cells.push(cell);
+                cells.push((cell, read.events));
             }
             ends.push((end, !is_whole || !read.is_begun));
         }
@@ -91,7 +91,11 @@ pub fn figures_and<T: Send>(
     }
     let read = |(run, cell, _, step): &(usize, usize, usize, StepReader)| {
         let (record, cells) = &runs_read[*run];
-        let mut row = row_or_damage((*run, record), &cells[*cell], step)?;
+        let (cell, events) = &cells[*cell];
+        let mut row = row_or_damage((*run, record), cell, step)?;
+        row.events = events
+            .as_ref()
+            .map(|it| log_events::of_step(step.step(), it));
         let taken = take(&mut row);
         Ok((row, taken))
     };
@@ -110,6 +114,7 @@ pub fn figures_and<T: Send>(
     figures.unfinished = unfinished.map(|(end, _)| end).collect();
     figures.unfinished.extend(unfinished_profiles);
     for (run, (record, cells)) in runs_read.into_iter().enumerate() {
+        let cells = cells.into_iter().map(|(cell, _)| cell).collect();
         let settings = RunSettings::new(record, cells).all(run);
         figures.settings.extend(settings);
     }
@@ -187,6 +192,8 @@ fn read_profiled(
 struct CellRead {
     /// The cell; the plan's if it has no record.
     cell: Cell,
+    /// The events of the engine's log; `None` if there is no such log, or it can't be read.
+    events: Option<Vec<LogEvent>>,
     /// It has a readable record.
     is_begun: bool,
     /// The reason why its record can't be read; nothing of its steps is then known to be right.
@@ -207,6 +214,8 @@ impl CellRead {
         };
         let is_begun = cell.is_some();
         let cell = cell.unwrap_or_else(|| planned(run, reference));
+        // Nothing that was measured depends on them.
+        let events = directory.read_log_events().unwrap_or_default();
         let steps = match is_begun {
             true => directory.read_steps()?,
             false => Vec::new(),
@@ -214,6 +223,7 @@ impl CellRead {
         Ok(Self {
             missing: directory.missing_steps(&cell.steps, &steps),
             cell,
+            events,
             is_begun,
             error,
             steps,
@@ -304,7 +314,9 @@ pub fn for_each_row<E: From<RecordError>>(
             steps.extend(missing);
             steps.sort_by_key(StepReader::number);
             for step in steps {
-                let row = row_or_damage((run, &record), &read.cell, &step)?;
+                let mut row = row_or_damage((run, &record), &read.cell, &step)?;
+                let events = read.events.as_ref();
+                row.events = events.map(|it| log_events::of_step(step.step(), it));
                 take(&step, row)?;
             }
         }
@@ -396,6 +408,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         ranks: step.ranks.iter().map(RankFigures::new).collect(),
         client_hosts: client_hosts::figures(step, &sampled),
         remarks: remarks(step, &metrics),
+        events: None,
         waits: waits::waits(step, &series, metrics.get("op_time_us").copied().flatten()),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),

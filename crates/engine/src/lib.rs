@@ -67,7 +67,7 @@ pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
-pub use local::log::tail as log_tail;
+pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;

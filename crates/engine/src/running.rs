@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use words::{Counter, Limit, Setting};
 
-use crate::local::log::tail;
+use crate::local::log::{LogParser, tail};
 use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
 /// The capabilities of an engine. Results of anything else are *not applicable* in the record and in tables.
@@ -190,6 +190,11 @@ pub trait Engine: Send + Sync {
     /// Returns the path of the server's log, if it writes one.
     fn log_path(&self) -> Option<PathBuf> {
         Some(self.server()?.place.log.clone())
+    }
+
+    /// Returns the parser of the engine's log; `None` if its log has no events.
+    fn log_parser(&self) -> Option<LogParser> {
+        None
     }
 
     /// Stops the target cleanly.

@@ -7,13 +7,15 @@ use serde::Deserialize;
 
 use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
 use crate::{
-    Cell, CellKey, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader,
+    Cell, CellKey, CellRef, FORMAT, FormatVersion, LogEvent, RecordError, Run, Status, StepReader,
     json::{self, with_suffix},
+    log_events,
 };
 
 pub(crate) const RUN_FILE: &str = "run.json";
 const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
+const LOG_EVENTS_FILE: &str = "log_events.parquet";
 const CELLS: &str = "cells";
 const STEPS: &str = "steps";
 /// The suffix of an attempt that was set aside, before its number.
@@ -242,6 +244,23 @@ impl CellDir {
     /// Returns the path of the server's log.
     pub fn log_path(&self) -> PathBuf {
         self.path.join(LOG_FILE)
+    }
+
+    /// Replaces `log_events.parquet`, the events of the server's log.
+    ///
+    /// # Errors
+    /// It can't be written; the old file then remains.
+    pub fn write_log_events(&self, events: &[LogEvent]) -> Result<(), RecordError> {
+        log_events::write(&self.path.join(LOG_EVENTS_FILE), events)
+    }
+
+    /// Reads `log_events.parquet`; `None` for a cell without one.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn read_log_events(&self) -> Result<Option<Vec<LogEvent>>, RecordError> {
+        let path = self.path.join(LOG_EVENTS_FILE);
+        path.exists().then(|| log_events::read(&path)).transpose()
     }
 
     /// Replaces `cell.json`.

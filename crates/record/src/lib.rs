@@ -6,6 +6,7 @@
 //! CellDir     cells/pg17.base/c1/r1/
 //!               cell.json                     Cell: the settings and how it ended
 //!               server.log
+//!               log_events.parquet            events of that log, such as checkpoints
 //! StepWriter    steps/01-l.i0.partial/        while the step runs
 //! StepReader    steps/01-l.i0/                when it has ended
 //!                 step.json                   Step: totals, connections, checks
@@ -47,6 +48,7 @@ mod directory;
 mod error;
 mod json;
 mod latency_log;
+mod log_events;
 mod model;
 mod step_reader;
 mod step_writer;
@@ -62,8 +64,8 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, ThreadUse, UnmetOption,
-    Warning,
+    LogEvent, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, ThreadUse,
+    UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};

@@ -17,6 +17,7 @@ mod functions;
 mod host;
 mod live;
 mod load;
+mod marks;
 mod seconds;
 mod step;
 mod table;

@@ -165,6 +165,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             figure_table(matrix, step, (id, title), &columns, Row::metric)
         })
         .chain(waits(matrix, step))
+        .chain(log_events(matrix, step))
         .chain(client_hosts(matrix, step))
         .collect()
 }
@@ -203,6 +204,36 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             }
         };
         table.push(matrix.lead_of(line), states.iter().map(cell).collect());
+    }
+    Some(table)
+}
+
+/// Returns the events of the engines' logs in one step. `None` where no log has one.
+fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let lines = matrix.lines_in(step);
+    let lines: Vec<_> = lines
+        .flat_map(|(line, row)| {
+            let kinds = row.events.iter().flat_map(|it| &it.kinds);
+            kinds.map(move |kind| (line, kind))
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(
+        format!("log-events-{}", anchor(step.name)),
+        "Events of the engine's log",
+        [matrix.lead(), vec!["event".to_owned()]].concat(),
+        ["count", "seconds", "MB written"],
+    );
+    for (line, (kind, totals)) in lines {
+        let lead = [matrix.lead_of(line), vec![kind.clone()]].concat();
+        let cells = vec![
+            Cell::number(Some(totals.count as f64), 0),
+            Cell::number(totals.seconds, 1),
+            Cell::number(totals.bytes.map(|bytes| bytes / 1e6), 1),
+        ];
+        table.push(lead, cells);
     }
     Some(table)
 }

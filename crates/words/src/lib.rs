@@ -27,6 +27,7 @@
 mod connection;
 mod counter;
 mod cpus;
+mod log_event;
 mod measurement;
 pub mod metric;
 mod named_enum;
@@ -39,6 +40,7 @@ mod stacks;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_PREFIX, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use log_event::LogEvent;
 pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,
     Warning, format_cpu_quota,

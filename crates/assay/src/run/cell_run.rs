@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use engine::notation;
-use engine::{DataDir, Engine, SqlEngine, Table};
+use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
-use record::{Cell, CellDir, Limit, ServerHost, Setting, Status, Warning};
+use record::{Cell, CellDir, Limit, LogEvent, ServerHost, Setting, Status, Warning};
 use workload::ClientShare;
 use workload::sysbench::Options;
 
@@ -34,6 +34,8 @@ pub struct CellRun<'a> {
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
     pub url: Option<String>,
+    /// The events of the engine's log so far.
+    events: Vec<LogEvent>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
 }
@@ -52,6 +54,7 @@ impl<'a> CellRun<'a> {
             planned,
             keep: conductor.plan().keep_data,
             url: None,
+            events: Vec::new(),
             notes: CellNotes::default(),
         }
     }
@@ -143,16 +146,34 @@ impl<'a> CellRun<'a> {
         if let Some(failure) = &mut self.record.failure {
             failure.log_tail = engine.log_tail(LOG_LINES);
         }
-        let kept = engine
-            .log_path()
-            .map_or(Ok(()), |log| keep_log(self.directory, &log));
+        let (log, parser) = (engine.log_path(), engine.log_parser());
         let stopped = engine.stop();
+        // Now the log has all of its lines.
+        let kept = log.map_or(Ok(()), |log| keep_log(self.directory, &log));
+        let kept = kept.and_then(|()| parser.map_or(Ok(()), |parser| self.keep_events(parser)));
         let status = result?;
         kept?;
         if status == Status::Complete {
             stopped?;
         }
         Ok(status)
+    }
+
+    /// Adds the events of the kept log to the record.
+    fn keep_events(&mut self, parser: LogParser) -> anyhow::Result<()> {
+        let log = self.directory.log_path();
+        if !log.exists() {
+            return Ok(());
+        }
+        match engine::log_events(&log, parser) {
+            Ok(events) => self.events.extend(events),
+            Err(error) => {
+                let text = format!("the events of the engine's log can't be read: {error}");
+                self.note("engine::log", &[text]);
+                return Ok(());
+            }
+        }
+        Ok(self.directory.write_log_events(&self.events)?)
     }
 
     /// Records the engine's version, settings and limits.

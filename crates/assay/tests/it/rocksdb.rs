@@ -142,6 +142,11 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
             directory.join("server.log").is_file(),
             "the library's log is kept"
         );
+        let events = &shown.row(&target, "fillseq")["events"];
+        for figure in ["count", "seconds", "bytes"] {
+            let value = events["flush"][figure].as_f64();
+            assert!(value > Some(0.0), "{target}: {events}");
+        }
         let step = |name: &str| {
             let number = 1 + steps.iter().position(|step| *step == name).unwrap();
             json(&directory.join(format!("steps/{number:02}-{name}/step.json")))

@@ -1,9 +1,35 @@
 //! The log with a server's standard output and error.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use fs_err as fs;
+use words::LogEvent;
+
+/// Finds the events in the lines of an engine's log.
+pub type LogParser = fn(&mut dyn Iterator<Item = String>) -> Vec<LogEvent>;
+
+/// Reads the events of a log, in the order in which they began.
+///
+/// # Errors
+/// The log can't be read.
+pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
+    let mut lines = BufReader::new(fs::File::open(log)?).split(b'\n');
+    let mut failed = None;
+    let mut texts = std::iter::from_fn(|| match lines.next()? {
+        Ok(line) => Some(String::from_utf8_lossy(&line).into_owned()),
+        Err(error) => {
+            failed = Some(error);
+            None
+        }
+    });
+    let mut events = parser(&mut texts);
+    for event in &mut events {
+        cut(&mut event.text);
+    }
+    events.sort_by_key(|event| event.unix_ns);
+    failed.map_or(Ok(events), Err)
+}
 
 /// Returns the current size of the log; 0 if there is none.
 pub(crate) fn size(path: &Path) -> u64 {
@@ -21,13 +47,15 @@ const LINE_CHARS_MAX: usize = 300;
 /// Returns the last lines after the first `start` bytes, with long lines cut.
 pub(crate) fn tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
     let mut tail = whole_tail_since(log, start, lines);
-    for line in &mut tail {
-        if let Some((end, _)) = line.char_indices().nth(LINE_CHARS_MAX) {
-            line.truncate(end);
-            line.push('…');
-        }
-    }
+    tail.iter_mut().for_each(cut);
     tail
+}
+
+fn cut(line: &mut String) {
+    if let Some((end, _)) = line.char_indices().nth(LINE_CHARS_MAX) {
+        line.truncate(end);
+        line.push('…');
+    }
 }
 
 /// Returns the last lines after the first `start` bytes.

@@ -11,6 +11,7 @@ mod dialect;
 mod failure;
 mod inspect;
 mod installation;
+mod log;
 mod notation;
 mod observer;
 mod obstacles;

@@ -7,9 +7,10 @@ use fs_err as fs;
 
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation, Version};
-use super::{Address, MysqlDialect, MysqlSession, StorageEngine, config, failure};
+use super::{Address, MysqlDialect, MysqlSession, StorageEngine, config, failure, log};
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
+use crate::local::log::LogParser;
 use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::SqlKind;
 use crate::{Error, Session, SetupError, Storage};
@@ -74,6 +75,7 @@ impl SqlKind for MysqlKind {
     const CONFIG_FILE: &'static str = "server.cnf";
     const DATABASE_EXISTS: &'static str = "1007";
     const SETTINGS: &'static str = "show global variables";
+    const LOG_PARSER: LogParser = log::events;
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)

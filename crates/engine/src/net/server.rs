@@ -7,6 +7,7 @@ use super::address::Address;
 use super::network::Network;
 use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
+use crate::local::log::LogParser;
 use crate::local::program::Readiness;
 use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
@@ -65,6 +66,9 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     const DATABASE_EXISTS: &'static str;
     /// A query for the effective settings: name, value, and the source if the server has it.
     const SETTINGS: &'static str;
+
+    /// The parser of its log.
+    const LOG_PARSER: LogParser;
 
     /// Finds a build.
     fn locate(build: &str) -> Result<Self::Build, SetupError>;
@@ -314,6 +318,10 @@ impl<K: SqlKind> Engine for SqlServer<K> {
         settings.extend(session.stream().settings());
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
+    }
+
+    fn log_parser(&self) -> Option<LogParser> {
+        Some(K::LOG_PARSER)
     }
 
     fn stop(self) -> Result<(), SetupError> {

@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
         "ident_file",
         "listen_addresses",
         "log_destination",
+        "log_timezone",
         "logging_collector",
         "port",
         "ssl",
@@ -43,7 +44,9 @@ pub(super) fn compose(
     socket: &Path,
 ) -> Result<ConfigText, SetupError> {
     let initial = format!(
-        "# The defaults that initdb wrote.\ninclude {}\n",
+        "# The defaults that initdb wrote.\ninclude {}\n\
+         # Events of the log; the config may turn them off.\n\
+         log_checkpoints = on\nlog_autovacuum_min_duration = 0\n",
         quoted_path(&cluster.join("postgresql.conf"))
     );
     let network = options.network;
@@ -58,6 +61,7 @@ pub(super) fn compose(
          unix_socket_directories = {}\n\
          unix_socket_group = ''\n\
          log_destination = 'stderr'\n\
+         log_timezone = 'UTC'\n\
          logging_collector = off\n",
         quoted_path(cluster),
         quoted_path(&cluster.join("pg_hba.conf")),

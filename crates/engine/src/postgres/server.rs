@@ -8,9 +8,10 @@ use fs_err as fs;
 use super::address::{self, SCHEME};
 use super::config;
 use super::installation::{self, Installation};
-use super::{Address, PostgresSession, failure};
+use super::{Address, PostgresSession, failure, log};
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
+use crate::local::log::LogParser;
 use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
@@ -66,6 +67,7 @@ impl SqlKind for PostgresKind {
     // `current_setting` returns a value with its unit, unlike `pg_settings`.
     const SETTINGS: &'static str =
         "select name, current_setting(name, true), source from pg_settings";
+    const LOG_PARSER: LogParser = log::events;
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)

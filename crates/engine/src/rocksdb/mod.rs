@@ -7,6 +7,7 @@
 mod failure;
 mod ffi;
 mod library;
+mod log;
 mod notation;
 mod observer;
 mod options;
@@ -30,8 +31,8 @@ pub(crate) use statistics::{add_stall_totals, levels};
 pub use trial::try_config;
 
 use crate::{
-    Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan,
-    Setting, SettleLimits, Settled, SetupError, Storage, View,
+    Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, LogParser,
+    Observer, Scan, Setting, SettleLimits, Settled, SetupError, Storage, View,
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
@@ -335,6 +336,10 @@ impl Engine for RocksDb {
 
     fn log_path(&self) -> Option<PathBuf> {
         Some(self.directory.join(LOG))
+    }
+
+    fn log_parser(&self) -> Option<LogParser> {
+        Some(log::events)
     }
 
     /// Closes the database. The library first flushes memtables that are not in a log. Fails if sessions or observers still

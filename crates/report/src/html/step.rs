@@ -9,6 +9,7 @@ use crate::html::brief::{brief, standing_out};
 use crate::html::charts::{self, Budget, Chart, Index, Plot};
 use crate::html::curve::Place;
 use crate::html::distributions;
+use crate::html::marks;
 use crate::html::table::table;
 use crate::html::{CellRecord, Source, cell_label, clean, marked, permalink};
 use crate::lsm;
@@ -108,7 +109,10 @@ fn body(
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }
         }
-        @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines((matrix, names), step)) }
+        @if !charts.charts.is_empty() || !charts.distributions.is_empty() {
+            (lines((matrix, names), step))
+            (marks::of_step(matrix, step))
+        }
         (figures(&load))
         @if !charts.distributions.is_empty() {
             div.charts {
@@ -118,7 +122,7 @@ fn body(
         @let of_host = metrics::of_host(matrix, step);
         @if !of_host.is_empty() {
             details {
-                summary { "disks and processors, as in iostat and vmstat" }
+                summary { "disks and processors, as in iostat and vmstat; waits; events of the log" }
                 @for host in &of_host { (table(host)) }
             }
         }

@@ -9,6 +9,9 @@
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOR_COUNT = 10;
   const TIP_ROWS = 12;
+  const TIP_MARKS = 4;
+  // Up to this number of marks, each has a line over the whole height.
+  const LINED_MARKS_MAX = 40;
   // Up to this number, all lines have colors, as in the page.
   const COLORED_MAX = 6;
   // With fewer points than this, a chart shows points and no lines.
@@ -169,6 +172,7 @@
         points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : isolatedPoints },
       }))],
       hooks: {
+        draw: [(chart) => { if (kind === "seconds") drawMarks(step, chart, color); }],
         ready: [(chart) => { chart.ready = true; }],
         setScale: [(chart, key) => { if (key === "x" && chart.ready && kind === "seconds") zoomed(step, chart); }],
         setCursor: [(chart) => showTip(figure, chart)],
@@ -181,6 +185,35 @@
     figure.chart = chart;
     step.drawn.add(figure);
     if (step.zoom && kind === "seconds") chart.setScale("x", { min: step.zoom[0], max: step.zoom[1] });
+  };
+
+  // Draws the events of the engines' logs as bars above the curves, a row for each kind. Few of a kind also have a line.
+  const drawMarks = (step, chart, color) => {
+    if (!step.marks) return;
+    const { ctx, bbox } = chart;
+    const pixel = devicePixelRatio || 1;
+    const { min, max } = chart.scales.x;
+    ctx.save();
+    for (const [line, at, lasted, kind] of step.marks.marks) {
+      if (!isShown(step, line) || at > max || at + (lasted || 0) < min) continue;
+      const left = chart.valToPos(Math.max(at, min), "x", true);
+      const right = chart.valToPos(Math.min(at + (lasted || 0), max), "x", true);
+      ctx.fillStyle = hasColor(step, line) ? color.lines[line % COLOR_COUNT] : color.faint;
+      ctx.globalAlpha = 0.75;
+      ctx.fillRect(left, bbox.top + (1 + kind * 5) * pixel, Math.max(right - left, 2 * pixel), 4 * pixel);
+      if (step.marks.marks.length > LINED_MARKS_MAX || at < min) continue;
+      ctx.globalAlpha = 0.2;
+      ctx.fillRect(left, bbox.top, pixel, bbox.height);
+    }
+    ctx.restore();
+  };
+  // Returns the texts of the marks between two positions, the longest events first.
+  const marksAt = (step, from, to) => {
+    const near = (step.marks ? step.marks.marks : []).filter(([line, at, lasted]) => isShown(step, line) && at < to && at + (lasted || 0) >= from);
+    return near.sort((a, b) => (b[2] || 0) - (a[2] || 0)).slice(0, TIP_MARKS).map(([line, , lasted, kind, text]) => {
+      const what = [step.marks.kinds[kind], lasted === null ? "" : `${short(lasted)} s`].filter(Boolean).join(" ");
+      return { line, text: text ? `${what}: ${text}` : what };
+    });
   };
 
   const forget = (figure) => {
@@ -243,7 +276,16 @@
     rows.sort((a, b) => b.value - a.value);
     const head = document.createElement("b");
     head.textContent = AXIS[chart.kind].head(chart.data[0][idx]) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
-    tip.replaceChildren(head, ...rows.map(({ value, curve }) => {
+    const place = chart.data[0][idx];
+    const step = chart.data[0].length > 1 ? chart.data[0][1] - chart.data[0][0] : 1;
+    const marks = chart.kind !== "seconds" ? [] : marksAt(stepOf(figure), place, place + step).map(({ line, text }) => {
+      const row = document.createElement("div");
+      const key = document.createElement("i");
+      if (hasColor(stepOf(figure), line)) key.className = `c${line % COLOR_COUNT}`;
+      row.append(key, text);
+      return row;
+    });
+    tip.replaceChildren(head, ...marks, ...rows.map(({ value, curve }) => {
       const row = document.createElement("div");
       const key = document.createElement("i");
       if (hasColor(stepOf(figure), curve.line)) key.className = `c${curve.line % COLOR_COUNT}`;
@@ -467,8 +509,9 @@
     const buttons = [...bar.querySelectorAll("button[data-line]")];
     const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true").map((button) => +button.dataset.line);
     const standingOut = bar.classList.contains("many") ? written(pressed) : null;
+    const marks = section.querySelector("script.marks");
     const step = {
-      key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, colored: standingOut === null ? null : new Set(pressed),
+      marks: marks && JSON.parse(marks.textContent), key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, colored: standingOut === null ? null : new Set(pressed),
       zoom: null, drawn: new Set(), all: bar.querySelector(".whole"),
     };
     steps.set(section, step);

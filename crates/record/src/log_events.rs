@@ -1,0 +1,96 @@
+//! The table of the events of a cell's log.
+
+use std::path::Path;
+
+use words::LogEvent;
+
+use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
+use crate::{RecordError, json};
+
+fn columns() -> [ColumnSpec; 5] {
+    [
+        ColumnSpec::new("unix_ns", ColumnType::Integer),
+        ColumnSpec::new("kind", ColumnType::Text),
+        ColumnSpec::optional("duration_ns", ColumnType::Integer),
+        ColumnSpec::optional("bytes", ColumnType::Integer),
+        ColumnSpec::new("text", ColumnType::Text),
+    ]
+}
+
+pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError> {
+    let table = || {
+        let mut table = TableWriter::new(Vec::new(), &columns(), &[])?;
+        let optional = |value: Option<i64>| value.map_or(Value::Absent, Value::Integer);
+        for event in events {
+            table.push([
+                Value::Integer(event.unix_ns),
+                Value::Text(&event.kind),
+                optional(event.duration_ns),
+                optional(event.bytes),
+                Value::Text(&event.text),
+            ])?;
+        }
+        table.finish()
+    };
+    json::write_atomically(path, &table().map_err(RecordError::io("write", path))?)
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<LogEvent>, RecordError> {
+    let mut table = TableReader::open(path, &columns())?;
+    let mut events = Vec::new();
+    while let Some(batch) = table.next_batch()? {
+        let Ok([unix_ns, kind, duration_ns, bytes, text]) = <[Rows; 5]>::try_from(batch) else {
+            unreachable!("a batch has the columns that were selected")
+        };
+        let (Values::Integer(unix_ns), Values::Text(kind), Values::Text(text)) =
+            (unix_ns.values, kind.values, text.values)
+        else {
+            unreachable!("a batch has the columns that were selected")
+        };
+        let (duration_ns, bytes) = (optional(duration_ns), optional(bytes));
+        for (row, unix_ns) in unix_ns.into_iter().enumerate() {
+            events.push(LogEvent {
+                unix_ns,
+                kind: table.text(&kind[row])?.to_owned(),
+                duration_ns: duration_ns[row],
+                bytes: bytes[row],
+                text: table.text(&text[row])?.to_owned(),
+            });
+        }
+    }
+    Ok(events)
+}
+
+fn optional(rows: Rows) -> Vec<Option<i64>> {
+    let (Values::Integer(values), Some(defined)) = (rows.values, rows.defined) else {
+        unreachable!("a batch has the columns that were selected")
+    };
+    let mut values = values.into_iter();
+    let value = |level| if level == 1 { values.next() } else { None };
+    defined.into_iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        let checkpoint = LogEvent {
+            unix_ns: 1,
+            kind: "checkpoint".into(),
+            duration_ns: Some(7),
+            ..LogEvent::default()
+        };
+        let flush = LogEvent {
+            kind: "flush".into(),
+            bytes: Some(9),
+            text: "full".into(),
+            ..LogEvent::default()
+        };
+        write(&path, &[checkpoint.clone(), flush.clone()]).unwrap();
+        assert_eq!(read(&path).unwrap(), [checkpoint, flush]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The events of engines' logs as marks on the seconds of a step's charts.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped, html as markup};
+use record::LogEvent;
+
+use crate::html::{clean, encode};
+use crate::matrix::{Matrix, StepHead};
+
+/// The maximum number of marks of a step. Of more events, the longest are marked.
+const MARKS_MAX: usize = 300;
+/// The maximum length of the text of a mark.
+const TEXT_CHARS_MAX: usize = 140;
+
+/// Returns the legend of a step's marks and their data; nothing without events.
+pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
+    let lines = matrix.lines.iter().enumerate();
+    let lines = lines.filter_map(|(number, line)| Some((number, line.row(step.name)?)));
+    let lines: Vec<(usize, &[LogEvent])> = lines
+        .filter_map(|(number, row)| Some((number, row.events.as_ref()?.all.as_slice())))
+        .filter(|(_, events)| !events.is_empty())
+        .collect();
+    if lines.is_empty() {
+        return markup! {};
+    }
+    let count: usize = lines.iter().map(|(_, events)| events.len()).sum();
+    let per_line = (MARKS_MAX / lines.len()).max(1);
+    let mut marks: Vec<(usize, &LogEvent)> = Vec::new();
+    for (number, events) in lines {
+        let mut longest: Vec<&LogEvent> = events.iter().collect();
+        longest.sort_by_key(|event| std::cmp::Reverse(event.duration_ns));
+        longest.truncate(per_line);
+        marks.extend(longest.into_iter().map(|event| (number, event)));
+    }
+    let kinds: BTreeSet<&str> = marks.iter().map(|(_, it)| it.kind.as_str()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    markup! {
+        p.note.marks {
+            "Bars above the curves are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
+            @if marks.len() < count { " Of " (count) " events, the charts show the " (marks.len()) " longest." }
+        }
+        script.marks type="application/json" { (PreEscaped(data(&kinds, &marks))) }
+    }
+}
+
+/// Writes the kinds, and for each mark its line, second, duration in seconds, kind and text.
+fn data(kinds: &[&str], marks: &[(usize, &LogEvent)]) -> String {
+    let names: Vec<String> = kinds.iter().map(|kind| encode::json(*kind)).collect();
+    let mut out = format!("{{\"kinds\":[{}],\"marks\":[", names.join(","));
+    for (at, (line, event)) in marks.iter().enumerate() {
+        let begin = event.unix_ns as f64 / 1e9;
+        let seconds = event
+            .duration_ns
+            .map(|ns| format!("{:.3}", ns as f64 / 1e9));
+        let kind = kinds.iter().position(|kind| *kind == event.kind);
+        let text: String = clean(&event.text).chars().take(TEXT_CHARS_MAX).collect();
+        let _ = write!(
+            out,
+            "{}[{line},{begin:.3},{},{},{}]",
+            if at > 0 { "," } else { "" },
+            seconds.as_deref().unwrap_or("null"),
+            kind.unwrap_or(0),
+            encode::json(text)
+        );
+    }
+    out + "]}"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_has_its_line_second_duration_and_kind() {
+        let flush = LogEvent {
+            unix_ns: 1_500_000_000,
+            kind: "flush".into(),
+            duration_ns: Some(250_000_000),
+            text: "</script>".into(),
+            ..LogEvent::default()
+        };
+        let stop = LogEvent {
+            kind: "write stop".into(),
+            unix_ns: -1_000_000,
+            ..LogEvent::default()
+        };
+        let data = data(&["flush", "write stop"], &[(0, &flush), (2, &stop)]);
+        assert!(!data.contains("</script>"), "{data}");
+        let data: serde_json::Value = serde_json::from_str(&data).unwrap();
+        let expected = serde_json::json!({
+            "kinds": ["flush", "write stop"],
+            "marks": [[0, 1.5, 0.25, 0, "</script>"], [2, -0.001, null, 1, ""]],
+        });
+        assert_eq!(data, expected);
+    }
+}
