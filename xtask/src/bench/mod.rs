@@ -10,6 +10,7 @@ mod lookup;
 mod measure;
 mod noise;
 mod null_loop;
+mod profile;
 mod ranks;
 mod report;
 mod run;
@@ -37,6 +38,7 @@ mysql-insert       the same on MariaDB with InnoDB and with MyRocks
 postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads
 mysql-sysbench     the same on MariaDB
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
+profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
@@ -57,6 +59,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "postgres-sysbench" => sysbench_tests::run(setup, &Server::postgres(setup)?),
         "mysql-sysbench" => sysbench_tests::run(setup, &Server::mysql(setup)?),
         "load-ranks" => ranks::against_one_process(setup),
+        "profile" => profile::run(setup),
         "rank-intake" => ranks::intake(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),

@@ -3,38 +3,17 @@
 use anyhow::{Context, Result};
 
 use super::measure::{Bound, THROUGHPUT, figures, pair};
-use super::run::{INVALID, Run, number, sample};
+use super::run::{INVALID, Run, lookups, number};
 use super::{Setup, need};
 use crate::prepare::MPI;
 
 /// Compares a step by two load ranks on this host with the same step by one process.
 pub fn against_one_process(setup: &Setup) -> Result<bool> {
     need(MPI)?;
-    let seconds = setup.seconds;
-    let plan = format!(
-        r#"
-name = "load-ranks"
-clients = [4]
-[workload.sysbench]
-rows = 50_000
-warmup = "1s"
-read-time = "{seconds}s"
-checks = "off"
-steps = ["load", "oltp_point_select"]
-[build.pg]
-postgres = "distribution"
-[config.postgres.base]
-set = {{ fsync = false, shared_buffers = "256MB" }}
-"#
-    );
-    let lookups = |load_ranks| {
-        let step = Run::on_ranks(setup, load_ranks, &plan, &[0])?.step("oltp_point_select")?;
-        sample(&step, number(&step, "/ops/event/ok")?)
-    };
     pair(
         setup.round_count,
-        ("2 load ranks", &|| lookups(2)),
-        ("one process", &|| lookups(0)),
+        ("2 load ranks", &|| lookups(setup, 2, "")),
+        ("one process", &|| lookups(setup, 0, "")),
         &[(THROUGHPUT, Bound::AtLeast(0.9))],
     )
 }

@@ -77,10 +77,11 @@ impl Run {
         Ok(step)
     }
 
-    /// Returns the record of a step of the only cell, valid or not.
+    /// Returns the record of a step of the only measured cell, valid or not.
     pub fn any_step(&self, name: &str) -> Result<Value> {
         let mut find = Command::new("find");
-        let paths = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
+        let measured = "*/r1/steps/*/step.json";
+        let paths = output(find.args([&self.directory, "-path", measured]))?;
         for path in paths.lines() {
             let step: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
             if step["name"] == name {
@@ -152,6 +153,30 @@ pub fn sample(step: &Value, op_count: u64) -> Result<Sample> {
         system_ns,
         elapsed_ns: number(step, "/elapsed_ns")?,
     })
+}
+
+/// Measures lookups with 4 clients on PostgreSQL, with load ranks on this host or, with 0, in one process. `more` is added to the
+/// plan.
+pub fn lookups(setup: &Setup, load_ranks: usize, more: &str) -> Result<Sample> {
+    let seconds = setup.seconds;
+    let plan = format!(
+        r#"
+name = "lookups"
+clients = [4]
+[workload.sysbench]
+rows = 50_000
+warmup = "1s"
+read-time = "{seconds}s"
+checks = "off"
+steps = ["load", "oltp_point_select"]
+[build.pg]
+postgres = "distribution"
+[config.postgres.base]
+set = {{ fsync = false, shared_buffers = "256MB" }}
+{more}"#
+    );
+    let step = Run::on_ranks(setup, load_ranks, &plan, &[0])?.step("oltp_point_select")?;
+    sample(&step, number(&step, "/ops/event/ok")?)
 }
 
 #[cfg(test)]
