@@ -199,9 +199,11 @@ fn measured_keys<'a>(steps: impl Iterator<Item = &'a ProfiledStep>) -> Vec<(Cell
 
 /// Returns the profiled repeats of a step that have samples.
 fn profiled_steps<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&'a ProfiledStep> {
-    let is_repeat = |of: &CellKey| of.target == cell.target && of.load() == cell.load();
     let profiled = figures.profiled.iter().filter(|it| {
-        is_repeat(&it.row.cell) && it.row.step == step && it.row.valid && it.stacks.total() > 0
+        it.row.cell.is_same_work_as(cell)
+            && it.row.step == step
+            && it.row.valid
+            && it.stacks.total() > 0
     });
     profiled.collect()
 }

@@ -19,7 +19,8 @@
 //! recording.enable()?;
 //! // The load runs.
 //! recording.disable()?;
-//! let profile = recording.finish()?;
+//! let stop = std::sync::atomic::AtomicBool::new(false);
+//! let profile = recording.finish(&stop)?;
 //! println!("{} samples\n{}", profile.stacks.total(), profile.stacks);
 //! # Ok::<(), profile::ProfileError>(())
 //! ```

@@ -5,8 +5,9 @@ use std::io::{self, BufReader, Read, Seek, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -116,8 +117,8 @@ impl Recording {
     /// Ends `perf`, and returns the samples.
     ///
     /// # Errors
-    /// There are no samples, or they can't be read.
-    pub fn finish(mut self) -> Result<Profile, ProfileError> {
+    /// There are no samples, they can't be read, or `stop` is set, which ends reading at once.
+    pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, ProfileError> {
         if matches!(self.perf.try_wait(), Ok(None)) {
             let interrupted = kill_process(Pid::from_child(&self.perf), Signal::INT);
             interrupted
@@ -128,7 +129,7 @@ impl Recording {
         let mut samples = &self.samples;
         let rewound = samples.rewind();
         rewound.map_err(ProfileError::io("cannot read the samples"))?;
-        read(samples)
+        read(samples, stop)
     }
 
     /// Sends a request, and waits for its acknowledgment.
@@ -206,7 +207,7 @@ pub fn has_cycles() -> bool {
 }
 
 /// Returns the samples in a file that `perf record` wrote.
-fn read(samples: &File) -> Result<Profile, ProfileError> {
+fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
     let input = samples.as_fd().try_clone_to_owned();
     let input = input.map_err(ProfileError::io("cannot share the file of the samples"))?;
     let mut stderr = tempfile::tempfile().map_err(ProfileError::io("cannot create a file"))?;
@@ -222,7 +223,10 @@ fn read(samples: &File) -> Result<Profile, ProfileError> {
         .spawn()
         .map_err(not_started)?;
     let output = script.stdout.take().expect("it is piped");
-    let read = script::read(BufReader::new(output));
+    let read = script::read(BufReader::new(UntilStopped { output, stop }));
+    if read.is_err() {
+        let _ = script.kill();
+    }
     let status = script.wait();
     let status = status.map_err(ProfileError::io("cannot wait for `perf script`"))?;
     let samples = read.map_err(ProfileError::io("cannot read from `perf script`"))?;
@@ -234,6 +238,30 @@ fn read(samples: &File) -> Result<Profile, ProfileError> {
     match samples.stacks.total() {
         0 => Err(ProfileError::Empty),
         _ => Ok(samples),
+    }
+}
+
+/// The output of `perf script`, which ends with an error when the run is stopped. All samples may take minutes.
+struct UntilStopped<'a> {
+    output: ChildStdout,
+    stop: &'a AtomicBool,
+}
+
+impl Read for UntilStopped<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        const LOOK_AGAIN: Timespec = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        loop {
+            if self.stop.load(SeqCst) {
+                return Err(io::Error::other("the run was stopped"));
+            }
+            let mut ready = [PollFd::new(&self.output, PollFlags::IN)];
+            if retry_on_intr(|| poll(&mut ready, Some(&LOOK_AGAIN)))? > 0 {
+                return self.output.read(bytes);
+            }
+        }
     }
 }
 

@@ -52,11 +52,14 @@ impl CellKey {
         (self.variant.as_deref(), self.clients)
     }
 
+    /// Returns whether two cells have the same target and load, be they profiled or not.
+    pub fn is_same_work_as(&self, other: &Self) -> bool {
+        self.target == other.target && self.load() == other.load()
+    }
+
     /// Returns whether two cells differ at most in their repeats.
     pub fn is_repeat_of(&self, other: &Self) -> bool {
-        self.target == other.target
-            && self.load() == other.load()
-            && self.profiled == other.profiled
+        self.is_same_work_as(other) && self.profiled == other.profiled
     }
 }
 

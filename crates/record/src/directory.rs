@@ -371,7 +371,7 @@ impl CellDir {
 }
 
 impl CellRef {
-    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`.
+    /// Returns a measured cell with its directory.
     pub fn new(
         target: &str,
         workload: &str,
@@ -379,27 +379,26 @@ impl CellRef {
         clients: u32,
         repeat: u32,
     ) -> Self {
+        Self::of(CellKey::new(target, variant, clients, repeat), workload)
+    }
+
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with `p` for `r` if it is profiled.
+    pub fn of(key: CellKey, workload: &str) -> Self {
+        let variant = key.variant.as_deref();
         let variant_directory = variant
             .map(|variant| format!("{}/", file_name_of(variant)))
             .unwrap_or_default();
+        let letter = if key.profiled { 'p' } else { 'r' };
         Self {
-            key: CellKey::new(target, variant, clients, repeat),
             workload: workload.to_owned(),
             path: format!(
-                "{CELLS}/{}/{variant_directory}c{clients}/r{repeat}",
-                file_name_of(target)
+                "{CELLS}/{}/{variant_directory}c{}/{letter}{}",
+                file_name_of(&key.target),
+                key.clients,
+                key.repeat
             ),
+            key,
         }
-    }
-
-    /// Returns the cell that is profiled instead; the last part of its path is `pREPEAT`.
-    #[must_use]
-    pub fn profiled(mut self) -> Self {
-        if let Some((load, _)) = self.path.rsplit_once('/') {
-            self.path = format!("{load}/p{}", self.key.repeat);
-        }
-        self.key.profiled = true;
-        self
     }
 
     /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below `cells/`.

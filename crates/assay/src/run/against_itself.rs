@@ -43,13 +43,6 @@ pub fn matches(only: &CellFilters, plan: &Plan, cell: &CellRef) -> bool {
         return only.matches(cell);
     };
     let is_of_twin = cell.key.target == twin.name;
-    let variant = cell.key.variant.as_deref();
-    let original = CellRef::new(
-        &target.name,
-        &cell.workload,
-        variant,
-        cell.key.clients,
-        cell.key.repeat,
-    );
+    let original = CellRef::of(cell.key.of_target(&target.name), &cell.workload);
     only.matches(cell) || is_of_twin && only.matches(&original)
 }

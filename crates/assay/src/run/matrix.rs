@@ -5,7 +5,7 @@ use std::time::Duration;
 use analysis::counted;
 use anyhow::Context;
 use plan::Plan;
-use record::{CellRef, RunDir, Status};
+use record::{CellKey, CellRef, RunDir, Status};
 
 use super::pace::{Pace, about};
 use crate::estimate::{self, Estimate};
@@ -39,17 +39,14 @@ pub struct Matrix {
 pub fn references(plan: &Plan) -> Vec<CellRef> {
     let reference = |cell: &plan::Cell| {
         let variant = &plan.variants[cell.variant];
-        let reference = CellRef::new(
-            &plan.targets[cell.target].name,
-            variant.workload.name(),
-            variant.name.as_deref(),
-            cell.clients,
-            cell.repeat,
-        );
-        match cell.profiled {
-            true => reference.profiled(),
-            false => reference,
-        }
+        let key = CellKey {
+            target: plan.targets[cell.target].name.clone(),
+            variant: variant.name.clone(),
+            clients: cell.clients,
+            repeat: cell.repeat,
+            profiled: cell.profiled,
+        };
+        CellRef::of(key, variant.workload.name())
     };
     plan.cells().iter().map(reference).collect()
 }

@@ -2,6 +2,7 @@
 //! reason instead of samples.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use engine::Engine;
 use plan::Profile;
@@ -20,22 +21,15 @@ pub struct Profiler {
 impl Profiler {
     /// Starts a profiler for an engine's processes, which samples only from [`enable`](Self::enable) on. The samples are in an
     /// unnamed file in `folder`.
-    pub fn start(profile: Profile, engine: &dyn Engine, folder: &Path) -> Self {
+    pub fn start(settings: Settings, engine: &dyn Engine, folder: &Path) -> Self {
         let mut profiler = Self {
             facts: StepProfile::default(),
             recording: None,
         };
-        let is_embedded = engine.capabilities().embedded;
-        let own = is_embedded.then(std::process::id);
-        let Some(root) = engine.process_id().or(own) else {
+        let Some(root) = profiled_process(engine) else {
             let why = "the server's processes are not on this host, or assay can't see them";
             profiler.facts.missing = Some(why.into());
             return profiler;
-        };
-        let settings = Settings {
-            frequency_hz: profile.frequency_hz,
-            call_graph: call_graph(profile.call_graph, root),
-            has_cycles: has_cycles(),
         };
         profiler.facts.event = settings.event().into();
         profiler.facts.frequency_hz = settings.frequency_hz;
@@ -68,12 +62,17 @@ impl Profiler {
         self.kept(disabled);
     }
 
-    /// Writes the samples, and returns their facts.
+    /// Writes the samples, and returns their facts. Reading them ends when `stop` is set.
     ///
     /// # Errors
     /// The record can't be written.
-    pub fn finish(mut self, writer: &mut StepWriter) -> Result<StepProfile, RecordError> {
-        let read = self.recording.take().map(Recording::finish).transpose();
+    pub fn finish(
+        mut self,
+        writer: &mut StepWriter,
+        stop: &AtomicBool,
+    ) -> Result<StepProfile, RecordError> {
+        let recording = self.recording.take();
+        let read = recording.map(|it| it.finish(stop)).transpose();
         if let Some(profile) = self.kept(read).flatten() {
             self.facts.samples = profile.stacks.total();
             self.facts.lost = profile.lost;
@@ -96,14 +95,31 @@ impl Profiler {
     }
 }
 
+/// Returns the way to profile the steps of a cell. Finding it reads the whole program.
+pub fn settings(profile: Profile, engine: &dyn Engine) -> Settings {
+    Settings {
+        frequency_hz: profile.frequency_hz,
+        call_graph: call_graph(profile.call_graph, profiled_process(engine)),
+        has_cycles: has_cycles(),
+    }
+}
+
+/// Returns the process that has an engine, with its children; `None` if it is not on this host.
+fn profiled_process(engine: &dyn Engine) -> Option<u32> {
+    let own = engine.capabilities().embedded.then(std::process::id);
+    engine.process_id().or(own)
+}
+
 /// Returns how to find the callers of functions in a process.
-fn call_graph(planned: plan::CallGraph, process: u32) -> CallGraph {
-    match planned {
+fn call_graph(planned: plan::CallGraph, process: Option<u32>) -> CallGraph {
+    match (planned, process) {
+        (plan::CallGraph::Auto, Some(process)) if process != std::process::id() => {
+            CallGraph::of_program(Path::new(&format!("/proc/{process}/exe")))
+        }
         // A library's callers are in this program, which keeps no frame pointers.
-        plan::CallGraph::Auto if process == std::process::id() => CallGraph::Dwarf,
-        plan::CallGraph::Auto => CallGraph::of_program(Path::new(&format!("/proc/{process}/exe"))),
-        plan::CallGraph::FramePointers => CallGraph::FramePointers,
-        plan::CallGraph::Dwarf => CallGraph::Dwarf,
-        plan::CallGraph::Lbr => CallGraph::Lbr,
+        (plan::CallGraph::Auto, _) => CallGraph::Dwarf,
+        (plan::CallGraph::FramePointers, _) => CallGraph::FramePointers,
+        (plan::CallGraph::Dwarf, _) => CallGraph::Dwarf,
+        (plan::CallGraph::Lbr, _) => CallGraph::Lbr,
     }
 }

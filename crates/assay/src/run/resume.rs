@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::compat::{Facts, build_differences, differences, differences_text};
 use plan::Plan;
-use record::{Build, CellKey, CellRef, Invocation, RecordError, Run, RunDir};
+use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -114,11 +114,7 @@ pub fn add_repeats(
         let of_cell = cells.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         of_cell.map(|cell| cell.key.repeat).collect()
     };
-    let is_of_run = |new: &CellRef| {
-        let is_same =
-            |cell: &CellKey| cell.target == new.key.target && cell.load() == new.key.load();
-        cells.iter().any(|cell| is_same(&cell.key))
-    };
+    let is_of_run = |new: &CellRef| cells.iter().any(|it| it.key.is_same_work_as(&new.key));
     let is_wanted = |new: &CellRef| {
         if new.key.profiled {
             return profiled && numbers_of(new).is_empty() && is_of_run(new);

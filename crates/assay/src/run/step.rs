@@ -19,7 +19,7 @@ use record::{
 use workload::Task;
 
 use super::conductor::{Conductor, unix_now_ns};
-use super::profiling::Profiler;
+use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
@@ -54,8 +54,8 @@ pub struct StepRunner<'a> {
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
     notes: CellNotes,
-    /// The cell is profiled.
-    profiled: bool,
+    /// The way to profile the cell, if it is profiled.
+    profiling: Option<profile::Settings>,
 }
 
 /// Warnings and reasons that apply to every step of a cell.
@@ -89,7 +89,9 @@ impl<'a> StepRunner<'a> {
             observer,
             second_observer: None,
             notes,
-            profiled: planned.profiled,
+            profiling: planned
+                .profiled
+                .then(|| profiling::settings(conductor.plan().profile, engine.engine())),
         })
     }
 
@@ -312,16 +314,18 @@ impl<'a> StepRunner<'a> {
         let display = conductor.display.begin_step(record, rows);
         let feed = StepFeed::new(&conductor.live);
         let clock = &conductor.clock;
-        let mut profiler = self.profiled.then(|| {
+        let mut profiler = self.profiling.map(|settings| {
             let engine = self.engine.engine();
-            Profiler::start(conductor.plan().profile, engine, &conductor.data_root)
+            Profiler::start(settings, engine, &conductor.data_root)
         });
         let mut sink = StepSink::new(writer, display, feed, clock, (sampler, observer));
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         profiler.iter_mut().for_each(Profiler::disable);
         let (sampled, error) = sink.end(record);
-        record.profile = profiler.map(|it| it.finish(writer)).transpose()?;
+        record.profile = profiler
+            .map(|it| it.finish(writer, &conductor.stop))
+            .transpose()?;
         let mut outcome = outcome?;
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;

@@ -1,4 +1,6 @@
-use record::{CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind, StepState};
+use record::{
+    CellKey, CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind, StepState,
+};
 
 use crate::sample;
 
@@ -377,10 +379,14 @@ fn the_main_operation_is_recorded_or_follows_from_the_kind() {
 #[test]
 fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     let results = temporary();
-    let cells = vec![
-        CellRef::new("a.x", "insert", None, 1, 1),
-        CellRef::new("a.x", "insert", None, 1, 1).profiled(),
-    ];
+    let cells = [false, true].map(|profiled| {
+        let key = CellKey {
+            profiled,
+            ..CellKey::new("a.x", None, 1, 1)
+        };
+        CellRef::of(key, "insert")
+    });
+    let cells = cells.to_vec();
     assert_eq!(cells[1].name(), "a.x/c1/p1");
     let run = Run {
         cells,

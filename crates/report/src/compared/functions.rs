@@ -134,36 +134,14 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
     let mut notes = vec![
         whole,
         format!(
-            "{count} of {} functions changed by more than the intervals, which hold for all of them together; {} and {} samples",
-            profile.function_count, base.samples, target.samples
+            "{count} of {} functions changed by more than the intervals, which hold for all of them together",
+            profile.function_count
         ),
     ];
-    for (name, totals) in [("the base", base), ("the target", target)] {
-        notes.extend(doubts(name, totals));
+    let described = [("base", base), ("target", target)];
+    notes.extend(described.map(|(name, totals)| format!("{name}: {}", facts(totals))));
+    if base.unknown_share.max(target.unknown_share) >= UNKNOWN_SHARE {
+        notes.push("functions without a symbol are listed by their file as `[file]`; a build with symbols names them".to_owned());
     }
     notes
-}
-
-/// Returns reasons to doubt the profile of a target.
-fn doubts(name: &str, totals: &ProfileTotals) -> Option<String> {
-    let mut doubts = Vec::new();
-    if totals.unknown_share >= UNKNOWN_SHARE {
-        doubts.push(format!(
-            "{} of the samples are in functions without a symbol, listed by their file as `[file]`; a build with symbols names them",
-            percent(totals.unknown_share)
-        ));
-    }
-    if totals.lost_share > 0.01 {
-        doubts.push(format!(
-            "{} of the samples were dropped",
-            percent(totals.lost_share)
-        ));
-    }
-    if let Some(relative) = totals.relative_throughput.filter(|it| *it < 0.9) {
-        doubts.push(format!(
-            "the profiler slowed it to {} of its throughput",
-            percent(relative)
-        ));
-    }
-    (!doubts.is_empty()).then(|| format!("{name}: {}", doubts.join("; ")))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Cell, CellDir, CellRef, Connection, Cpu, Host, HostColumn, IntervalRow, Ops, Run, RunDir,
-    Status, Step, StepKind, StepProfile, latency_histogram,
+    Cell, CellDir, CellKey, CellRef, Connection, Cpu, Host, HostColumn, IntervalRow, Ops, Run,
+    RunDir, Status, Step, StepKind, StepProfile, latency_histogram,
 };
 use words::Stacks;
 
@@ -59,10 +59,16 @@ pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
 pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u64) -> PathBuf {
     let started_unix_ns = STARTED_UNIX_NS + day * DAY_NS;
     // In turn, as they were measured.
-    let round =
-        |repeat| [OTHER, BASE].map(|target| CellRef::new(target, "insert", None, CLIENTS, repeat));
-    let profiled = (1..=profiles).flat_map(round).map(CellRef::profiled);
-    let cells = (1..=repeats).flat_map(round).chain(profiled);
+    let rounds = |repeats: u32, profiled| {
+        let cell = move |repeat, target| CellKey {
+            profiled,
+            ..CellKey::new(target, None, CLIENTS, repeat)
+        };
+        let round = move |repeat| [OTHER, BASE].map(|target| cell(repeat, target));
+        (1..=repeats).flat_map(round)
+    };
+    let cells = rounds(repeats, false).chain(rounds(profiles, true));
+    let cells = cells.map(|key| CellRef::of(key, "insert"));
     let target = |name: &str| record::Target {
         name: name.to_owned(),
         build: name.replace(".tuned", ""),
