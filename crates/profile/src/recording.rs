@@ -121,10 +121,17 @@ impl Recording {
     pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, ProfileError> {
         if matches!(self.perf.try_wait(), Ok(None)) {
             let interrupted = kill_process(Pid::from_child(&self.perf), Signal::INT);
-            interrupted
-                .map_err(io::Error::from)
-                .and_then(|()| self.perf.wait())
-                .map_err(ProfileError::io("cannot end `perf record`"))?;
+            let interrupted = interrupted.map_err(io::Error::from);
+            interrupted.map_err(ProfileError::io("cannot end `perf record`"))?;
+        }
+        let status = self.perf.wait();
+        let status = status.map_err(ProfileError::io("cannot wait for `perf record`"))?;
+        // A signal ends it otherwise.
+        if status.code().is_some_and(|code| code != 0) {
+            if let Some(rest) = &mut self.perf.stderr {
+                let _ = rest.read_to_end(&mut self.stderr);
+            }
+            return Err(failed_perf("perf record", &self.stderr));
         }
         let mut samples = &self.samples;
         let rewound = samples.rewind();
