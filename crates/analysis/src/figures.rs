@@ -360,9 +360,11 @@ pub struct Level {
 pub struct SessionState {
     /// The engine's name of it: `IO:WALSync`.
     pub name: String,
+    /// The number of sessions that were seen in the state, over all looks.
+    pub sightings: f64,
     /// The share of the connections' time, in percent. Idle sessions are not counted, so shares add up to less than 100.
     pub percent: f64,
-    /// The time in the state per operation, in microseconds; `None` in steps that have no operations.
+    /// The time of all sessions in the state per operation, in microseconds; `None` in steps that have no operations.
     pub us_per_op: Option<f64>,
 }
 

@@ -113,4 +113,5 @@ pub use settings::{
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};
+pub use waits::{ComparedWaits, StateDifference};
 pub use words::counted;

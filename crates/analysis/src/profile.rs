@@ -117,7 +117,7 @@ pub struct FunctionDifference {
     pub inclusive: CostDifference,
 }
 
-/// A cost in two targets, in microseconds of CPU per operation.
+/// A cost in two targets, in microseconds per operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CostDifference {
     /// In the base.

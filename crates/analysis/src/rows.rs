@@ -382,7 +382,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         history: quality::history(step, &sla, &series.ops),
         ..sla
     };
-    Ok(Row {
+    let mut row = Row {
         run,
         cell: cell.key.clone(),
         build: cell.build.clone(),
@@ -409,7 +409,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         client_hosts: client_hosts::figures(step, &sampled),
         remarks: remarks(step, &metrics),
         events: None,
-        waits: waits::waits(step, &series, metrics.get("op_time_us").copied().flatten()),
+        waits: Vec::new(),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,
@@ -420,7 +420,9 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         host_sums: host_sums(&series),
         series,
         warnings,
-    })
+    };
+    row.waits = waits::waits(step, &row.series, crate::throughput(&row));
+    Ok(row)
 }
 
 /// Returns the figures of one kind of operation in a step of so many seconds.

@@ -9,6 +9,7 @@ mod json;
 mod noise;
 mod relative;
 mod verdicts;
+mod waits;
 mod words;
 
 use analysis::{Compared, Figures, Finding, Pairing};
@@ -101,6 +102,11 @@ pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(costs::tables(&Board::new(comparison)))
 }
 
+/// Returns the table of waits of sessions that changed, if any did.
+pub(crate) fn waits(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(vec![waits::table(comparison)])
+}
+
 fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
     tables.retain(Table::has_figures);
     tables
@@ -133,6 +139,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     findings::write(out, comparison.findings);
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
+    out.tables(waits(comparison));
     out.tables(functions::tables(
         comparison.figures,
         &comparison.compared.profiles,

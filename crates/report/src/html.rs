@@ -225,6 +225,7 @@ fn summary(
                 (folded("own CPU and other costs, relative to the base", markup! {
                     (tables(compared::other_verdicts(comparison)))
                     (tables(compared::costs(comparison)))
+                    (tables(compared::waits(comparison)))
                 }))
                 (folded("how targets were compared", markup! {
                     @let made = compared::Method::from(compared);

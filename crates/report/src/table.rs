@@ -26,10 +26,10 @@ pub(crate) enum Tone {
     CostsMore,
     /// A cost below the base's; repeats show it.
     CostsLess,
-    /// A function that costs more than in the base; the samples show it.
-    FunctionCostsMore,
-    /// A function that costs less than in the base; the samples show it.
-    FunctionCostsLess,
+    /// A function or a state that takes more time than in the base; the samples show it.
+    TimeGrew,
+    /// A function or a state that takes less time than in the base; the samples show it.
+    TimeShrank,
     /// Repeats differ by more than the effect.
     Noisy,
     /// The requested rate was missed.
@@ -73,8 +73,8 @@ impl Tone {
             Self::Slower => ("▼", "slower: the interval is below 1"),
             Self::CostsMore => ("▲", "costs more: the interval is above 1"),
             Self::CostsLess => ("▼", "costs less: the interval is below 1"),
-            Self::FunctionCostsMore => ("▲", "costs more: the interval is above 0"),
-            Self::FunctionCostsLess => ("▼", "costs less: the interval is below 0"),
+            Self::TimeGrew => ("▲", "costs more: the interval is above 0"),
+            Self::TimeShrank => ("▼", "costs less: the interval is below 0"),
             Self::Noisy => (
                 "?",
                 "too noisy to say: the interval includes 1, and changes that matter",

@@ -2,7 +2,7 @@
 
 /// A mean with what is known about its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     pub center: f64,
     /// Its standard error, not zero.
     pub error: f64,
@@ -47,7 +47,7 @@ pub(super) struct Block {
     pub invocation: u32,
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -62,7 +62,7 @@ pub(super) fn variance(values: &[f64]) -> f64 {
 }
 
 /// Returns the mean of a sample of two values or more, with an error of at least `floor`.
-pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
+pub(crate) fn mean_of(values: &[f64], floor: f64) -> Mean {
     let count = values.len() as f64;
     let variance = variance(values) / count;
     Mean::new(mean(values), variance, count - 1.0, floor)
@@ -70,7 +70,7 @@ pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
 
 /// Returns the difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
 /// `floor`.
-pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
+pub(crate) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
     let (of_base, of_values) = (part(base), part(values));
     let variance = of_base + of_values;

@@ -23,18 +23,20 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
-use crate::ComparedProfile;
 use crate::order::distinct;
+use crate::{ComparedProfile, ComparedWaits};
 
 pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
+pub(crate) use family::level;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
+pub(crate) use mean::{Mean, difference_of, mean, mean_of};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 use power::PowerAnalysis;
 pub use power::{POWER, REPEATS_CAP};
-pub(crate) use student::quantile;
+pub(crate) use student::{quantile, tails};
 pub use verdict::compare;
 
 /// The options of a comparison.
@@ -103,6 +105,8 @@ pub struct Compared {
     pub notes: Vec<String>,
     /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
+    /// The time of sessions in each state, in steps with repeats whose engine says what its sessions wait for.
+    pub waits: Vec<ComparedWaits>,
 }
 
 /// One metric in one step of a target, compared with the base.

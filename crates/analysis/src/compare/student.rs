@@ -4,7 +4,7 @@
 use statrs::function::beta::{beta_reg, inv_beta_reg};
 
 /// Returns the probability that |t| is at least this by chance, with so many degrees of freedom: both tails.
-pub(super) fn tails(t: f64, freedom: f64) -> f64 {
+pub(crate) fn tails(t: f64, freedom: f64) -> f64 {
     beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 

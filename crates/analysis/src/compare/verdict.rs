@@ -10,6 +10,7 @@ use super::metric::{THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
+use crate::waits::compare_waits;
 use crate::{Figures, Row, compare_profiles, counted, initial_tree};
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes (`docs/statistics.md`).
@@ -55,6 +56,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
         comparison_count: families[0].1.count,
+        waits: compare_waits(figures, &rows, &options.base, options.error_rate),
         rows,
         unfinished: unfinished(figures),
         notes,

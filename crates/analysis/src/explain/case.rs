@@ -7,12 +7,12 @@ use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
 use crate::{
-    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, Row, Sample, Verdict,
-    counted,
+    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, Row, Sample,
+    StateDifference, Verdict, counted,
 };
 
 use super::finding::Evidence;
-use super::thresholds::SAME;
+use super::thresholds::{EXPLAINS, SAME, STATES_SHOWN};
 
 /// The comparison that is explained.
 #[derive(Clone, Copy)]
@@ -231,6 +231,31 @@ impl<'a> Case<'a> {
         of_step?.named.as_ref()
     }
 
+    /// Returns the states of sessions whose change is shown, the largest change first.
+    fn changed_states(&self) -> impl Iterator<Item = &'a StateDifference> {
+        let mut waits = self.context.compared.waits.iter();
+        let of_step = waits.find(|it| {
+            let compared = self.compared;
+            (&it.workload, &it.step) == (&compared.workload, &compared.step)
+                && it.cell.is_repeat_of(&compared.cell)
+        });
+        let states = of_step.into_iter().flat_map(|it| &it.states);
+        states.filter(|it| it.time.is_shown)
+    }
+
+    /// Returns the wait of sessions that changed most, if it makes up enough of the change of an operation's time. Where
+    /// something has a rate, other connections work beside the main ones, and their waits say nothing about these.
+    pub(super) fn named_wait(&self) -> Option<&'a StateDifference> {
+        let mut rows = self.base.rows.iter().chain(&self.side.rows);
+        if rows.any(|row| row.sla.is_some()) {
+            return None;
+        }
+        let change_us = self.metric("op_time_us")?.growth();
+        let explains = |it: &&StateDifference| it.time.difference_us / change_us >= EXPLAINS;
+        let mut waits = self.changed_states().filter(|it| it.is_wait());
+        waits.find(explains)
+    }
+
     /// Returns the first setting of a role that differs and that the plan declares.
     pub(super) fn declares(&self, role: SettingRole) -> Option<&Difference> {
         let mut declared = self.difference.declared().iter();
@@ -360,6 +385,14 @@ impl<'a> Case<'a> {
                 self.read_kb()
                     .map(|pair| Evidence::new("mean size of device reads", "KB", pair)),
             )
+            .chain(self.changed_states().take(STATES_SHOWN).map(|state| {
+                let (base, value) = (state.time.base_us, state.time.target_us);
+                Evidence::new(
+                    &format!("sessions in `{}`", state.name),
+                    "us/op",
+                    Pair { base, value },
+                )
+            }))
             .collect()
     }
 }

@@ -3,6 +3,9 @@
 /// Figures within this share of each other count as unchanged: background work changes them by as much.
 pub(super) const SAME: f64 = 0.10;
 
+/// The number of states of sessions among the figures of a finding.
+pub(super) const STATES_SHOWN: usize = 2;
+
 /// The least share of the change of an operation's time that a cause accounts for.
 pub(super) const EXPLAINS: f64 = 0.4;
 

@@ -45,14 +45,6 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     table.beside = vec![3, 5];
     let decimals = decimals(target.cpu_us_per_op.max(base.cpu_us_per_op));
     let number = |value: f64| Cell::plain(fixed(value, decimals));
-    let change = |cost: &CostDifference| {
-        let text = format!("{:+.decimals$}", cost.difference_us);
-        match (cost.is_shown, cost.difference_us > 0.0) {
-            (false, _) => Cell::plain(text),
-            (true, true) => Cell::toned(text, Tone::FunctionCostsMore),
-            (true, false) => Cell::toned(text, Tone::FunctionCostsLess),
-        }
-    };
     for FunctionDifference {
         name,
         own,
@@ -64,15 +56,25 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
             vec![
                 number(own.base_us),
                 number(own.target_us),
-                change(own),
+                change(own, decimals),
                 number(own.margin_us),
-                change(inclusive),
+                change(inclusive, decimals),
                 number(inclusive.margin_us),
             ],
         );
     }
     table.notes = notes(profile, operation, decimals);
     table
+}
+
+/// Returns the change of a cost in microseconds.
+pub(super) fn change(cost: &CostDifference, decimals: usize) -> Cell {
+    let text = format!("{:+.decimals$}", cost.difference_us);
+    match (cost.is_shown, cost.difference_us > 0.0) {
+        (false, _) => Cell::plain(text),
+        (true, true) => Cell::toned(text, Tone::TimeGrew),
+        (true, false) => Cell::toned(text, Tone::TimeShrank),
+    }
 }
 
 /// Returns the noun for an operation of a cell's step: `row`.
@@ -104,7 +106,7 @@ pub(crate) fn facts(totals: &ProfileTotals) -> String {
 }
 
 /// Returns the decimals that tell costs apart that are a hundredth of the CPU per operation.
-fn decimals(cpu_us: f64) -> usize {
+pub(super) fn decimals(cpu_us: f64) -> usize {
     match cpu_us {
         us if us >= 1000.0 => 0,
         us if us >= 50.0 => 1,

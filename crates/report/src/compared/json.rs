@@ -9,9 +9,8 @@ use super::verdicts::{pairing, unit_of};
 use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
-/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles": [...],
-/// "noise_floor": ...}`. Only a target
-/// against itself has a noise floor.
+/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles": [...], "waits": [...],
+/// "noise_floor": ...}`. Only a target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();
@@ -38,6 +37,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         },
         "findings": findings,
         "profiles": compared.profiles,
+        "waits": compared.waits,
         "noise_floor": noise,
     })
 }

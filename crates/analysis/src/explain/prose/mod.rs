@@ -116,11 +116,12 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         (None, None) => None,
     };
     let why = cause::sentence(case, &change.cause);
-    let function = match change.cause.kind() {
+    let detail = match change.cause.kind() {
         FindingKind::Cpu => named_function(case),
-        _ => None,
+        FindingKind::HostBusy | FindingKind::SlaMissed => None,
+        _ => named_wait(case),
     };
-    [Some(opening), Some(why), function, last]
+    [Some(opening), Some(why), detail, last]
         .into_iter()
         .flatten()
         .collect()
@@ -142,6 +143,19 @@ fn named_function(case: &Case<'_>) -> Option<String> {
         case.noun(),
         function.name,
         caller.unwrap_or_default()
+    ))
+}
+
+/// Names the wait of sessions that changed most.
+fn named_wait(case: &Case<'_>) -> Option<String> {
+    let wait = case.named_wait()?;
+    let us = wait.time.difference_us;
+    Some(format!(
+        "By the engine, sessions spent {} us {} per {} in `{}`.",
+        figure(us.abs()),
+        if us > 0.0 { "more" } else { "less" },
+        case.noun(),
+        wait.name
     ))
 }
 

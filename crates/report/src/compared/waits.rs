@@ -1,0 +1,58 @@
+//! What sessions wait for, where that changed between a target and its base.
+
+use analysis::StateDifference;
+
+use super::Comparison;
+use super::functions::{change, decimals, operation};
+use crate::export::cell_name;
+use crate::number::fixed;
+use crate::table::{Cell, STEP, Table};
+
+/// The number of states that the table lists of one step of a target.
+const LISTED: usize = 3;
+
+/// Returns a table of the states of sessions whose change is shown. It has no rows if there are none.
+pub(super) fn table(comparison: &Comparison<'_>) -> Table {
+    let compared = comparison.compared;
+    let mut table = Table::new(
+        "compared-waits",
+        format!(
+            "Waits of sessions: us per operation, relative to {}",
+            compared.base
+        ),
+        ["target", STEP, "state", "operation"]
+            .map(str::to_owned)
+            .to_vec(),
+        ["base", "target", "change", "\u{b1}"],
+    );
+    table.beside = vec![3];
+    let (mut shown, mut all) = (0, 0);
+    for step in &compared.waits {
+        all += step.states.len();
+        let states = step.states.iter().filter(|it| it.time.is_shown);
+        shown += states.clone().count();
+        for StateDifference { name, time } in states.take(LISTED) {
+            let decimals = decimals(10.0 * time.base_us.max(time.target_us));
+            let number = |value: f64| Cell::plain(fixed(value, decimals));
+            let operation = operation(comparison.figures, &step.cell, &step.step);
+            table.push(
+                vec![
+                    cell_name(&step.cell),
+                    step.step.clone(),
+                    name.clone(),
+                    operation.to_owned(),
+                ],
+                vec![
+                    number(time.base_us),
+                    number(time.target_us),
+                    change(time, decimals),
+                    number(time.margin_us),
+                ],
+            );
+        }
+    }
+    table.notes.push(format!(
+        "{shown} of {all} states changed by more than the intervals, which take their number into account; the largest {LISTED} of each step are listed"
+    ));
+    table
+}
