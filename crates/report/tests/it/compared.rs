@@ -153,6 +153,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         unfinished: None,
         notes: vec!["the machine of run 2 is not that of run 1".into()],
         profiles: Vec::new(),
+        waits: Vec::new(),
         shown_metrics: Vec::new(),
     }
 }
