@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{ASSAY, POSTGRES, Place, QUICK, SQLITE, workload};
+use crate::full_disk::Disk;
+use crate::place::{
+    ASSAY, NULL, POSTGRES, Place, QUICK, Running, SQLITE, entries, eventually, send, workload,
+};
 use crate::show_json::Shown;
 use crate::{not_here, postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped};
 
@@ -223,4 +227,98 @@ fn without_perf_the_step_is_measured_and_says_what_to_install() {
     assert_eq!(profiles.len(), 1);
     let missing = profiles[0]["profile"]["missing"].as_str().unwrap();
     assert!(missing.contains("linux-perf"), "{missing}");
+}
+
+/// Returns the `perf record` of a place.
+fn profiler(place: &Place) -> Option<u32> {
+    let is_perf = |pid: &u32| {
+        let name = fs_err::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim() == "perf")
+    };
+    place.processes().into_iter().find(is_perf)
+}
+
+/// Starts a run, and returns it in the midst of the profiled step `qr100`, whose profiler is the number.
+fn in_the_midst(place: &Place, data: &str) -> (Running, u32) {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]\n";
+    let plan = workload(500, 100, "2s", steps) + NULL;
+    let mut running = place.spawn_run(&plan, &["--profile", "--data", data]);
+    eventually("a profiler runs", || profiler(place).is_some());
+    place.wait_for_step(&mut running, "03-qr100");
+    let profiler = profiler(place).expect("it runs during the step");
+    (running, profiler)
+}
+
+/// Returns the row of the profiled step `qr100`.
+fn profiled_row(place: &Place) -> Value {
+    let shown = Shown::read(place, &place.only_run());
+    let mut rows = shown.rows().iter();
+    let row = rows.find(|row| row["profiled"] == true && row["step"] == "qr100");
+    row.expect("the step is recorded").clone()
+}
+
+/// The step is valid, and has no profile for a reason that contains `why`.
+fn assert_missing(place: &Place, why: &str) {
+    let row = profiled_row(place);
+    assert_eq!(row["valid"], true, "{row}");
+    let missing = row["profile"]["missing"].as_str().unwrap_or_default();
+    assert!(missing.contains(why), "{row}");
+}
+
+#[test]
+fn a_profiler_ends_with_assay() {
+    if !perf_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let (running, _) = in_the_midst(&place, "data");
+    running.signal(Signal::KILL);
+    running.wait();
+    eventually("all processes end", || place.processes().is_empty());
+    place.assert_nothing_is_left();
+    let is_file = |path: &PathBuf| path.is_file() && fs_err::metadata(path).unwrap().len() > 4096;
+    assert!(!entries(&place.join("data")).iter().any(is_file));
+}
+
+#[test]
+fn an_interrupt_ends_a_profiled_step_and_its_profiler() {
+    if !perf_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let (running, _) = in_the_midst(&place, "data");
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+    place.assert_nothing_is_left();
+    assert_eq!(profiled_row(&place)["status"], "interrupted");
+}
+
+#[test]
+fn a_step_outlives_its_profiler() {
+    if !perf_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let (running, profiler) = in_the_midst(&place, "data");
+    send(profiler, Signal::KILL);
+    running.wait().expect_code(0);
+    place.assert_nothing_is_left();
+    assert_missing(&place, "`perf record` failed");
+}
+
+#[test]
+fn samples_that_fill_the_disk_do_not_fail_the_step() {
+    if !perf_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let Some(disk) = Disk::mount(&place, 64) else {
+        return;
+    };
+    let (running, _) = in_the_midst(&place, "disk/data");
+    let filler = disk.fill();
+    running.wait().expect_code(0);
+    place.assert_nothing_is_left();
+    assert_missing(&place, "No space left");
+    fs_err::remove_file(filler).unwrap();
 }
