@@ -22,6 +22,7 @@ mod seconds;
 mod step;
 mod table;
 mod tree;
+mod waits;
 
 use std::collections::BTreeSet;
 

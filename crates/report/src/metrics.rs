@@ -173,8 +173,8 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
 /// The number of states that a table of waits has columns for.
 const STATES: usize = 6;
 
-/// Returns what the load's sessions waited for in one step, as the engine says. `None` where no engine says so.
-fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+/// Returns the most frequent states of sessions in a step, over all its lines.
+pub(crate) fn frequent_states<'f>(matrix: &Matrix<'f>, step: StepHead<'_>) -> Vec<&'f str> {
     let mut percent: BTreeMap<&str, f64> = BTreeMap::new();
     for (_, row) in matrix.lines_in(step) {
         for state in &row.waits {
@@ -183,7 +183,12 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     }
     let mut states: Vec<(&str, f64)> = percent.into_iter().collect();
     states.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let states: Vec<&str> = states.iter().map(|(name, _)| *name).take(STATES).collect();
+    states.iter().map(|(name, _)| *name).take(STATES).collect()
+}
+
+/// Returns what the load's sessions waited for in one step, as the engine says. `None` where no engine says so.
+fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let states = frequent_states(matrix, step);
     if states.is_empty() {
         return None;
     }

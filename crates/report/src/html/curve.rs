@@ -3,7 +3,7 @@
 
 use analysis::Row;
 
-use crate::html::{engine, host, load, tree};
+use crate::html::{engine, host, load, tree, waits};
 
 /// The maximum number of points of a curve.
 const POINTS_MAX: usize = 2000;
@@ -180,6 +180,7 @@ impl Curves {
         drawn.extend(tree::of_row(row));
         drawn.extend(host::of_row(row));
         drawn.extend(engine::of_row(row));
+        drawn.extend(waits::of_row(row));
         drawn.retain(|drawn| {
             let mut points = drawn.whole.points.iter();
             points.any(|point| !point.is_nan())

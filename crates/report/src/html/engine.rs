@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::Row;
 use record::Role;
+use words::{WAIT_LOOKS, WAIT_PREFIX};
 
 use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
@@ -63,9 +64,11 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
         let whole = name
             .split_once('.')
             .map_or(name.as_str(), |(whole, _)| whole);
+        // States of sessions have a chart of their own.
+        let is_state = name == WAIT_LOOKS || name.starts_with(WAIT_PREFIX);
         // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
-        if !tree::is_drawn(series.role) && !is_since_opened {
+        if !tree::is_drawn(series.role) && !is_since_opened && !is_state {
             counters.entry(whole).or_default().push(name);
         }
     }

@@ -11,6 +11,7 @@ use crate::html::curve::Place;
 use crate::html::distributions;
 use crate::html::marks;
 use crate::html::table::table;
+use crate::html::waits;
 use crate::html::{CellRecord, Source, cell_label, clean, marked, permalink};
 use crate::lsm;
 use crate::matrix::{Line, Matrix, StepHead};
@@ -105,6 +106,7 @@ fn body(
         (table(&metrics::metrics(matrix, step)))
         (table(&metrics::costs(matrix, step)))
         (table(&metrics::time(matrix, step)))
+        (waits::bars((matrix, names), step))
         (table(&metrics::upkeep(matrix, step)))
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }

@@ -5,7 +5,7 @@ use words::Stacks;
 
 use super::*;
 use crate::explain::accounting::Gap;
-use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, Shift, Stall};
+use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, SessionState, Shift, Sla, Stall};
 
 /// A query of 133 us at 30,000 per second.
 const CACHED: &[(&str, f64)] = &[
@@ -89,6 +89,55 @@ fn the_function_that_a_profile_blames_is_named() {
     let finding = only(&figures, FindingKind::Cpu);
     let named = "us more per query is in `range`, called by `plan`.";
     assert!(finding.text.contains(named), "{}", finding.text);
+}
+
+#[test]
+fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
+    let of = |fsync_us: f64| {
+        [
+            ("op_client_cpu_us", 20.0),
+            ("op_server_cpu_us", 60.0),
+            ("op_fsync_us", fsync_us),
+        ]
+    };
+    let mut figures = repeated(&[
+        cost("a.c", "update-index", 40_000.0, &of(2.0)),
+        cost("b.c", "update-index", 15_000.0, &of(150.0)),
+    ]);
+    for row in &mut figures.rows {
+        let fsync_us = row.metric("op_fsync_us").unwrap();
+        for (name, us) in [
+            ("running", 60.0),
+            ("IO:WALSync", fsync_us),
+            ("Lock:tuple", 1.0),
+        ] {
+            row.waits.push(SessionState {
+                name: name.to_owned(),
+                sightings: 10.0 * us,
+                percent: us,
+                us_per_op: Some(us),
+            });
+        }
+    }
+    let finding = only(&figures, FindingKind::Fsyncs);
+    let named = "By the engine, sessions spent 148 us more per query in `IO:WALSync`.";
+    assert!(finding.text.contains(named), "{}", finding.text);
+    let mut evidence = finding.evidence.iter();
+    assert!(evidence.any(|it| it.name == "sessions in `IO:WALSync`"));
+    for row in &mut figures.rows {
+        row.sla = Some(Sla {
+            kind: "insert".to_owned(),
+            met: true,
+            ..Sla::default()
+        });
+    }
+    let findings = found(&figures);
+    assert!(!findings.is_empty());
+    assert!(
+        findings
+            .iter()
+            .all(|it| !it.text.contains("sessions spent"))
+    );
 }
 
 #[test]
