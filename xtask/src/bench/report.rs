@@ -1,5 +1,6 @@
 //! Measures the HTML report of a large run: the time to write it, its size, and the time until a browser shows it.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -13,8 +14,8 @@ use crate::workspace::output;
 /// 28 targets, 8 clients, an hour for each of the ten steps of the Insert Benchmark.
 const RUN: [&str; 3] = ["28", "8", "3600"];
 
-/// Writes the record of such a run and its report, opens the report, and removes everything. The bounds are for two
-/// processors.
+/// Writes the record of such a run and its report, adds profiles and writes it again, opens that report, and removes everything.
+/// The bounds are for two processors.
 pub fn run(setup: &Setup) -> Result<bool> {
     let assay = setup.build_assay()?.join("assay");
     let examples = setup.build("report", "--examples")?.join("examples");
@@ -47,6 +48,24 @@ pub fn run(setup: &Setup) -> Result<bool> {
             fs::metadata(&file)?.len() as f64 / 1e6,
         ])
     })?;
+    output(Command::new(examples.join("profiles")).arg(run.trim()))?;
+    let profiles = size_of(Path::new(run.trim()), "profile.parquet")?;
+    let profiled = [
+        ("profiles_mb", Bound::AtMost(50.0)),
+        ("profiled_written_in_s", Bound::None),
+        ("profiled_memory_mb", Bound::None),
+        ("profiled_file_mb", Bound::AtMost(35.0)),
+    ];
+    let profiled = figures(1, profiled, || {
+        let finished = finish(report())?;
+        Ok([
+            profiles as f64 / 1e6,
+            finished.used.elapsed_ns as f64 / 1e9,
+            finished.memory_bytes as f64 / 1e6,
+            fs::metadata(&file)?.len() as f64 / 1e6,
+        ])
+    })?;
+    let passed = passed && profiled;
     if !prepare::ensure_installed(&["chromium"])? {
         println!("not opened: there is no Chromium");
         return Ok(passed);
@@ -70,4 +89,19 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ])
     })?;
     Ok(passed && opened)
+}
+
+/// Returns the bytes of all files of a name below a directory.
+fn size_of(directory: &Path, name: &str) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            bytes += size_of(&entry.path(), name)?;
+        } else if entry.file_name() == name {
+            bytes += metadata.len();
+        }
+    }
+    Ok(bytes)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use record::{
-    Cell, Connection, Counter, HostColumn, IntervalRow, Ops, RunDir, Status, Step, StepKind,
+    Cell, Connection, Counter, Cpu, HostColumn, IntervalRow, Ops, RunDir, Status, Step, StepKind,
     StepWriter,
 };
 
@@ -147,6 +147,10 @@ fn write_step(
         status: Status::Complete,
         valid: true,
         elapsed_ns: size.seconds as u64 * SECOND_NS,
+        cpu: Cpu {
+            server_ns: Some(size.seconds as u64 * SECOND_NS),
+            ..Cpu::default()
+        },
         clients: size.clients as u32,
         insert_rate_target_rows_per_s: (rate > 0.0).then_some(rate * size.clients as f64),
         ..Step::default()
