@@ -52,6 +52,7 @@ mod key_order;
 mod key_value;
 mod local;
 mod net;
+mod replication;
 mod running;
 mod schema;
 #[cfg(test)]
@@ -72,6 +73,7 @@ pub use local::server::{Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;
+pub use replication::{REPLICA_PREFIX, Replicated};
 pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,

@@ -14,7 +14,7 @@ use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storag
 use words::Secret;
 
 /// The database that assay creates. Its name comes from the Insert Benchmark.
-const DATABASE: &str = "ib";
+pub(crate) const DATABASE: &str = "ib";
 
 /// A connection to a server.
 pub trait Client: Session + Sized {
@@ -62,6 +62,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     const KIND: &'static Kind;
     /// The name of the configuration file.
     const CONFIG_FILE: &'static str;
+    /// A statement after which commits of a session don't wait for replicas, which start later; `None` if none do by default.
+    const COMMIT_ALONE: Option<&'static str>;
     /// The code of the error for a database that already exists.
     const DATABASE_EXISTS: &'static str;
     /// A query for the effective settings: name, value, and the source if the server has it.
@@ -142,10 +144,22 @@ impl<K: SqlKind> SqlServer<K> {
     /// # Errors
     /// An error about the build, the directory or the config. Nothing keeps running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let create = |build: &K::Build, place: &Place, config: &mut ConfigText| {
+            K::create_data(options, build, place, config)
+        };
+        Self::launch(options, create, create_database::<K>)
+    }
+
+    /// Creates a server's data in an empty place, and starts the server. `probe` fails until it is ready.
+    pub(crate) fn launch(
+        options: &StartOptions<'_>,
+        create: impl FnOnce(&K::Build, &Place, &mut ConfigText) -> Result<(), SetupError>,
+        probe: impl Fn(&Address) -> Result<(), Error>,
+    ) -> Result<Self, SetupError> {
         let build = K::locate(options.build)?;
         let place = Place::create(K::KIND, options, &build.bin_dir())?;
-        let config = K::compose(options, &build, &place)?;
-        K::create_data(options, &build, &place, &config)?;
+        let mut config = K::compose(options, &build, &place)?;
+        create(&build, &place, &mut config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
         let socket = K::address(&place, options);
         let name = format!("{} at `{socket}`", build.version());
@@ -165,7 +179,7 @@ impl<K: SqlKind> SqlServer<K> {
             K::arguments(&place, &config_file),
             Readiness {
                 server: &name,
-                probe: &|| create_database::<K>(&socket),
+                probe: &|| probe(&socket),
                 config_error: &config_error,
             },
             options.stop,
@@ -264,9 +278,18 @@ impl<K: SqlKind> SqlServer<K> {
     }
 }
 
+/// Opens a session whose commits don't wait for replicas.
+fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
+    let mut session = K::Session::connect(address)?;
+    if let Some(statement) = K::COMMIT_ALONE {
+        session.query(statement)?;
+    }
+    Ok(session)
+}
+
 /// Creates the database on a new server, which also shows that the server answers.
 fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
-    let mut session = K::Session::connect(address)?;
+    let mut session = connect_alone::<K>(address)?;
     match session.query(&format!("create database {DATABASE}")) {
         // An earlier attempt succeeded but its connection was lost.
         Err(error) if error.code.as_deref() == Some(K::DATABASE_EXISTS) => Ok(()),
@@ -276,7 +299,7 @@ fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
 
 /// Lets clients connect to a new server by TCP. Returns their address, which is like that of the server's private `socket`.
 fn open_to_network<K: SqlKind>(socket: Address, network: &Network) -> Result<Address, Error> {
-    let mut session = K::Session::connect(&socket)?;
+    let mut session = connect_alone::<K>(&socket)?;
     let user = K::admit(&mut session, &network.password)?;
     Ok(network.address(user, socket))
 }

@@ -14,6 +14,7 @@ mod log;
 mod notation;
 mod observer;
 mod obstacles;
+mod replica;
 mod server;
 mod session;
 mod settle;

