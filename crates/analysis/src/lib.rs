@@ -93,7 +93,7 @@ pub use initial_tree::InitialTree;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use log_events::{EventTotals, StepEvents};
-pub use metrics::{COARSE_SHARE, metrics};
+pub use metrics::{COARSE_SHARE, lag_slope, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
 pub use profile::{

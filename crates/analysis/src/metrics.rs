@@ -3,6 +3,7 @@
 pub(crate) mod counters;
 mod lsm;
 mod op_time;
+mod replication;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use counters::Counters;
 pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;
+pub use replication::lag_slope;
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
@@ -45,7 +47,8 @@ pub fn metrics(
         .chain(client_metrics(step, embedded))
         .chain(op_time::op_time(step, host, embedded))
         .chain(upkeep::upkeep(step, host))
-        .chain(lsm::figures(step, host, engine));
+        .chain(lsm::figures(step, host, engine))
+        .chain(replication::figures(step, engine));
     let mut metrics: BTreeMap<&str, Option<f64>> =
         METRICS.iter().map(|metric| (metric.name, None)).collect();
     for (name, value) in figures {

@@ -28,7 +28,7 @@ const CELL_OVERHEAD: Duration = Duration::from_secs(5);
 pub struct Estimate {
     /// The time of all cells, which run one after the other.
     pub time: Duration,
-    /// The space of the largest cell; each cell removes its data.
+    /// The space of the largest cell with its replicas; each cell removes its data.
     pub disk_bytes: u64,
     /// The maximum number of connections at a time.
     pub connections: u32,
@@ -122,7 +122,9 @@ pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
 /// Returns the estimate of one cell.
 pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let variant = &plan.variants[cell.variant];
-    let build = &plan.builds[plan.targets[cell.target].build];
+    let target = &plan.targets[cell.target];
+    let build = &plan.builds[target.build];
+    let copies = 1 + u64::from(plan.configs[target.config].replicas);
     let server_bytes = match build.source {
         BuildSource::Installed(_) if build.engine == Engine::RocksDb => 0,
         BuildSource::Installed(_) => SERVER_BYTES,
@@ -149,7 +151,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
         });
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
-        disk_bytes: stored_bytes + server_bytes,
+        disk_bytes: copies * (stored_bytes + server_bytes),
         connections: connections(variant, cell.clients),
         working: working(variant, cell.clients),
     }

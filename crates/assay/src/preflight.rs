@@ -37,6 +37,11 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 "only a server that assay starts can be limited in memory and CPUs",
                 "remove `memory`, `cpus` and `cpu-quota` from its config",
             )),
+            (_, BuildSource::Url(_)) if config.replicas > 0 => Some((
+                of_config(&|key| key == "replicas"),
+                "assay makes replicas only of a server that it starts",
+                "remove `replicas` from its config",
+            )),
             (_, BuildSource::Url(_)) if configured => Some((
                 of_config(&is_option),
                 "assay can't configure a server that it does not start",

@@ -3,19 +3,20 @@
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, Config, Engine};
+use crate::spec::{Build, Config, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
 /// name should be.
-const KEYS: [(&str, bool); 11] = [
+const KEYS: [(&str, bool); 12] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
     ("cpus", false),
     ("cpu-quota", false),
+    ("replicas", false),
     ("tls", false),
     ("unknown-options", false),
     ("statistics", false),
@@ -36,6 +37,9 @@ const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)
 /// No server starts with less.
 const MEMORY_MIN: u64 = 64 << 20;
 
+/// The largest number of replicas.
+const REPLICAS_MAX: u32 = 8;
+
 /// The name of the empty config of an engine for which the plan has none.
 pub(crate) const IMPLICIT: &str = "default";
 
@@ -51,6 +55,7 @@ struct WrittenConfig {
     skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
     tls: Option<bool>,
+    replicas: Option<u32>,
 }
 
 /// A config, with its place in the plan.
@@ -129,11 +134,18 @@ fn config(
     let extends = cx.given(section, "extends", &Line);
     let mut own = Config::new(&name, engine);
     own.files.extend(cx.given(section, "file", &Line));
-    let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
-    own.limits.memory_bytes = cx.given(section, "memory", &memory);
-    own.limits.cpus = cx.given(section, "cpus", &CpuList);
-    let quota = cx.given(section, "cpu-quota", &Quantity::processors());
-    own.limits.cpu_quota_milli = quota.map(|processors| (processors * 1e3).round() as u64);
+    own.limits = limits(cx, section);
+    let mut replicas = None;
+    if engine == Engine::Postgres {
+        replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
+        if let Some(entry) = section.take("replica") {
+            let path = section.name_of(&entry.key);
+            let section = &mut Section::of(cx, &path, entry.node)?;
+            own.replica_limits = limits(cx, section);
+            own.replica_set = options(cx, engine, section, "set");
+            section.finish(cx);
+        }
+    }
     let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
     if matches!(engine, Engine::Postgres | Engine::Mysql) {
         tls = cx.given(section, "tls", &Flag);
@@ -158,7 +170,28 @@ fn config(
         skips_unknown_options,
         statistics,
         tls,
+        replicas,
     })
+}
+
+/// Reads the limits of a server.
+fn limits(cx: &mut Context<'_>, section: &mut Section) -> Limits {
+    let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
+    let memory_bytes = cx.given(section, "memory", &memory);
+    let cpus = cx.given(section, "cpus", &CpuList);
+    let quota = cx.given(section, "cpu-quota", &Quantity::processors());
+    Limits {
+        memory_bytes,
+        cpus,
+        cpu_quota_milli: quota.map(|processors| (processors * 1e3).round() as u64),
+    }
+}
+
+/// Replaces the limits that `own` sets.
+fn override_limits(limits: &mut Limits, own: &Limits) {
+    limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
+    limits.cpus = own.cpus.clone().or(limits.cpus.take());
+    limits.cpu_quota_milli = own.cpu_quota_milli.or(limits.cpu_quota_milli);
 }
 
 /// Reads the factors of a build or a config, with their values.
@@ -301,10 +334,10 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             override_options(&mut merged.set, &own.set);
             override_options(&mut merged.load, &own.load);
             override_options(&mut merged.factors, &own.factors);
-            let limits = &mut merged.limits;
-            limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
-            limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
-            limits.cpu_quota_milli = own.limits.cpu_quota_milli.or(limits.cpu_quota_milli);
+            override_options(&mut merged.replica_set, &own.replica_set);
+            override_limits(&mut merged.limits, &own.limits);
+            override_limits(&mut merged.replica_limits, &own.replica_limits);
+            merged.replicas = ancestor.replicas.unwrap_or(merged.replicas);
             let skips = ancestor.skips_unknown_options;
             merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
             merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);

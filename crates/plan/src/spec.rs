@@ -586,6 +586,12 @@ pub struct Config {
     pub factors: Vec<(String, String)>,
     /// The part of the machine that its server may use.
     pub limits: Limits,
+    /// The number of the server's replicas.
+    pub replicas: u32,
+    /// Options of the replicas, which override `set`.
+    pub replica_set: Vec<(String, String)>,
+    /// The part of the machine that each replica may use.
+    pub replica_limits: Limits,
     /// Clients connect to its server by TCP with TLS.
     pub tls: bool,
     /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable; otherwise the cell fails.
@@ -605,13 +611,16 @@ impl Config {
             load: Vec::new(),
             factors: Vec::new(),
             limits: Limits::default(),
+            replicas: 0,
+            replica_set: Vec::new(),
+            replica_limits: Limits::default(),
             tls: false,
             skips_unknown_options: false,
             statistics: false,
         }
     }
 
-    /// Returns the options that it declares, of which `tls` is assay's own; those of the load have names `load.NAME`.
+    /// Returns the options that it declares, of which `tls` and those of replicas are assay's own; those of the load have names `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -619,7 +628,31 @@ impl Config {
         };
         let of_load = self.load.iter().map(with_prefix);
         let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
-        self.set.iter().cloned().chain(tls).chain(of_load).collect()
+        let own = tls.into_iter().chain(self.replica_options());
+        self.set.iter().cloned().chain(own).chain(of_load).collect()
+    }
+
+    /// Returns what it declares about replicas; empty without replicas.
+    pub fn replica_options(&self) -> Vec<(String, String)> {
+        if self.replicas == 0 {
+            return Vec::new();
+        }
+        let limits = &self.replica_limits;
+        let limits = [
+            ("memory", limits.memory_bytes.map(|bytes| bytes.to_string())),
+            ("cpus", limits.cpus.as_deref().map(words::format_cpus)),
+            (
+                "cpu-quota",
+                limits.cpu_quota_milli.map(words::format_cpu_quota),
+            ),
+        ];
+        let limits = limits
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let options = self.replica_set.iter().cloned().chain(limits);
+        let options = options.map(|(name, value)| (format!("replica.{name}"), value));
+        let replicas = ("replicas".to_owned(), self.replicas.to_string());
+        [replicas].into_iter().chain(options).collect()
     }
 }
 

@@ -495,6 +495,10 @@ pub struct Step {
     pub checks: Vec<Check>,
     /// The duration of the checks, which are not part of the step.
     pub checks_ns: u64,
+    /// The time until all replicas showed the last row that the step wrote; `None` without replicas, or if they did not within
+    /// the limit for settling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up_ns: Option<u64>,
     /// The actions and effect of settling; only in a settle step.
     pub settle: Option<Settle>,
     /// Warnings that concern the step's results, which remain valid.

@@ -63,6 +63,8 @@ pub enum Section {
     Writes,
     /// Postponed work.
     Debt,
+    /// The lag of replicas.
+    Replication,
     /// Log-structured merge trees.
     Lsm,
     /// Sizes of files and memory.
@@ -84,6 +86,7 @@ impl Section {
             Self::Durability => "Durability",
             Self::Writes => "Write amplification",
             Self::Debt => "Debt",
+            Self::Replication => "Replication",
             Self::Lsm => "LSM trees",
             Self::Sizes => "Sizes",
             Self::Response => "Response time",
@@ -230,6 +233,12 @@ metrics! {
     "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb"                              "";
     "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb"                               "";
     "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb"                         "";
+    "lag_ms_p50"                     "lag"                 "ms"         Rate         Less Replication  Certain "lag_ms_p50"                                 "age of what a replica shows, median of the seconds";
+    "lag_ms_max"                     "lag_max"             "ms"         Rate         Less Replication  Certain "lag_ms_max"                                 "largest age of what a replica shows";
+    "lag_ms_slope"                   "lag_slope"           "ms/s"       One          Less Replication  Certain "lag_slope_ms_per_s"                         "growth of the lag over the second half of the step";
+    "lag_bytes_max"                  "lag_bytes"           "B"          Whole        Less Replication  Certain "lag_bytes_max"                              "largest amount of log that a replica has not replayed";
+    "catch_up_s"                     "catch_up"            "s"          Milliseconds Less Replication  Certain "catch_up_s"                                 "time until all replicas show the last row";
+    "replica_cpu_us_per_op"          "replica_cpu"         "us/op"      Microseconds Less Replication  Certain "replica_cpu_us_per_op"                      "CPU of a replica";
     "mb_sec"                         "mb_sec"              "MB/s"       One          More Lsm          All     "mb_sec_mib_per_s"                           "keys and values written or read";
     "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib"                                 "size of the tree";
     "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib"                                "size of blob files";

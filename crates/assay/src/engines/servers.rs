@@ -2,13 +2,14 @@
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::{Certificate, Network, Port, ServerEngine, SetupError, StartOptions};
+use engine::{Certificate, Network, Port, Replicated, ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource, Config, Plan};
 use record::Status;
 use words::Secret;
@@ -18,6 +19,7 @@ use crate::host::random_id;
 use crate::installed::Installed;
 use crate::run::cell_run::{CellRun, remove_database};
 use crate::run::ranks::{LoadRank, LoadRanks, RankCell};
+use crate::run::replication::{Replicas, Replication};
 use crate::trials::Configs;
 use crate::{estimate, version};
 
@@ -30,8 +32,37 @@ pub struct Servers<E> {
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
     attach: fn(&str) -> Result<E, SetupError>,
     check_url: fn(&str) -> Result<(), SetupError>,
+    /// Starts a replica of a server and watches it with others; `None` if this kind of server has none.
+    replicate: Option<Replicate<E>>,
     /// The file in the server's directory that assay writes its config into.
     config_file: &'static str,
+}
+
+/// Starts replicas: the primary, the options of each replica with its name.
+type Replicate<E> =
+    fn(&CellRun<'_>, &E, &[(String, StartOptions<'_>)]) -> anyhow::Result<Rc<dyn Replication>>;
+
+/// Starts the replicas of a server, and waits until they follow it.
+fn replicate<E: Replicated + 'static>(
+    cell: &CellRun<'_>,
+    primary: &E,
+    options: &[(String, StartOptions<'_>)],
+) -> anyhow::Result<Rc<dyn Replication>> {
+    let (conductor, mut replicas) = (cell.conductor, Vec::new());
+    for (name, options) in options {
+        let replica = primary.start_replica(name, options);
+        let replica = replica.with_context(|| format!("{name} can't be started"))?;
+        replicas.push((name.clone(), replica));
+    }
+    let timeout = conductor.plan().server_timeout;
+    let watched = Replicas::watch(
+        primary,
+        replicas,
+        &conductor.clock,
+        timeout,
+        &conductor.stop,
+    )?;
+    Ok(Rc::new(watched))
 }
 
 /// An installed server.
@@ -57,6 +88,7 @@ pub const POSTGRES: Servers<Postgres> = Servers {
     start: Postgres::start,
     attach: Postgres::attach,
     check_url: |url| postgres::parse_url(url).map(drop),
+    replicate: Some(replicate),
     config_file: "server.conf",
 };
 
@@ -74,6 +106,7 @@ pub const MYSQL: Servers<Mysql> = Servers {
     start: Mysql::start,
     attach: Mysql::attach,
     check_url: |url| mysql::parse_url(url).map(drop),
+    replicate: None,
     config_file: "server.cnf",
 };
 
@@ -130,7 +163,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         let plan = conductor.plan();
         let network = network_for(plan, config, conductor.ranks.as_ref())?;
         let variant = &plan.variants[cell.planned.variant];
-        let started = (self.start)(&StartOptions {
+        let options = StartOptions {
             build: &Installed::of(cell.build())?.place,
             data_dir: &home,
             config_files: &conductor.file.config_texts(config)?,
@@ -143,14 +176,48 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             timeout: plan.server_timeout,
             network: network.as_ref(),
             stop: &conductor.stop,
-        });
-        let server =
-            started.map_err(|error| clean_up_failed_start(cell, &home, self.config_file, error))?;
+        };
+        let server = (self.start)(&options)
+            .map_err(|error| clean_up_failed_start(cell, &home, self.config_file, error))?;
         cell.url = Some(server.url());
         if let Some(text) = server.config_text() {
             cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
-        measure(cell, server)
+        let Some(replicate) = self.replicate.filter(|_| config.replicas > 0) else {
+            return measure(cell, server);
+        };
+        let set: Vec<_> = config
+            .set
+            .iter()
+            .chain(&config.replica_set)
+            .cloned()
+            .collect();
+        let names: Vec<String> = (1..=config.replicas)
+            .map(|number| format!("replica_{number}"))
+            .collect();
+        let homes: Vec<PathBuf> = names.iter().map(|name| home.join(name)).collect();
+        let logs: Vec<PathBuf> = names
+            .iter()
+            .map(|name| cell.directory.path().join(format!("{name}.log")))
+            .collect();
+        let of_replica = |number: usize| StartOptions {
+            data_dir: &homes[number],
+            set: &set,
+            log: &logs[number],
+            limits: &config.replica_limits,
+            network: None,
+            ..options
+        };
+        let options: Vec<_> = names.iter().cloned().zip((0..).map(of_replica)).collect();
+        let result = replicate(cell, &server, &options).and_then(|replicas| {
+            cell.replication = Some(replicas);
+            measure(cell, server)
+        });
+        for home in homes.iter().filter(|_| !cell.keep) {
+            remove_database(home, cell.build().engine.name());
+        }
+        let _ = fs_err::remove_dir(&home);
+        result
     }
 
     fn serve(&self, rank: &mut LoadRank<'_>, cell: &RankCell<'_>) -> anyhow::Result<()> {
@@ -192,7 +259,14 @@ fn measure(cell: &mut CellRun<'_>, server: impl ServerEngine) -> anyhow::Result<
     cell.note("server::config", server.notes());
     let data_dir = server.data_dir().cloned();
     let foreign = data_dir.is_none();
-    let result = cell.measure(server, |cell, engine| cell.sql(engine, foreign));
+    let result = cell.measure(server, |cell, engine| {
+        let result = cell.sql(engine, foreign);
+        let stopped = cell.replication.take().map_or(Ok(()), Replication::stop);
+        match result? {
+            Status::Complete => stopped.map(|()| Status::Complete),
+            status => Ok(status),
+        }
+    });
     cell.clean_up(data_dir, result)
 }
 

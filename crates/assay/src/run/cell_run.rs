@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context;
 use engine::notation;
@@ -14,6 +15,7 @@ use workload::sysbench::Options;
 
 use super::conductor::{Conductor, unix_now_ns};
 use super::ranks::CellOrder;
+use super::replication::Replication;
 use super::runners::sql::SqlWorkload;
 use super::runners::{SqlSteps, StepEngine, WorkloadRunner};
 use super::step::{CellNotes, StepRunner};
@@ -36,6 +38,8 @@ pub struct CellRun<'a> {
     pub url: Option<String>,
     /// The events of the engine's log so far.
     events: Vec<LogEvent>,
+    /// The server's replicas.
+    pub replication: Option<Rc<dyn Replication>>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
 }
@@ -55,6 +59,7 @@ impl<'a> CellRun<'a> {
             keep: conductor.plan().keep_data,
             url: None,
             events: Vec::new(),
+            replication: None,
             notes: CellNotes::default(),
         }
     }
@@ -191,6 +196,9 @@ impl<'a> CellRun<'a> {
             self.note_limits();
         }
         self.record.settings.extend(limit_settings(self.record));
+        let of_replicas = self.config().replica_options().into_iter();
+        let of_replicas = of_replicas.map(|(name, value)| Setting::new(name, value));
+        self.record.settings.extend(of_replicas);
         self.describe_settings()?;
         self.directory.write(self.record)?;
         Ok(())
@@ -279,8 +287,12 @@ impl<'a> CellRun<'a> {
         nonce: u64,
     ) -> anyhow::Result<Status> {
         let all = 0..self.record.steps.len();
+        let steps = SqlSteps {
+            engine,
+            replication: self.replication.clone(),
+        };
         let Some(ranks) = &self.conductor.ranks else {
-            return self.run_steps(&SqlSteps(engine), runner, all);
+            return self.run_steps(&steps, runner, all);
         };
         let plan = self.conductor.file.to_record();
         let begun = ranks.begin_cell(|share| CellOrder {
@@ -292,7 +304,7 @@ impl<'a> CellRun<'a> {
             share,
             url: self.url.clone(),
         });
-        let result = begun.and_then(|()| self.run_steps(&SqlSteps(engine), runner, all));
+        let result = begun.and_then(|()| self.run_steps(&steps, runner, all));
         let alive = match self.conductor.is_stopped() {
             true => ranks.check_alive(),
             false => Ok(()),

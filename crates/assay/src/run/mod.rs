@@ -13,6 +13,7 @@ mod matrix;
 mod pace;
 mod profiling;
 pub mod ranks;
+pub mod replication;
 mod resume;
 pub mod runners;
 mod step;

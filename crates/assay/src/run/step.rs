@@ -21,6 +21,7 @@ use workload::Task;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
+use super::replication::by_second;
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
@@ -358,10 +359,52 @@ impl<'a> StepRunner<'a> {
         if self.checks_data() {
             record.checks = checks;
         }
+        self.catch_up(record, writer)?;
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());
         self.check(record)
+    }
+
+    /// Waits until the replicas show what the step wrote, and records how far they lagged.
+    fn catch_up(&self, record: &mut Step, writer: &mut StepWriter) -> anyhow::Result<()> {
+        let Some(replication) = self.engine.replication() else {
+            return Ok(());
+        };
+        let clock = &self.conductor.clock;
+        let began = clock.now();
+        let at_most = self.policy.settle_at_most;
+        let caught_up = replication.catch_up(at_most, &self.conductor.stop)?;
+        record.catch_up_ns = caught_up.then(|| clock.now() - began);
+        if !caught_up {
+            let text = format!(
+                "a replica had not caught up {} s after the step: the next step begins with lag",
+                at_most.as_secs()
+            );
+            record.warnings.push(Warning::new("replica::behind", text));
+        }
+        let age_ns = unix_now_ns().saturating_sub(record.started_unix_ns);
+        let start_ns = clock.now().saturating_sub(age_ns);
+        let readings = replication.readings();
+        let mut lag_ms = vec![None; (record.elapsed_ns / 1_000_000_000) as usize + 1];
+        for (second, at_ns, counters) in by_second(readings, start_ns, record.elapsed_ns) {
+            writer.counters(second, at_ns as i64, &counters)?;
+            let lag = counters.iter().find(|it| it.name.ends_with(".lag_ms"));
+            lag_ms[second as usize] = lag.map(|lag| lag.value);
+        }
+        if let Some((slope, half)) = analysis::lag_slope(&lag_ms)
+            && slope - half > 0.0
+        {
+            let text = format!(
+                "the lag of a replica grows: by {slope:.1} ms/s over the second half of the step (95% interval: {:.1} to {:.1})",
+                slope - half,
+                slope + half
+            );
+            record
+                .warnings
+                .push(Warning::new("replica::lag-grows", text));
+        }
+        Ok(())
     }
 
     /// Adds warnings and reasons from the step's own behavior.
@@ -412,6 +455,13 @@ impl<'a> StepRunner<'a> {
             let checks = checks.and_then(|()| self.runner.check());
             let checks = checks.context("the data can't be checked")?;
             record.checks.splice(0..0, checks);
+            if record.catch_up_ns.is_some() {
+                let indexes = self.policy.checks == Checks::Full;
+                let compared = self.engine.compare_replicas(self.runner.tables(), indexes);
+                record
+                    .checks
+                    .extend(compared.context("the replicas can't be compared")?);
+            }
         }
         for check in record.checks.iter().filter(|check| !check.holds) {
             record.reasons.push(format!(

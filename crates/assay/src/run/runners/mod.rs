@@ -7,13 +7,18 @@ pub mod sysbench;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use engine::rocksdb::RocksDb;
-use engine::{Engine, Error, Observer, SettleLimits, Settled, SqlEngine, Table};
+use engine::{
+    Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table, TableFacts,
+};
 use plan::Settle;
 use record::{Ops, Step};
 use workload::{Check, Summaries, Task};
+
+use crate::run::replication::Replication;
 
 /// Totals of all connections of a step, by kind of operation.
 pub type Totals = BTreeMap<String, Ops>;
@@ -35,6 +40,17 @@ pub trait StepEngine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
+    /// Returns its replicas, if it has any.
+    fn replication(&self) -> Option<&dyn Replication> {
+        None
+    }
+
+    /// Compares the contents of each table on each replica with those on the primary: smallest and largest key, rows, and with
+    /// `indexes`, rows in each index.
+    fn compare_replicas(&self, _: &[Table], _: bool) -> Result<Vec<Check>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Prepares the engine for a check of its data.
     fn before_check(&self) -> Result<(), Error> {
         Ok(())
@@ -42,15 +58,18 @@ pub trait StepEngine {
 }
 
 /// An engine that speaks SQL.
-pub struct SqlSteps<'a, E>(pub &'a E);
+pub struct SqlSteps<'a, E> {
+    pub engine: &'a E,
+    pub replication: Option<Rc<dyn Replication>>,
+}
 
 impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
     fn engine(&self) -> &dyn Engine {
-        self.0
+        self.engine
     }
 
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-        self.0.observer(tables)
+        self.engine.observer(tables)
     }
 
     fn settle(
@@ -60,8 +79,42 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        self.0.settle(tables, limits, stop)
+        self.engine.settle(tables, limits, stop)
     }
+
+    fn replication(&self) -> Option<&dyn Replication> {
+        self.replication.as_deref()
+    }
+
+    fn compare_replicas(&self, tables: &[Table], indexes: bool) -> Result<Vec<Check>, Error> {
+        let mut checks = Vec::new();
+        for (table, replication) in tables.iter().zip(self.replication.iter().cycle()) {
+            let expected = self.engine.inspect(table, indexes)?;
+            for (replica, found) in replication.inspect(table, indexes)? {
+                checks.push(Check {
+                    what: format!("contents of {} on {replica}", table.name),
+                    expected: contents(&expected),
+                    found: contents(&found),
+                    holds: expected == found,
+                    left_out: None,
+                });
+            }
+        }
+        Ok(checks)
+    }
+}
+
+/// Returns the contents of a table as text.
+fn contents(facts: &TableFacts) -> String {
+    let key = |key: Option<i64>| key.map_or("none".to_owned(), |key| key.to_string());
+    let (min, max) = (key(facts.key_min), key(facts.key_max));
+    let mut text = format!("{} rows, keys {min} to {max}", facts.rows);
+    for (index, rows) in &facts.index_rows {
+        if let IndexRows::Counted(rows) = rows {
+            text += &format!(", {rows} in {index}");
+        }
+    }
+    text
 }
 
 /// A RocksDB database.
