@@ -138,13 +138,12 @@ fn config(
     let mut replicas = None;
     if engine == Engine::Postgres {
         replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
-        if let Some(entry) = section.take("replica") {
-            let path = section.name_of(&entry.key);
-            let section = &mut Section::of(cx, &path, entry.node)?;
-            own.replica_limits = limits(cx, section);
-            own.replica_set = options(cx, engine, section, "set");
-            section.finish(cx);
-        }
+        let path = section.name_of("replica");
+        let place = section.place_of("replica");
+        let section = &mut Section::new(&path, cx.table(section, "replica"), place);
+        own.replica_limits = limits(cx, section);
+        own.replica_set = options(cx, engine, section, "set");
+        section.finish(cx);
     }
     let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
     if matches!(engine, Engine::Postgres | Engine::Mysql) {

@@ -176,7 +176,9 @@ impl<E: Replicated> Replication for Replicas<E> {
             if failure.is_some() || now >= next_look {
                 next_look = now + SECOND_NS;
                 for (name, replica) in &self.replicas {
-                    if let Some(reason) = replica.broken()? {
+                    let broken = replica.broken();
+                    let broken = broken.with_context(|| format!("{name} does not answer"));
+                    if let Some(reason) = broken? {
                         bail!("{name} no longer follows its primary: {reason}");
                     }
                 }

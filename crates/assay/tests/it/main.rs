@@ -32,6 +32,7 @@ mod profile;
 mod rank_kills;
 mod ranks;
 mod remarks;
+mod replication;
 mod resume;
 mod rocksdb;
 mod scale;

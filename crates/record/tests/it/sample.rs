@@ -279,6 +279,7 @@ pub fn step() -> Step {
             left_out: None,
         }],
         checks_ns: 5,
+        catch_up_ns: None,
         settle: Some(Settle {
             actions: vec![("CHECKPOINT".into(), 77)],
             pending_before: counters(2.0),
