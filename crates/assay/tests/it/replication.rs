@@ -21,7 +21,7 @@ fn a_replica_with_too_little_cpu_falls_behind_and_catches_up() {
     }
     let place = Place::new();
     let ended = place
-        .run(&plan("rows = 20_000", "replica.cpu-quota = 0.02\n"), &[])
+        .run(&plan("rows = 20_000", "replica.cpu-quota = 0.03\n"), &[])
         .expect_code(0);
     let run = ended.run_directory();
     let cell = run.join("cells/pg.base/c1/r1");
@@ -32,9 +32,7 @@ fn a_replica_with_too_little_cpu_falls_behind_and_catches_up() {
     shown.assert_all_valid();
     let metrics = &shown.row("pg.base", "l.i1")["metrics"];
     assert!(number(&metrics["lag_ms_max"]) > 300.0, "{metrics}");
-    assert!(number(&metrics["lag_bytes_max"]) > 1e6, "{metrics}");
-    assert!(number(&metrics["catch_up_s"]) > 0.3, "{metrics}");
-    assert!(number(&metrics["replica_cpu_us_per_op"]) > 0.0, "{metrics}");
+    assert!(number(&metrics["catch_up_s"]) > 0.5, "{metrics}");
     // Rows, keys and indexes of the replica were compared.
     let step = crate::stall::step(&run, "l.i1");
     let mut checks = step.step().checks.iter();
@@ -62,6 +60,9 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     let row = shown.row("pg.base", "l.i1");
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
     assert!(lag_ms >= 5_000.0, "{row}");
+    for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
+        assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
+    }
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
     assert!(catch_up_s < lag_ms / 1e3, "{row}");
 }
