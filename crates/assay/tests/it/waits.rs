@@ -32,6 +32,9 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
         .assay(&show)
         .expect_code(0)
         .expect_in_stdout(&[column]);
+    let page = fs_err::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains(&format!("<span title=\"{state}: ")));
+    assert!(page.contains("sessions that are not idle"));
     place.assert_nothing_is_left();
 }
 
