@@ -165,6 +165,8 @@ pub struct Row {
     /// The states in which the engine reported the load's sessions to be, the most frequent first. Empty if it reports none, or
     /// if it was never asked in a step this short.
     pub waits: Vec<SessionState>,
+    /// How often the engine was asked for them; 0 if it does not say.
+    pub wait_looks: f64,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
     pub events: Option<StepEvents>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.

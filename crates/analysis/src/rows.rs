@@ -410,6 +410,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         remarks: remarks(step, &metrics),
         events: None,
         waits: Vec::new(),
+        wait_looks: waits::looks(&series),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,

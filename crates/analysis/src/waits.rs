@@ -9,6 +9,7 @@ use words::{WAIT_LOOKS, WAIT_PREFIX};
 use crate::compare::{Mean, difference_of, level, mean, mean_of, quantile, tails};
 use crate::{
     ComparedStep, CostDifference, Figures, Pairing, Row, Sample, Series, SessionState, THROUGHPUT,
+    throughput,
 };
 
 /// The state of a session that works and waits for nothing that the engine knows of.
@@ -18,18 +19,14 @@ const SIGHTINGS_MIN: f64 = 10.0;
 
 /// Returns the states of a step's sessions, the most frequent first. `throughput` is in operations per second.
 pub(crate) fn waits(step: &Step, series: &Series, throughput: Option<f64>) -> Vec<SessionState> {
-    let sum = |name: &str| -> f64 {
-        let values = series.engine.get(name).map(|it| &it.values);
-        values.into_iter().flatten().flatten().sum()
-    };
-    let (looks, connections) = (sum(WAIT_LOOKS), step.connections.len() as f64);
+    let (looks, connections) = (looks(series), step.connections.len() as f64);
     if looks * connections == 0.0 {
         return Vec::new();
     }
     let throughput = throughput.filter(|it| *it > 0.0);
     let names = series.engine.keys();
     let states = names.filter_map(|name| {
-        let sightings = sum(name);
+        let sightings = sum(series, name);
         let sessions = sightings / looks;
         Some(SessionState {
             name: name.strip_prefix(WAIT_PREFIX)?.to_owned(),
@@ -41,6 +38,16 @@ pub(crate) fn waits(step: &Step, series: &Series, throughput: Option<f64>) -> Ve
     let mut states: Vec<SessionState> = states.filter(|it| it.sightings > 0.0).collect();
     states.sort_by(|a, b| b.sightings.total_cmp(&a.sightings));
     states
+}
+
+/// Returns how often the engine was asked for the states of a step's sessions; 0 if it does not say.
+pub(crate) fn looks(series: &Series) -> f64 {
+    sum(series, WAIT_LOOKS)
+}
+
+fn sum(series: &Series, name: &str) -> f64 {
+    let values = series.engine.get(name).map(|it| &it.values);
+    values.into_iter().flatten().flatten().sum()
 }
 
 /// What sessions waited for in one step of a target and of its base.
@@ -149,7 +156,7 @@ fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<S
             row.cell.is_repeat_of(&cell)
                 && (row.run, row.cell.repeat) == (sample.run, sample.repeat)
                 && (row.workload == step.workload && row.step == step.step)
-                && !row.waits.is_empty()
+                && row.wait_looks > 0.0
         })
     };
     let rows = |target: &str, samples: &[Sample]| -> Option<Vec<&Row>> {
@@ -207,8 +214,7 @@ struct Time {
 
 impl Time {
     fn of(row: &Row, key: &str) -> Option<Self> {
-        let most = row.waits.first()?;
-        let us_per_sighting = most.us_per_op? / most.sightings;
+        let us_per_sighting = 1e6 / (row.wait_looks * throughput(row)?);
         let mut states = row.waits.iter();
         let state = states.find(|it| it.name.to_lowercase() == *key);
         let sightings = state.map_or(0.0, |it| it.sightings);
@@ -292,7 +298,8 @@ mod tests {
                 status: Status::Complete,
                 reported: true,
                 kind: StepKind::Load,
-                metrics: [("ips", Some(1000.0 * noise))].into(),
+                metrics: [("ips", Some(10_000.0 / noise))].into(),
+                wait_looks: 1000.0,
                 ..Row::default()
             });
         }

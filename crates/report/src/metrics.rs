@@ -203,9 +203,9 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         let cell = |name: &&str| {
             let mut known = row.waits.iter();
             let state = known.find(|state| state.name == **name);
-            match row.waits.is_empty() {
-                true => Cell::not_applicable(),
-                false => Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1),
+            match row.wait_looks > 0.0 {
+                false => Cell::not_applicable(),
+                true => Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1),
             }
         };
         table.push(matrix.lead_of(line), states.iter().map(cell).collect());

@@ -51,7 +51,7 @@ pub(super) fn of_row(row: &Row) -> Option<RowCurve> {
 pub(super) fn bars((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
     let states = frequent_states(matrix, step);
     let lines = matrix.lines_in(step);
-    let lines: Vec<_> = lines.filter(|(_, row)| !row.waits.is_empty()).collect();
+    let lines: Vec<_> = lines.filter(|(_, row)| row.wait_looks > 0.0).collect();
     let color = |number: usize| format!("var(--c{number})");
     let parts = |row: &Row| -> Vec<(String, f64, String)> {
         let share = |state: &str| {
@@ -73,7 +73,7 @@ pub(super) fn bars((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_
         parts
     };
     markup! {
-        @if !lines.is_empty() {
+        @if !states.is_empty() {
             div.waits role="group" aria-label={ "waits of sessions in " (clean(step.name)) } {
                 h4 { "Waits of sessions: shares of the connections' time" }
                 @for (line, row) in &lines {

@@ -106,6 +106,8 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     ]);
     for row in &mut figures.rows {
         let fsync_us = row.metric("op_fsync_us").unwrap();
+        let qps = row.metric("qps").unwrap();
+        row.wait_looks = 1000.0;
         for (name, us) in [
             ("running", 60.0),
             ("IO:WALSync", fsync_us),
@@ -113,7 +115,7 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
         ] {
             row.waits.push(SessionState {
                 name: name.to_owned(),
-                sightings: 10.0 * us,
+                sightings: row.wait_looks * us * qps / 1e6,
                 percent: us,
                 us_per_op: Some(us),
             });
