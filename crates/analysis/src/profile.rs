@@ -39,6 +39,9 @@ const FREEDOM_MAX: f64 = 1e6;
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
 const NAMED_SHARE: f64 = 0.4;
+/// The largest such share: more than that is offset elsewhere, as where callers of the same samples are found in one target
+/// only.
+const NAMED_SHARE_MAX: f64 = 2.0;
 /// A function with this share of both targets' CPU is most of the program. It says something only if its own cost changed.
 const WHOLE_SHARE: f64 = 0.6;
 /// The least share of its caller's change that a function must have to be named instead of it.
@@ -523,7 +526,8 @@ fn named(
         let cost = function.inclusive;
         let is_part = cost.base_us < WHOLE_SHARE * base.cpu.value
             || cost.target_us < WHOLE_SHARE * target.cpu.value;
-        let is_much = cost.difference_us / change_us >= NAMED_SHARE;
+        let share = cost.difference_us / change_us;
+        let is_much = (NAMED_SHARE..=NAMED_SHARE_MAX).contains(&share);
         let says_much = (is_part || function.own.is_shown) && is_much;
         (cost.is_shown && says_much).then_some(cost)
     };
@@ -703,6 +707,25 @@ mod tests {
         let compared = compare_profiles(&figures, "old", 0.05).remove(0);
         assert_eq!(compared.named.unwrap().name, "plan");
         assert_eq!(compared.functions[0].name, "range");
+    }
+
+    #[test]
+    fn a_change_that_is_mostly_offset_elsewhere_is_not_named() {
+        const LESS: &Costs = &[
+            (&["db", "main", "insert", "copy"], 20.0),
+            (&["db", "main", "insert", "lock"], 10.0),
+            (&["db", "main", "plan", "estimate"], 12.0),
+            (&["db", "main", "plan", "estimate", "range"], 2.0),
+            (&["db", "main"], 38.0),
+            (&["db", "unwound"], 14.0),
+        ];
+        let mut figures = Figures::default();
+        add(&mut figures, "old", BASE, 1, 1);
+        add(&mut figures, "new", LESS, 1, 2);
+        let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+        let mut functions = compared.functions.iter();
+        assert!(functions.any(|it| it.name == "estimate" && it.own.is_shown));
+        assert_eq!(compared.named, None);
     }
 
     #[test]
