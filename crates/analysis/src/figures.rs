@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{CellKey, Role, Status, StepKind, Warning};
+use record::{CellKey, Role, StatementPlan, Status, StepKind, Warning};
 use serde::Serialize;
 
 use crate::{ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory, StepEvents};
@@ -167,6 +167,8 @@ pub struct Row {
     pub waits: Vec<SessionState>,
     /// How often the engine was asked for them; 0 if it does not say.
     pub wait_looks: f64,
+    /// The plans of the workload's statements after the step. Empty from engines without plans.
+    pub plans: Vec<StatementPlan>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
     pub events: Option<StepEvents>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.

@@ -64,6 +64,7 @@ mod machines;
 mod metrics;
 mod operation;
 mod order;
+mod plans;
 mod profile;
 mod quality;
 mod remarks;
@@ -96,6 +97,7 @@ pub use log_events::{EventTotals, StepEvents};
 pub use metrics::{COARSE_SHARE, lag_slope, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
+pub use plans::{ComparedPlans, PlanDifference};
 pub use profile::{
     ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
     ProfileTotals, ProfiledStep, compare_profiles, merged_profiles, profiled_cpu_us,

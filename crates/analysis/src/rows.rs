@@ -411,6 +411,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         events: None,
         waits: Vec::new(),
         wait_looks: waits::looks(&series),
+        plans: step.plans.clone(),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,

@@ -2,7 +2,7 @@
 
 use words::IndexStatements;
 
-use crate::{Column, ColumnType, Comparison, Index, Table};
+use crate::{Column, ColumnType, Comparison, Index, Rows, Table, Value};
 
 /// A scan in index order from a first key, the only parameter.
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +152,18 @@ pub trait Dialect: Sync {
         self.statement(sql, 1)
     }
 
+    /// Returns statements that ask for the plan of `sql` with its first parameters. Run them in turn on one session; the last one
+    /// returns the plan. Empty if the engine has no plans.
+    fn explain(&self, _sql: &str, _values: &[Value]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the text of a plan: a line for each row of the last of those statements.
+    fn plan_text(&self, rows: &Rows) -> String {
+        let lines = rows.iter().filter_map(|row| row.first()?.as_deref());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
     /// Returns statements that count the rows in the table itself (`None`) or in an index. Run them in turn on one session;
     /// the last one returns the count. Empty if the engine has no way to select the index.
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String>;
@@ -173,6 +185,11 @@ pub trait Dialect: Sync {
     fn rollback(&self) -> &'static str {
         "rollback"
     }
+}
+
+/// Returns a text as a literal of standard SQL.
+pub(crate) fn text_literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn insert_columns(

@@ -47,6 +47,7 @@ mod catalog;
 mod data_dir;
 mod dialect;
 mod error;
+mod explain;
 mod figures;
 mod key_order;
 mod key_value;
@@ -66,6 +67,7 @@ pub use catalog::index_on;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
+pub use explain::{Capture, CaptureSession, Value};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
@@ -82,7 +84,7 @@ pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use words::{
     Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
-    SettingRole, UnmetOption,
+    SettingRole, StatementPlan, UnmetOption,
 };
 
 /// An engine's name and notation, which are known before it runs.

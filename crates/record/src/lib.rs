@@ -64,8 +64,8 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    LogEvent, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, ThreadUse,
-    UnmetOption, Warning,
+    LogEvent, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, StatementPlan,
+    ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use words::{
-    Check, Connection, Counter, DeclaredOption, FsyncLatency, Limit, Ops, Setting, UnmetOption,
-    Warning,
+    Check, Connection, Counter, DeclaredOption, FsyncLatency, Limit, Ops, Setting, StatementPlan,
+    UnmetOption, Warning,
 };
 
 use crate::CellKey;
@@ -501,6 +501,9 @@ pub struct Step {
     pub catch_up_ns: Option<u64>,
     /// The actions and effect of settling; only in a settle step.
     pub settle: Option<Settle>,
+    /// The plans of the workload's statements after the step; empty from engines without plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<StatementPlan>,
     /// Warnings that concern the step's results, which remain valid.
     pub warnings: Vec<Warning>,
     /// The other files in the step's directory; filled in when the step is finished.

@@ -7,6 +7,7 @@ mod effects;
 mod functions;
 mod json;
 mod noise;
+mod plans;
 mod relative;
 mod verdicts;
 mod waits;
@@ -107,6 +108,11 @@ pub(crate) fn waits(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(vec![waits::table(comparison)])
 }
 
+/// Returns the table of statements whose plans differ, if there are any.
+pub(crate) fn plans(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(vec![plans::table(comparison.compared)])
+}
+
 fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
     tables.retain(Table::has_figures);
     tables
@@ -140,6 +146,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
     out.tables(waits(comparison));
+    out.tables(plans(comparison));
     out.tables(functions::tables(
         comparison.figures,
         &comparison.compared.profiles,

@@ -227,6 +227,7 @@ fn summary(
                     (tables(compared::other_verdicts(comparison)))
                     (tables(compared::costs(comparison)))
                     (tables(compared::waits(comparison)))
+                    (tables(compared::plans(comparison)))
                 }))
                 (folded("how targets were compared", markup! {
                     @let made = compared::Method::from(compared);

@@ -52,6 +52,7 @@ mod metrics;
 mod names;
 mod number;
 mod operations;
+mod plans;
 mod plot;
 mod problems;
 mod quality;

@@ -15,6 +15,7 @@ use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
 use crate::number::fixed;
 use crate::operations::noun;
+use crate::plans;
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::worth::{Footnotes, footnoted};
 
@@ -166,6 +167,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         })
         .chain(waits(matrix, step))
         .chain(log_events(matrix, step))
+        .chain(plans::plans(matrix, step))
         .chain(client_hosts(matrix, step))
         .collect()
 }

@@ -36,6 +36,7 @@ mod random;
 mod secret;
 mod setting;
 mod stacks;
+mod statement_plan;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_PREFIX, unit_of};
@@ -52,6 +53,15 @@ pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 pub use stacks::{StackNode, StackTree, Stacks};
+pub use statement_plan::{StatementPlan, masked, shape_of, without_estimates};
+
+/// Returns the first `chars` characters of a text, with `...` if that is not all.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
 
 /// Writes a count with its noun: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {

@@ -53,6 +53,31 @@ impl Task {
     }
 }
 
+/// The operations of each role that are captured.
+const CAPTURED_OPS: u32 = 32;
+
+/// Runs the first operations of each role, on the sessions of an [`engine::Capture`].
+pub(crate) fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
+    let mut roles = Vec::new();
+    for Task {
+        role, mut program, ..
+    } in tasks
+    {
+        if roles.contains(&role) {
+            continue;
+        }
+        roles.push(role);
+        program.begin();
+        for _ in 0..CAPTURED_OPS {
+            match program.prepare() {
+                Next::Ready(_) => program.execute()?,
+                Next::Later | Next::Done => break,
+            };
+        }
+    }
+    Ok(())
+}
+
 /// The clients that have their connections in this process. A client's connections stay together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientShare {

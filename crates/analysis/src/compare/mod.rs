@@ -24,7 +24,7 @@ use serde::Serialize;
 use words::fixed;
 
 use crate::order::distinct;
-use crate::{ComparedProfile, ComparedWaits};
+use crate::{ComparedPlans, ComparedProfile, ComparedWaits};
 
 pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
@@ -107,6 +107,8 @@ pub struct Compared {
     pub profiles: Vec<ComparedProfile>,
     /// The time of sessions in each state, in steps with repeats whose engine says what its sessions wait for.
     pub waits: Vec<ComparedWaits>,
+    /// The statements whose plans differ.
+    pub plans: Vec<ComparedPlans>,
 }
 
 /// One metric in one step of a target, compared with the base.

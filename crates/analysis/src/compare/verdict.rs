@@ -10,6 +10,7 @@ use super::metric::{THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
+use crate::plans::compare_plans;
 use crate::waits::compare_waits;
 use crate::{Figures, Row, compare_profiles, counted, initial_tree};
 
@@ -56,6 +57,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
         comparison_count: families[0].1.count,
+        plans: compare_plans(figures, &rows, &options.base),
         waits: compare_waits(figures, &rows, &options.base, options.error_rate),
         rows,
         unfinished: unfinished(figures),

@@ -7,8 +7,8 @@ use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
 use crate::{
-    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, Row, Sample,
-    StateDifference, Verdict, counted,
+    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, PlanDifference, Row,
+    Sample, StateDifference, Verdict, counted,
 };
 
 use super::finding::Evidence;
@@ -241,6 +241,17 @@ impl<'a> Case<'a> {
         });
         let states = of_step.into_iter().flat_map(|it| &it.states);
         states.filter(|it| it.time.is_shown)
+    }
+
+    /// Returns the statements of the step whose plans differ.
+    pub(super) fn changed_plans(&self) -> &'a [PlanDifference] {
+        let mut plans = self.context.compared.plans.iter();
+        let of_step = plans.find(|it| {
+            let compared = self.compared;
+            (&it.workload, &it.step) == (&compared.workload, &compared.step)
+                && it.cell.is_repeat_of(&compared.cell)
+        });
+        of_step.map_or(&[], |it| &it.statements)
     }
 
     /// Returns the wait of sessions that changed most, if it makes up enough of the change of an operation's time. Where

@@ -13,8 +13,8 @@ use load::{Clock as _, Limits, Sink, StepEnd, StepOutcome};
 use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler, Targets};
 use record::{
-    CellDir, Check, Connection, Counter, Failure, HostColumn, Settle, Status, Step, StepKind,
-    StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, Counter, Failure, HostColumn, Settle, StatementPlan, Status, Step,
+    StepKind, StepWriter, StorageSize, Warning,
 };
 use workload::Task;
 
@@ -363,6 +363,7 @@ impl<'a> StepRunner<'a> {
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());
+        self.explain(number, record);
         self.check(record)
     }
 
@@ -405,6 +406,25 @@ impl<'a> StepRunner<'a> {
                 .push(Warning::new("replica::lag-grows", text));
         }
         Ok(())
+    }
+
+    /// Asks the engine for the plans of the step's statements, after the step: a failure is a warning.
+    fn explain(&self, number: usize, record: &mut Step) {
+        let errors = match self.runner.plans(number) {
+            Ok(plans) => {
+                record.plans = plans;
+                let plans = record.plans.iter();
+                let error = |it: &StatementPlan| {
+                    Some(format!("`{}`: {}", it.statement, it.error.as_ref()?))
+                };
+                plans.filter_map(error).collect()
+            }
+            Err(error) => vec![format!("{error:#}")],
+        };
+        for error in errors {
+            let text = format!("the engine did not explain a statement: {error}");
+            record.warnings.push(Warning::new("step::plans", text));
+        }
     }
 
     /// Adds warnings and reasons from the step's own behavior.

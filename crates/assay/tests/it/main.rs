@@ -27,6 +27,7 @@ mod full_disk;
 mod install;
 mod live;
 mod place;
+mod plans;
 mod prepared_tables;
 mod profile;
 mod rank_kills;

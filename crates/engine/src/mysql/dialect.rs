@@ -3,7 +3,45 @@
 //! A timestamp is a `datetime` without fractions of a second, as in the Insert Benchmark; the server rounds. Deleters that
 //! share a table wait for each other's rows, because `delete` can't skip locked ones.
 
-use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Table};
+use crate::dialect::text_literal;
+use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Rows, Table, Value};
+
+/// The columns of a plan: MySQL's since 5.7, and MariaDB's.
+const PLAN_COLUMNS: [&[&str]; 2] = [
+    &[
+        "id",
+        "select_type",
+        "table",
+        "partitions",
+        "type",
+        "possible_keys",
+        "key",
+        "key_len",
+        "ref",
+        "rows",
+        "filtered",
+        "extra",
+    ],
+    &[
+        "id",
+        "select_type",
+        "table",
+        "type",
+        "possible_keys",
+        "key",
+        "key_len",
+        "ref",
+        "rows",
+        "extra",
+    ],
+];
+/// The columns in the line of a plan, with the text before each.
+const PLAN_TEXT: [(&str, &str); 4] = [
+    (" ", "table"),
+    (": ", "type"),
+    (" on ", "key"),
+    ("; ", "extra"),
+];
 
 /// The storage engine of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +161,53 @@ impl Dialect for MysqlDialect {
     fn delete_oldest(&self, table: &Table, rows: u32, _shared: bool) -> String {
         let (name, key) = (&table.name, table.key());
         format!("delete from {name} where {key} >= ? order by {key} limit {rows}")
+    }
+
+    fn explain(&self, sql: &str, values: &[Value]) -> Vec<String> {
+        let literal = |value: &Value| match value {
+            Value::Int4(value) => value.to_string(),
+            Value::Int8(value) => value.to_string(),
+            Value::Timestamp(us) => format!("timestamp('1970-01-01') + interval {us} microsecond"),
+            Value::Text(text) => text_literal(&text.replace('\\', "\\\\")),
+        };
+        let mut literals = values.iter().map(literal);
+        let mut explain = String::from("explain format=traditional ");
+        let mut is_text = false;
+        for char in sql.chars() {
+            is_text ^= char == '\'';
+            let placeholder = (char == '?' && !is_text).then_some(());
+            match placeholder.and_then(|()| literals.next()) {
+                Some(literal) => explain.push_str(&literal),
+                None => explain.push(char),
+            }
+        }
+        vec![explain]
+    }
+
+    fn plan_text(&self, rows: &Rows) -> String {
+        let line = |row: &Vec<Option<String>>| {
+            let columns = PLAN_COLUMNS.iter().find(|it| it.len() == row.len());
+            let column = |name: &str| {
+                let place = columns?.iter().position(|it| *it == name)?;
+                row.get(place)?.as_deref().filter(|it| !it.is_empty())
+            };
+            let mut line = column("select_type").unwrap_or_default().to_lowercase();
+            for (before, name) in PLAN_TEXT {
+                if let Some(value) = column(name) {
+                    line += &format!("{before}{value}");
+                }
+            }
+            match (column("rows"), column("filtered")) {
+                (None, _) => {}
+                (Some(rows), None) => line += &format!("  (rows={rows})"),
+                (Some(rows), Some(filtered)) => {
+                    line += &format!("  (rows={rows}, filtered={filtered})");
+                }
+            }
+            line
+        };
+        let lines: Vec<String> = rows.iter().map(line).collect();
+        lines.join("\n")
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {

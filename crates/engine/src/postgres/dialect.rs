@@ -1,10 +1,13 @@
 //! The SQL dialect of PostgreSQL.
 
-use crate::{ColumnType, Dialect, Index, Table};
+use crate::dialect::text_literal;
+use crate::{ColumnType, Dialect, Index, Table, Value};
 
 /// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that the sequence is not the
 /// bottleneck.
 const SEQUENCE_CACHE: u32 = 1000;
+/// After this many executions of a prepared statement, the server may keep one plan for all parameters.
+const CUSTOM_PLANS: usize = 5;
 
 /// The dialect of PostgreSQL.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,6 +111,33 @@ impl Dialect for PostgresDialect {
                 "delete from {name} where {key} = any(array({oldest} for update skip locked))"
             ),
         }
+    }
+
+    /// Prepares the statement and explains it as often as it takes until the server has chosen between a plan for these
+    /// parameters and one for all. The load's sessions are in that state for almost all of a step.
+    fn explain(&self, sql: &str, values: &[Value]) -> Vec<String> {
+        let typed = |value: &Value| match value {
+            Value::Int4(value) => ("int", value.to_string()),
+            Value::Int8(value) => ("bigint", value.to_string()),
+            Value::Timestamp(us) => (
+                "timestamp",
+                format!("timestamp 'epoch' + interval '{us} microseconds'"),
+            ),
+            Value::Text(text) => ("text", text_literal(text)),
+        };
+        let (types, literals): (Vec<&str>, Vec<String>) = values.iter().map(typed).unzip();
+        let listed = |list: String| match values.is_empty() {
+            true => String::new(),
+            false => format!("({list})"),
+        };
+        let types = listed(types.join(", "));
+        let explain = format!("explain execute explained{}", listed(literals.join(", ")));
+        let mut statements = vec![
+            "deallocate all".to_owned(),
+            format!("prepare explained{types} as {sql}"),
+        ];
+        statements.extend(vec![explain; CUSTOM_PLANS + 1]);
+        statements
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {

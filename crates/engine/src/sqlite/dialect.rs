@@ -1,7 +1,9 @@
 //! The SQL dialect of SQLite.
 
+use std::collections::BTreeMap;
+
 use crate::dialect::global_index_name;
-use crate::{ColumnType, Dialect, Index, Table};
+use crate::{ColumnType, Dialect, Index, Rows, Table, Value};
 
 /// The dialect of SQLite.
 #[derive(Debug)]
@@ -43,6 +45,26 @@ impl Dialect for SqliteDialect {
         format!(
             "delete from {name} where {key} in (select {key} from {name} where {key} >= ? order by {key} limit {rows})"
         )
+    }
+
+    /// Leaves parameters unbound: plans depend on values only with `SQLITE_ENABLE_STAT4`.
+    fn explain(&self, sql: &str, _: &[Value]) -> Vec<String> {
+        vec![format!("explain query plan {sql}")]
+    }
+
+    fn plan_text(&self, rows: &Rows) -> String {
+        // Each row has its number, its parent's number, an unused column and the text.
+        let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut lines = Vec::new();
+        for row in rows {
+            let [Some(number), Some(parent), _, Some(text)] = row.as_slice() else {
+                continue;
+            };
+            let depth = depths.get(parent.as_str()).map_or(0, |depth| depth + 1);
+            depths.insert(number, depth);
+            lines.push(format!("{:1$}{text}", "", 2 * depth));
+        }
+        lines.join("\n")
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {

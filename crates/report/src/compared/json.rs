@@ -10,7 +10,7 @@ use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles": [...], "waits": [...],
-/// "noise_floor": ...}`. Only a target against itself has a noise floor.
+/// "plans": [...], "noise_floor": ...}`. Only a target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();
@@ -38,6 +38,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "findings": findings,
         "profiles": compared.profiles,
         "waits": compared.waits,
+        "plans": compared.plans,
         "noise_floor": noise,
     })
 }

@@ -20,7 +20,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use engine::{Error, Partitions, Table};
+use engine::{Error, Partitions, StatementPlan, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
 use crate::program::{Summaries, Summary};
@@ -53,6 +53,14 @@ pub trait Database {
     /// # Errors
     /// The engine's own.
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error>;
+
+    /// Returns the plans of the step's statements; none from engines without plans.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn plans(&self, _insert: &Insert, _step: &InsertStep) -> Result<Vec<StatementPlan>, Error> {
+        Ok(Vec::new())
+    }
 
     /// Returns the parts of the step's plan that this engine does not support.
     fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;

@@ -1,7 +1,8 @@
 //! The Insert Benchmark on SQL engines, with prepared statements.
 
 use engine::{
-    BulkLoad, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine, Statement, Table,
+    BulkLoad, Capture, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine,
+    Statement, StatementPlan, Table,
 };
 use plan::Checks;
 
@@ -10,6 +11,7 @@ use super::programs::Connection;
 use super::rows::{ROW_PARAMS, RowBatches};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
+use crate::program::run_first_ops;
 use crate::{Check, Executed, Next, OpKind, Program, Task};
 
 /// The end of one long transaction and the beginning of the next.
@@ -34,6 +36,14 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
         let key_min = session.query_i64(&dialect.min_key(table))?;
         let key_max = session.query_i64(&dialect.max_key(table))?;
         Ok(ledger.check_keys(table, key_min, key_max))
+    }
+
+    fn plans(&self, insert: &Insert, step: &plan::InsertStep) -> Result<Vec<StatementPlan>, Error> {
+        let Some(capture) = Capture::new(self.0)? else {
+            return Ok(Vec::new());
+        };
+        run_first_ops(insert.tasks_on(step, &Sql(&capture))?)?;
+        capture.plans()
     }
 
     fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {

@@ -17,13 +17,15 @@ mod tests;
 use std::ops::RangeInclusive;
 
 use engine::{
-    Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType, Session,
-    SqlEngine, Statement, Table, TableFacts,
+    Capture, Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType,
+    Session, SqlEngine, Statement, StatementPlan, Table, TableFacts,
 };
 use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
+use words::excerpt;
 
 use crate::check::ValueCheck;
+use crate::program::run_first_ops;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 pub use connection::TableChanges;
 use connection::{
@@ -42,6 +44,8 @@ const TEXTS: u64 = 3;
 
 /// Rows of each table that are compared with what was loaded.
 const SAMPLE_COUNT: u64 = 200;
+/// The maximum length of a statement or a row in a message, in characters.
+const EXCERPT_CHARS: usize = 200;
 
 /// Properties of the cell besides the plan's workload.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +150,18 @@ impl Sysbench {
                 })
                 .collect(),
         }
+    }
+
+    /// Returns the plans of a step's statements; none from engines without plans.
+    ///
+    /// # Errors
+    /// The engine's own.
+    pub fn plans<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<StatementPlan>, Error> {
+        let Some(capture) = Capture::new(engine)? else {
+            return Ok(Vec::new());
+        };
+        run_first_ops(self.connections(step, &capture)?)?;
+        capture.plans()
     }
 
     fn load_connections(&self) -> u32 {
@@ -382,7 +398,12 @@ impl Sysbench {
                 .collect();
             let row = rows.row(id);
             let is_wrong = found != [row.k.to_string().as_str(), row.c(), row.pad()];
-            let shown = || format!("row {id}: `{}`", excerpt(&found.join("`, `")));
+            let shown = || {
+                format!(
+                    "row {id}: `{}`",
+                    excerpt(&found.join("`, `"), EXCERPT_CHARS)
+                )
+            };
             compared.add(is_wrong.then(shown));
         }
         Ok(compared.check(format!("rows of {name} as they were loaded")))
@@ -408,7 +429,7 @@ fn prepare<S: Session>(
                 "test `{}`, statement {}: `{}`: {}",
                 event.test.name,
                 index + 1,
-                excerpt(&sql),
+                excerpt(&sql, EXCERPT_CHARS),
                 error.message
             ),
             ..error
@@ -438,13 +459,4 @@ fn table(number: u32, primary: bool) -> Table {
 
 fn other(message: impl Into<String>) -> Error {
     Error::new(ErrorClass::Other, message)
-}
-
-/// Returns a text, shortened if it is long.
-fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 200;
-    match text.char_indices().nth(LONGEST) {
-        None => text.into(),
-        Some((end, _)) => format!("{}...", &text[..end]),
-    }
 }

@@ -14,6 +14,10 @@ use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
 use crate::{ComparedStep, Difference, VarianceShare, counted};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
+use words::excerpt;
+
+/// The maximum length of a statement in a sentence, in characters.
+const STATEMENT_CHARS: usize = 60;
 
 /// Returns an explanation as a finding against the base; `None` where it is about nothing.
 pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
@@ -121,7 +125,7 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         FindingKind::HostBusy | FindingKind::SlaMissed => None,
         _ => named_wait(case),
     };
-    [Some(opening), Some(why), detail, last]
+    [Some(opening), Some(why), detail, changed_plan(case), last]
         .into_iter()
         .flatten()
         .collect()
@@ -143,6 +147,21 @@ fn named_function(case: &Case<'_>) -> Option<String> {
         case.noun(),
         function.name,
         caller.unwrap_or_default()
+    ))
+}
+
+/// Names a statement that the engine runs with another plan.
+fn changed_plan(case: &Case<'_>) -> Option<String> {
+    let plans = case.changed_plans();
+    let changed = plans.iter().find_map(|it| Some((it, it.first_lines()?)));
+    let (statement, [base, target]) = changed?;
+    let others = match plans.len() - 1 {
+        0 => String::new(),
+        others => format!(", and those of {}", counted(others, "other statement")),
+    };
+    Some(format!(
+        "The plan of `{}` differs: `{target}` instead of `{base}`{others}.",
+        excerpt(&statement.statement, STATEMENT_CHARS)
     ))
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use engine::Table;
 use plan::{InsertStepKind, WriteEnd};
-use record::{Step, StepKind, Warning};
+use record::{StatementPlan, Step, StepKind, Warning};
 use workload::insert::{Database, Insert};
 use workload::{Check, Summaries, Task};
 
@@ -85,6 +85,10 @@ impl WorkloadRunner for InsertRunner<'_> {
                 .check_point_queries(step, queries.ok, queries.rows)
         });
         check.into_iter().collect()
+    }
+
+    fn plans(&self, step: usize) -> anyhow::Result<Vec<StatementPlan>> {
+        Ok(self.database.plans(self.workload, self.step(step))?)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

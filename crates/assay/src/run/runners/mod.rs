@@ -15,7 +15,7 @@ use engine::{
     Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table, TableFacts,
 };
 use plan::Settle;
-use record::{Ops, Step};
+use record::{Ops, StatementPlan, Step};
 use workload::{Check, Summaries, Task};
 
 use crate::run::replication::Replication;
@@ -176,6 +176,11 @@ pub trait WorkloadRunner {
 
     /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
+
+    /// Asks the engine for the plans of the step's statements. Empty if it has none.
+    fn plans(&self, _step: usize) -> anyhow::Result<Vec<StatementPlan>> {
+        Ok(Vec::new())
+    }
 
     /// Compares the engine's data with the expected data, as far as the plan requires. Not called for
     /// [`plan::Checks::Off`].

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::SysbenchStepKind;
-use record::{Step, StepKind};
+use record::{StatementPlan, Step, StepKind};
 use workload::sysbench::{self, Sysbench};
 use workload::{Check, Summaries, Task};
 
@@ -71,6 +71,14 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {
         self.workload.apply(step, summaries);
         Vec::new()
+    }
+
+    fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {
+        let step = sysbench::Step {
+            number,
+            is_warm_up: false,
+        };
+        Ok(self.workload.plans(step, self.engine)?)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

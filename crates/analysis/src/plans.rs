@@ -1,0 +1,106 @@
+//! The plans of statements that differ between targets.
+
+use record::{CellKey, StatementPlan};
+use serde::Serialize;
+use words::{masked, shape_of, without_estimates};
+
+use crate::{ComparedStep, Figures, Row, THROUGHPUT};
+
+/// The statements of one step whose plan in a target is not the base's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ComparedPlans {
+    /// The target's cells, in all repeats.
+    pub cell: CellKey,
+    /// The workload.
+    pub workload: String,
+    /// The step.
+    pub step: String,
+    /// The statements.
+    pub statements: Vec<PlanDifference>,
+}
+
+/// A statement with different plans.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanDifference {
+    /// The statement.
+    pub statement: String,
+    /// Its plan in the first repeat of the base.
+    pub base: String,
+    /// Its plan in the first repeat of the target.
+    pub target: String,
+}
+
+impl PlanDifference {
+    /// Returns the lines of the base's plan that the target's lacks, and the reverse, whatever their estimates and values.
+    pub fn lines(&self) -> [Vec<&str>; 2] {
+        [(&self.base, &self.target), (&self.target, &self.base)].map(|(of, other)| {
+            let other: Vec<String> = other.lines().map(shape_of).collect();
+            let lines = of.lines().filter(|line| !other.contains(&shape_of(line)));
+            lines.collect()
+        })
+    }
+
+    /// Returns the first of these lines of both plans, without estimates; `None` if one plan only lacks lines of the other.
+    pub(crate) fn first_lines(&self) -> Option<[String; 2]> {
+        let [base, target] = self.lines();
+        let text = |line: &str| {
+            let line = without_estimates(line.trim_start());
+            line.trim_start_matches("->").trim().to_owned()
+        };
+        Some([text(base.first()?), text(target.first()?)])
+    }
+}
+
+/// Returns the statements whose plans differ, step by step. No repeat of the target has a plan that a repeat of the base has.
+pub(crate) fn compare_plans(
+    figures: &Figures,
+    compared: &[ComparedStep],
+    base: &str,
+) -> Vec<ComparedPlans> {
+    let steps = compared.iter().filter(|it| it.metric == THROUGHPUT);
+    let differences = steps.map(|step| {
+        let rows = |target: &str| -> Vec<&Row> {
+            let cell = step.cell.of_target(target);
+            let rows = figures.rows.iter().filter(|row| {
+                row.cell.is_repeat_of(&cell)
+                    && (&row.workload, &row.step) == (&step.workload, &step.step)
+            });
+            rows.collect()
+        };
+        ComparedPlans {
+            cell: step.cell.clone(),
+            workload: step.workload.clone(),
+            step: step.step.clone(),
+            statements: differences(&rows(base), &rows(&step.cell.target)),
+        }
+    });
+    differences.filter(|it| !it.statements.is_empty()).collect()
+}
+
+fn differences(base: &[&Row], target: &[&Row]) -> Vec<PlanDifference> {
+    // Engines explain plans in words of their own.
+    let engine = |rows: &[&Row]| rows.first().map(|row| row.engine.clone());
+    let Some(first) = target.first().filter(|_| engine(base) == engine(target)) else {
+        return Vec::new();
+    };
+    let plans = |rows: &[&Row], statement: &str| -> Vec<String> {
+        let plans = rows.iter().flat_map(|row| &row.plans);
+        let of_statement =
+            plans.filter(|it| it.error.is_none() && masked(&it.statement) == statement);
+        of_statement.map(|it| it.plan.clone()).collect()
+    };
+    let difference = |statement: &StatementPlan| {
+        let key = masked(&statement.statement);
+        let (base, target) = (plans(base, &key), plans(target, &key));
+        let shapes: Vec<String> = base.iter().map(|it| shape_of(it)).collect();
+        if target.iter().any(|it| shapes.contains(&shape_of(it))) {
+            return None;
+        }
+        Some(PlanDifference {
+            statement: statement.statement.clone(),
+            base: base.into_iter().next()?,
+            target: target.into_iter().next()?,
+        })
+    };
+    first.plans.iter().filter_map(difference).collect()
+}

@@ -1,0 +1,104 @@
+//! The plan of a statement, as the engine explains it.
+
+use serde::{Deserialize, Serialize};
+
+/// The beginnings of remarks in a line of a plan that don't belong to its shape; they end with the parenthesis.
+const REMARKS: [&str; 3] = ["  (cost=", "  (rows=", " (returns "];
+
+/// A statement of the workload with its plan after a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementPlan {
+    /// The statement, shortened if it is long.
+    pub statement: String,
+    /// The engine's plan, a line for each node; empty if there was an error.
+    pub plan: String,
+    /// The reason for which the engine did not explain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Returns a plan without estimates, numbers and values: plans of the same shape are equal.
+pub fn shape_of(plan: &str) -> String {
+    let line = |line: &str| masked(&without_estimates(line)).replace("(InitPlan ?).col?", "?");
+    let lines: Vec<String> = plan.lines().map(line).collect();
+    lines.join("\n")
+}
+
+/// Returns a line of a plan without estimates, and without the parameters of PostgreSQL's subplans, which depend on its version.
+pub fn without_estimates(line: &str) -> String {
+    let mut line = line.to_owned();
+    for remark in REMARKS {
+        if let Some(start) = line.find(remark) {
+            let end = line[start..]
+                .find(')')
+                .map_or(line.len(), |at| start + at + 1);
+            line.replace_range(start..end, "");
+        }
+    }
+    line
+}
+
+/// Returns SQL or a line of a plan with `?` for each number, parameter and text with its type, also for numbers in names.
+pub fn masked(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(char) = rest.next() {
+        match char {
+            '0'..='9' | '$' => while rest.next_if(char::is_ascii_digit).is_some() {},
+            '\'' => {
+                // A doubled quote within the text begins another text, which is masked like this one.
+                let _ = rest.by_ref().find(|char| *char == '\'');
+                let is_type = |char: &char| char.is_alphanumeric() || matches!(char, ':' | '_');
+                while rest.next_if(is_type).is_some() {}
+            }
+            other => {
+                masked.push(other);
+                continue;
+            }
+        }
+        if !masked.ends_with('?') {
+            masked.push('?');
+        }
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_of_one_shape_are_equal_whatever_their_estimates_and_values() {
+        let custom = "Index Scan using pi1_pkey on pi1  (cost=0.29..8.31 rows=1 width=12)\n  Index Cond: (id >= '7'::bigint)";
+        let generic = "Index Scan using pi1_pkey on pi1  (cost=0.42..9.00 rows=30 width=12)\n  Index Cond: (id >= $1)";
+        assert_eq!(shape_of(custom), shape_of(generic));
+        assert_eq!(
+            shape_of(custom),
+            "Index Scan using pi?_pkey on pi?\n  Index Cond: (id >= ?)"
+        );
+        assert_ne!(
+            shape_of(custom),
+            shape_of("Seq Scan on pi1  (cost=0.00..8.31 rows=1 width=12)")
+        );
+        assert_eq!(
+            shape_of("pi1: range on PRIMARY; Using where  (rows=10, filtered=100.00)"),
+            shape_of("pi1: range on PRIMARY; Using where  (rows=20, filtered=33.33)")
+        );
+    }
+
+    #[test]
+    fn a_subplan_is_the_same_in_each_version_of_postgres() {
+        assert_eq!(
+            shape_of("InitPlan 1 (returns $0)\n  Index Cond: (id = ANY ($0))"),
+            shape_of("InitPlan 1\n  Index Cond: (id = ANY ((InitPlan 1).col1))")
+        );
+    }
+
+    #[test]
+    fn texts_with_quotes_are_masked() {
+        assert_eq!(
+            masked("select c from sbtest12 where c = 'it''s 1' and id in (1, $2)"),
+            "select c from sbtest? where c = ? and id in (?, ?)"
+        );
+    }
+}
