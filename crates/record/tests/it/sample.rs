@@ -285,6 +285,11 @@ pub fn step() -> Step {
             pending_before: counters(2.0),
             pending_after: counters(1.0),
         }),
+        plans: vec![record::StatementPlan {
+            statement: "select min(transactionid) from pi1".into(),
+            plan: "SEARCH pi1".into(),
+            error: None,
+        }],
         warnings: vec![],
         files: vec![],
     }
