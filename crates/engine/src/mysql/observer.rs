@@ -390,6 +390,32 @@ impl MysqlObserver {
         Ok(table_counters(self.session.query(&sql)?, &figures))
     }
 
+    /// Returns the size of each InnoDB index, summed over partitions; nothing if the user can't read the statistics.
+    fn index_counters(&mut self) -> Vec<Counter> {
+        if self.tables.is_empty() || self.is_rocksdb {
+            return Vec::new();
+        }
+        const FIGURES: &[Figure] = figures! {
+            Gauge "size" => "each_index_bytes";
+            Gauge "n_leaf_pages" => "each_index_leaf_bytes";
+        };
+        let figures = Vec::from_iter(FIGURES);
+        let sums = figures.iter().map(|figure| {
+            let name = figure.source;
+            format!("sum(if(stat_name = '{name}', stat_value, 0)) * @@innodb_page_size")
+        });
+        let table = "substring_index(replace(table_name, '#P#', '#p#'), '#p#', 1)";
+        let sql = format!(
+            "select concat({table}, '.', index_name), {} from mysql.innodb_index_stats \
+             where database_name = database() and {table} in ({}) group by 1",
+            Vec::from_iter(sums).join(", "),
+            quoted(self.tables.iter().map(|table| table.name.as_str()))
+        );
+        // A lost connection fails the next statement.
+        let rows = self.session.query(&sql).unwrap_or_default();
+        table_counters(rows, &figures)
+    }
+
     fn server_counters(&mut self) -> Result<Vec<Counter>, Error> {
         let status = pairs(self.session.query("show global status")?);
         let mut counters = status_counters(&status, self.is_rocksdb);
@@ -419,6 +445,7 @@ impl Observer for MysqlObserver {
         if self.is_rocksdb {
             counters.extend(rocksdb_counters(&mut self.session)?);
         }
+        counters.extend(self.index_counters());
         counters.extend(self.table_counters()?);
         Ok(counters)
     }

@@ -373,6 +373,25 @@ impl PostgresObserver {
         let rows = self.session.query(&reading.sql)?;
         Ok(table_counters(rows, &reading.figures))
     }
+
+    /// Returns the size of each index of the tables, summed over partitions.
+    fn index_counters(&mut self) -> Result<Vec<Counter>, Error> {
+        if self.tables.is_empty() {
+            return Ok(Vec::new());
+        }
+        const FIGURES: &[Figure] = figures! {
+            Gauge "sum(pg_relation_size(i.indexrelid))" => "each_index_bytes";
+        };
+        let figures = Vec::from_iter(FIGURES);
+        let sql = format!(
+            "select t.name || '.' || x.relname, {} from {} join pg_index i on i.indrelid = r.oid \
+             join pg_class x on x.oid = coalesce(pg_partition_root(i.indexrelid)::oid, i.indexrelid) \
+             group by t.name, x.relname order by 1",
+            FIGURES[0].source,
+            relations(&names(&self.tables))
+        );
+        Ok(table_counters(self.session.query(&sql)?, &figures))
+    }
 }
 
 impl Observer for PostgresObserver {
@@ -385,6 +404,7 @@ impl Observer for PostgresObserver {
         }
         let mut counters = self.server_counters(false)?;
         counters.extend(self.table_counters(false)?);
+        counters.extend(self.index_counters()?);
         Ok(counters)
     }
 

@@ -72,6 +72,8 @@ fn counters_grow_with_the_work() {
             assert!(value(&after, "dirty_page_count") >= 0.0);
             assert!(value(&after, "table_bytes.count1") >= 16384.0);
             assert!(value(&after, "index_bytes.count1") >= 2.0 * 16384.0);
+            assert!(value(&after, "each_index_bytes.count1.PRIMARY") >= 16384.0);
+            assert!(value(&after, "each_index_leaf_bytes.count1.PRIMARY") >= 16384.0);
             for name in [
                 "innodb_page_read_count",
                 "innodb_page_write_count",

@@ -54,6 +54,10 @@ fn counters_grow_with_the_work() {
         assert_eq!(value(&after, &format!("live_rows.{name}")), 150.0);
         assert!(value(&after, &format!("table_bytes.{name}")) >= 8192.0);
         assert!(value(&after, &format!("index_bytes.{name}")) >= 2.0 * 8192.0);
+        let each = format!("each_index_bytes.{name}.");
+        let each = after.iter().filter(|it| it.name.starts_with(&each));
+        let sum: f64 = each.map(|it| it.value).sum();
+        assert_eq!(sum, value(&after, &format!("index_bytes.{name}")));
         assert!(value(&after, "database_bytes") > 1e6);
         let sample = observer.sample().unwrap();
         assert_eq!(value(&sample, &format!("dead_rows.{name}")), 50.0);
