@@ -104,3 +104,34 @@ fn differences(base: &[&Row], target: &[&Row]) -> Vec<PlanDifference> {
     };
     first.plans.iter().filter_map(difference).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_lines_that_differ_have_no_estimates() {
+        let difference = PlanDifference {
+            statement: String::new(),
+            base: "Limit  (cost=0.28..0.90 rows=10 width=16)\n  ->  Index Scan using k on t  (cost=0.28..9 rows=3 width=8)".into(),
+            target: "Limit  (cost=9.00..9.90 rows=10 width=16)\n  ->  Seq Scan on t  (cost=0.00..9 rows=3 width=8)".into(),
+        };
+        let lines = difference.first_lines().unwrap();
+        assert_eq!(lines, ["Index Scan using k on t", "Seq Scan on t"]);
+    }
+
+    #[test]
+    fn a_plan_that_a_repeat_of_the_base_has_does_not_differ() {
+        let row = |plan: &str| Row {
+            plans: vec![StatementPlan {
+                statement: "select min(id) from t".into(),
+                plan: plan.into(),
+                error: None,
+            }],
+            ..Row::default()
+        };
+        let [scan, seek] = [row("Seq Scan on t"), row("Index Scan on t")];
+        assert_eq!(differences(&[&scan, &seek], &[&scan]), []);
+        assert_eq!(differences(&[&seek], &[&scan]).len(), 1);
+    }
+}
