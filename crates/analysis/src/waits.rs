@@ -214,7 +214,8 @@ struct Time {
 
 impl Time {
     fn of(row: &Row, key: &str) -> Option<Self> {
-        let us_per_sighting = 1e6 / (row.wait_looks * throughput(row)?);
+        let throughput = throughput(row).filter(|it| *it > 0.0)?;
+        let us_per_sighting = 1e6 / (row.wait_looks * throughput);
         let mut states = row.waits.iter();
         let state = states.find(|it| it.name.to_lowercase() == *key);
         let sightings = state.map_or(0.0, |it| it.sightings);
@@ -311,6 +312,20 @@ mod tests {
             ..CompareOptions::default()
         };
         crate::compare(figures, &options).waits.remove(0)
+    }
+
+    #[test]
+    fn a_repeat_in_which_nothing_was_done_has_no_time_per_operation() {
+        let (mut figures, mut random) = (Figures::default(), Random::new(1));
+        for target in ["old", "new"] {
+            add(&mut figures, target, &[("Lock:tuple", 900.0)], &mut random);
+        }
+        figures.rows[7].metrics.insert("ips", Some(0.0));
+        let options = CompareOptions {
+            base: "old".to_owned(),
+            ..CompareOptions::default()
+        };
+        assert_eq!(crate::compare(&figures, &options).waits, []);
     }
 
     #[test]
