@@ -21,6 +21,8 @@ pub(super) static FORMAT: Format = Format {
         "ident_file",
         "listen_addresses",
         "log_destination",
+        "log_error_verbosity",
+        "log_line_prefix",
         "log_timezone",
         "logging_collector",
         "port",
@@ -62,6 +64,8 @@ pub(super) fn compose(
          unix_socket_group = ''\n\
          log_destination = 'stderr'\n\
          log_timezone = 'UTC'\n\
+         log_line_prefix = '%m [%p] '\n\
+         log_error_verbosity = default\n\
          logging_collector = off\n",
         quoted_path(cluster),
         quoted_path(&cluster.join("pg_hba.conf")),

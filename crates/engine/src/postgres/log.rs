@@ -8,7 +8,7 @@ use words::LogEvent;
 const LEVELS: [&str; 4] = ["WARNING", "ERROR", "FATAL", "PANIC"];
 /// The beginnings of messages about autovacuum, and their kinds.
 const AUTOMATIC: [(&str, &str); 3] = [
-    ("automatic vacuum of table ", "autovacuum"),
+    ("automatic vacuum ", "autovacuum"),
     ("automatic aggressive vacuum ", "autovacuum"),
     ("automatic analyze of table ", "autoanalyze"),
 ];
@@ -18,13 +18,16 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
     let mut events: Vec<LogEvent> = Vec::new();
     // The checkpoint that has begun.
     let mut checkpoint = None;
+    // The message to which the next lines belong, if it is about autovacuum.
+    let mut automatic = None;
     for line in lines {
         if line.starts_with('\t') {
-            if let Some(event) = events.last_mut().filter(|it| it.kind.starts_with("auto")) {
+            if let Some(event) = automatic.and_then(|at: usize| events.get_mut(at)) {
                 add_detail(event, line.trim());
             }
             continue;
         }
+        automatic = None;
         let Some((unix_ns, level, text)) = message(&line) else {
             continue;
         };
@@ -41,7 +44,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             let begun = checkpoint.take().and_then(|at: usize| events.get_mut(at));
             // Only the last lines of a log that was cut lack the beginning.
             let Some(begun) = begun else { continue };
-            begun.duration_ns = Some(unix_ns - begun.unix_ns);
+            begun.duration_ns = Some((unix_ns - begun.unix_ns).max(0));
             let facts = done.split("; ").filter(|it| {
                 let starts = ["wrote", "distance"];
                 starts.iter().any(|start| it.starts_with(start))
@@ -54,6 +57,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             event.kind = (*kind).to_owned();
             event.text = text.split('"').nth(1).unwrap_or(text).to_owned();
             add_detail(&mut event, text);
+            automatic = Some(events.len());
         } else if LEVELS.contains(&level) {
             event.kind = level.to_lowercase();
         } else if text.starts_with("checkpoints are occurring too frequently") {
@@ -108,6 +112,8 @@ mod tests {
 \tpages: 0 removed, 5 remain, 5 scanned (100.00% of total), 0 eagerly scanned
 \ttuples: 100 removed, 400 remain, 0 are dead but not yet removable
 \tsystem usage: CPU: user: 0.10 s, system: 0.00 s, elapsed: 0.50 s
+2026-11-24 10:00:03.600 UTC [10] LOG:  something else about a vacuum:
+\tsystem usage: elapsed: 9.00 s
 2026-11-24 10:00:03.750 UTC [9] LOG:  checkpoint complete: wrote 51 buffers (0.3%); 0 WAL file(s) added; write=2.4 s; distance=16384 kB, estimate=16384 kB
 2026-11-24 10:00:04.000 UTC [10] LOG:  automatic analyze of table \"ib.public.pi1\" system usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.01 s
 2026-11-24 10:00:05.000 UTC [9] LOG:  checkpoint starting: time";

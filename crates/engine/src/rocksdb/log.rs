@@ -47,7 +47,9 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
     let (Some(micros), Some(job)) = (number("time_micros"), number("job")) else {
         return;
     };
-    let unix_ns = micros * 1000;
+    let Some(unix_ns) = micros.checked_mul(1000) else {
+        return;
+    };
     let name = fields["event"].as_str().unwrap_or_default();
     if let Some(kind) = name.strip_suffix("_started")
         && ["flush", "compaction"].contains(&kind)
@@ -71,7 +73,7 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
             event.bytes = Some(event.bytes.unwrap_or(0) + number("file_size").unwrap_or(0));
         }
         "flush_finished" | "compaction_finished" => {
-            event.duration_ns = Some(unix_ns - event.unix_ns);
+            event.duration_ns = Some((unix_ns - event.unix_ns).max(0));
             if let Some(level) = number("output_level") {
                 event.text += &format!(" to level {level}");
             }
