@@ -1,6 +1,6 @@
 //! The events of engines' logs as marks on the seconds of a step's charts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html as markup};
@@ -9,7 +9,7 @@ use record::LogEvent;
 use crate::html::{clean, encode};
 use crate::matrix::{Matrix, StepHead};
 
-/// The maximum number of marks of a step. Of more events, the longest are marked.
+/// The maximum number of marks of a step. Of more events, the longest of each kind are marked.
 const MARKS_MAX: usize = 300;
 /// The maximum length of the text of a mark.
 const TEXT_CHARS_MAX: usize = 140;
@@ -29,9 +29,7 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     let per_line = (MARKS_MAX / lines.len()).max(1);
     let mut marks: Vec<(usize, &LogEvent)> = Vec::new();
     for (number, events) in lines {
-        let mut longest: Vec<&LogEvent> = events.iter().collect();
-        longest.sort_by_key(|event| std::cmp::Reverse(event.duration_ns));
-        longest.truncate(per_line);
+        let longest = longest_of_each_kind(events, per_line);
         marks.extend(longest.into_iter().map(|event| (number, event)));
     }
     let kinds: BTreeSet<&str> = marks.iter().map(|(_, it)| it.kind.as_str()).collect();
@@ -39,10 +37,24 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     markup! {
         p.note.marks {
             "Bars above the curves are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
-            @if marks.len() < count { " Of " (count) " events, the charts show the " (marks.len()) " longest." }
+            @if marks.len() < count { " Of " (count) " events, the charts show " (marks.len()) ": the longest of each kind." }
         }
         script.marks type="application/json" { (PreEscaped(data(&kinds, &marks))) }
     }
+}
+
+/// Returns at most `count` events: as many of each kind as of any other, so that a few stalls are not lost among many flushes.
+fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
+    let mut longest: Vec<&LogEvent> = events.iter().collect();
+    longest.sort_by_key(|event| std::cmp::Reverse(event.duration_ns));
+    let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
+    longest.sort_by_cached_key(|event| {
+        let rank = of_kind.entry(&event.kind).or_default();
+        *rank += 1;
+        *rank
+    });
+    longest.truncate(count);
+    longest
 }
 
 /// Writes the kinds, and for each mark its line, second, duration in seconds, kind and text.
@@ -71,6 +83,24 @@ fn data(kinds: &[&str], marks: &[(usize, &LogEvent)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_of_a_rare_kind_are_marked_among_many_others() {
+        let event = |kind: &str, duration_ns| LogEvent {
+            kind: kind.into(),
+            duration_ns,
+            ..LogEvent::default()
+        };
+        let mut events: Vec<LogEvent> = (1..=100).map(|it| event("flush", Some(it))).collect();
+        events.extend([event("write stop", None), event("write stop", None)]);
+        let marked = longest_of_each_kind(&events, 10);
+        let stops = marked.iter().filter(|it| it.kind == "write stop").count();
+        assert_eq!((marked.len(), stops), (10, 2));
+        assert_eq!(
+            marked.iter().filter_map(|it| it.duration_ns).min(),
+            Some(93)
+        );
+    }
 
     #[test]
     fn a_mark_has_its_line_second_duration_and_kind() {

@@ -207,10 +207,11 @@
     }
     ctx.restore();
   };
-  // Returns the texts of the marks between two positions, the longest events first.
+  // Returns the texts of the marks between two positions: first events without a duration, such as errors, then the longest.
   const marksAt = (step, from, to) => {
+    const rank = ([, , lasted]) => lasted === null ? Number.MAX_VALUE : lasted;
     const near = (step.marks ? step.marks.marks : []).filter(([line, at, lasted]) => isShown(step, line) && at < to && at + (lasted || 0) >= from);
-    return near.sort((a, b) => (b[2] || 0) - (a[2] || 0)).slice(0, TIP_MARKS).map(([line, , lasted, kind, text]) => {
+    return near.sort((a, b) => rank(b) - rank(a)).slice(0, TIP_MARKS).map(([line, , lasted, kind, text]) => {
       const what = [step.marks.kinds[kind], lasted === null ? "" : `${short(lasted)} s`].filter(Boolean).join(" ");
       return { line, text: text ? `${what}: ${text}` : what };
     });
