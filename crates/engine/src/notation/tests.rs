@@ -61,14 +61,13 @@ skip-log-bin
 sync-binlog=0
 ";
 
-const A1: [(&str, &str); 14] = [
+const A1: [(&str, &str); 13] = [
     ("wal_compression", "on"),
     ("shared_buffers", "65536"),
     ("autovacuum_vacuum_scale_factor", "0.05"),
     ("full_page_writes", "off"),
     ("max_connections", "77"),
     ("wal_buffers", "-1"),
-    ("log_line_prefix", "%p "),
     ("shared_preload_libraries", "auto_explain,pg_prewarm"),
     ("auto_explain.log_min_duration", "5s"),
     ("foo.bar", "1"),
@@ -150,7 +149,6 @@ fn postgresql_has_what_its_files_declare_however_it_is_written() {
         "commit_timestamp_buffers",
         "effective_cache_size",
         "full_page_writes",
-        "log_line_prefix",
         "max_connections",
         "shared_buffers",
         "shared_memory_size",
