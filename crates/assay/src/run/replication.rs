@@ -209,11 +209,13 @@ impl<E: Replicated> Replication for Replicas<E> {
             return Ok(());
         };
         this.done.store(true, Ordering::Release);
-        for (name, replica) in std::mem::take(&mut this.replicas) {
+        let stop = |(name, replica): (String, E)| {
             let stopped = replica.stop();
-            stopped.with_context(|| format!("{name} did not stop"))?;
-        }
-        Ok(())
+            stopped.with_context(|| format!("{name} did not stop"))
+        };
+        // All of them, even if one does not stop.
+        let replicas = std::mem::take(&mut this.replicas).into_iter();
+        replicas.map(stop).fold(Ok(()), Result::and)
     }
 }
 

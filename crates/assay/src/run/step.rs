@@ -377,7 +377,9 @@ impl<'a> StepRunner<'a> {
         let at_most = self.policy.settle_at_most;
         let caught_up = replication.catch_up(at_most, &self.conductor.stop)?;
         record.catch_up_ns = caught_up.then(|| clock.now() - began);
-        if !caught_up {
+        if !caught_up && self.conductor.is_stopped() {
+            record.status = Status::Interrupted;
+        } else if !caught_up {
             let text = format!(
                 "a replica had not caught up {} s after the step: the next step begins with lag",
                 at_most.as_secs()
