@@ -295,13 +295,8 @@ impl PlanFile {
         let files = files.iter().map(String::as_str);
         let notation = engine::notation_of(config.engine.name());
         let mut declared = notation::declared(notation, files, &config.declared());
-        let limits = &config.limits;
-        let memory = limits.memory_bytes.map(|bytes| bytes.to_string());
-        declared.extend(memory.map(|bytes| declared_limit("memory", &bytes)));
-        let cpus = limits.cpus.as_deref().map(words::format_cpus);
-        declared.extend(cpus.map(|cpus| declared_limit("cpus", &cpus)));
-        let quota = limits.cpu_quota_milli.map(words::format_cpu_quota);
-        declared.extend(quota.map(|quota| declared_limit("cpu-quota", &quota)));
+        let limits = config.limits.declared().into_iter();
+        declared.extend(limits.map(|(name, value)| declared_limit(name, &value)));
         Ok(declared)
     }
 

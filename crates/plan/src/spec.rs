@@ -637,18 +637,8 @@ impl Config {
         if self.replicas == 0 {
             return Vec::new();
         }
-        let limits = &self.replica_limits;
-        let limits = [
-            ("memory", limits.memory_bytes.map(|bytes| bytes.to_string())),
-            ("cpus", limits.cpus.as_deref().map(words::format_cpus)),
-            (
-                "cpu-quota",
-                limits.cpu_quota_milli.map(words::format_cpu_quota),
-            ),
-        ];
-        let limits = limits
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let limits = self.replica_limits.declared().into_iter();
+        let limits = limits.map(|(name, value)| (name.to_owned(), value));
         let options = self.replica_set.iter().cloned().chain(limits);
         let options = options.map(|(name, value)| (format!("replica.{name}"), value));
         let replicas = ("replicas".to_owned(), self.replicas.to_string());

@@ -246,6 +246,20 @@ pub struct Limits {
     pub cpu_quota_milli: Option<u64>,
 }
 
+impl Limits {
+    /// Returns the limits that are set, as a plan names and writes them: `cpu-quota` and `0.5`.
+    pub fn declared(&self) -> Vec<(&'static str, String)> {
+        let limits = [
+            ("memory", self.memory_bytes.map(|bytes| bytes.to_string())),
+            ("cpus", self.cpus.as_deref().map(crate::format_cpus)),
+            ("cpu-quota", self.cpu_quota_milli.map(format_cpu_quota)),
+        ];
+        let set = limits.into_iter();
+        set.filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+}
+
 /// Formats thousandths of a processor as a plan does: `0.5`.
 pub fn format_cpu_quota(milli: u64) -> String {
     (milli as f64 / 1e3).to_string()
