@@ -43,7 +43,15 @@ struct Captured<S> {
     /// The connection of all sessions.
     session: S,
     /// The first execution of each statement.
-    statements: Vec<(String, Vec<Value>)>,
+    statements: Vec<Execution>,
+}
+
+/// An execution of a statement.
+struct Execution {
+    sql: String,
+    values: Vec<Value>,
+    /// The statement without numbers: statements of several tables differ only in the table's number.
+    masked: String,
 }
 
 impl<'a, E: SqlEngine> Capture<'a, E> {
@@ -77,7 +85,7 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
             statements,
         } = &mut *captured;
         let mut plans = Vec::new();
-        for (sql, values) in statements {
+        for Execution { sql, values, .. } in statements {
             let mut rows = Ok(Rows::new());
             for explain in dialect.explain(sql, values) {
                 rows = session.query(&explain);
@@ -195,11 +203,13 @@ impl<S: Session> Session for CaptureSession<S> {
         let (sql, values) = &self.current;
         if begins_with(sql, &PLANNED) {
             let captured = &mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner);
-            let masked_sql = masked(sql);
-            let mut known = captured.statements.iter();
-            // Statements of several tables differ only in the table's number.
-            if !known.any(|(known, _)| masked(known) == masked_sql) {
-                captured.statements.push((sql.clone(), values.clone()));
+            let masked = masked(sql);
+            if !captured.statements.iter().any(|it| it.masked == masked) {
+                captured.statements.push(Execution {
+                    sql: sql.clone(),
+                    values: values.clone(),
+                    masked,
+                });
             }
         }
         let value = self.query_i64(&self.current.0.clone())?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Error, ErrorClass, Interrupt};
+use engine::{Capture, Error, ErrorClass, Interrupt, SqlEngine, StatementPlan};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,8 +56,21 @@ impl Task {
 /// The operations of each role that are captured.
 const CAPTURED_OPS: u32 = 32;
 
-/// Runs the first operations of each role, on the sessions of an [`engine::Capture`].
-pub(crate) fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
+/// Returns the plans of the first statements of each role; none from engines without plans. `tasks` makes the tasks for a
+/// [`Capture`].
+pub(crate) fn plans_of_first_ops<E: SqlEngine>(
+    engine: &E,
+    tasks: impl FnOnce(&Capture<'_, E>) -> Result<Vec<Task>, Error>,
+) -> Result<Vec<StatementPlan>, Error> {
+    let Some(capture) = Capture::new(engine)? else {
+        return Ok(Vec::new());
+    };
+    run_first_ops(tasks(&capture)?)?;
+    capture.plans()
+}
+
+/// Runs the first operations of each role.
+fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
     let mut roles = Vec::new();
     for Task {
         role, mut program, ..

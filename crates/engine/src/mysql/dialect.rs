@@ -6,35 +6,23 @@
 use crate::dialect::text_literal;
 use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Rows, Table, Value};
 
-/// The columns of a plan: MySQL's since 5.7, and MariaDB's.
-const PLAN_COLUMNS: [&[&str]; 2] = [
-    &[
-        "id",
-        "select_type",
-        "table",
-        "partitions",
-        "type",
-        "possible_keys",
-        "key",
-        "key_len",
-        "ref",
-        "rows",
-        "filtered",
-        "extra",
-    ],
-    &[
-        "id",
-        "select_type",
-        "table",
-        "type",
-        "possible_keys",
-        "key",
-        "key_len",
-        "ref",
-        "rows",
-        "extra",
-    ],
+/// The columns of a plan, as MySQL has them since 5.7.
+const PLAN_COLUMNS: [&str; 12] = [
+    "id",
+    "select_type",
+    "table",
+    "partitions",
+    "type",
+    "possible_keys",
+    "key",
+    "key_len",
+    "ref",
+    "rows",
+    "filtered",
+    "extra",
 ];
+/// The columns that MariaDB's plans lack.
+const ONLY_OF_MYSQL: [&str; 2] = ["partitions", "filtered"];
 /// The columns in the line of a plan, with the text before each.
 const PLAN_TEXT: [(&str, &str); 4] = [
     (" ", "table"),
@@ -186,10 +174,16 @@ impl Dialect for MysqlDialect {
 
     fn plan_text(&self, rows: &Rows) -> String {
         let line = |row: &Vec<Option<String>>| {
-            let columns = PLAN_COLUMNS.iter().find(|it| it.len() == row.len());
+            let is_mysql = row.len() == PLAN_COLUMNS.len();
+            let columns = PLAN_COLUMNS.iter();
+            let columns = columns.filter(|it| is_mysql || !ONLY_OF_MYSQL.contains(it));
+            let is_known = columns.clone().count() == row.len();
             let column = |name: &str| {
-                let place = columns?.iter().position(|it| *it == name)?;
-                row.get(place)?.as_deref().filter(|it| !it.is_empty())
+                let place = columns.clone().position(|it| *it == name)?;
+                row.get(place)
+                    .filter(|_| is_known)?
+                    .as_deref()
+                    .filter(|it| !it.is_empty())
             };
             let mut line = column("select_type").unwrap_or_default().to_lowercase();
             for (before, name) in PLAN_TEXT {

@@ -1,8 +1,8 @@
 //! The Insert Benchmark on SQL engines, with prepared statements.
 
 use engine::{
-    BulkLoad, Capture, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine,
-    Statement, StatementPlan, Table,
+    BulkLoad, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine, Statement,
+    StatementPlan, Table,
 };
 use plan::Checks;
 
@@ -11,7 +11,7 @@ use super::programs::Connection;
 use super::rows::{ROW_PARAMS, RowBatches};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
-use crate::program::run_first_ops;
+use crate::program::plans_of_first_ops;
 use crate::{Check, Executed, Next, OpKind, Program, Task};
 
 /// The end of one long transaction and the beginning of the next.
@@ -39,11 +39,7 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
     }
 
     fn plans(&self, insert: &Insert, step: &plan::InsertStep) -> Result<Vec<StatementPlan>, Error> {
-        let Some(capture) = Capture::new(self.0)? else {
-            return Ok(Vec::new());
-        };
-        run_first_ops(insert.tasks_on(step, &Sql(&capture))?)?;
-        capture.plans()
+        plans_of_first_ops(self.0, |capture| insert.tasks_on(step, &Sql(capture)))
     }
 
     fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {

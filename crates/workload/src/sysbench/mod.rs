@@ -17,15 +17,15 @@ mod tests;
 use std::ops::RangeInclusive;
 
 use engine::{
-    Capture, Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType,
-    Session, SqlEngine, Statement, StatementPlan, Table, TableFacts,
+    Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType, Session,
+    SqlEngine, Statement, StatementPlan, Table, TableFacts,
 };
 use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
 use words::excerpt;
 
 use crate::check::ValueCheck;
-use crate::program::run_first_ops;
+use crate::program::plans_of_first_ops;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 pub use connection::TableChanges;
 use connection::{
@@ -157,11 +157,7 @@ impl Sysbench {
     /// # Errors
     /// The engine's own.
     pub fn plans<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<StatementPlan>, Error> {
-        let Some(capture) = Capture::new(engine)? else {
-            return Ok(Vec::new());
-        };
-        run_first_ops(self.connections(step, &capture)?)?;
-        capture.plans()
+        plans_of_first_ops(engine, |capture| self.connections(step, capture))
     }
 
     fn load_connections(&self) -> u32 {
