@@ -165,7 +165,7 @@ pub struct Row {
     /// The states in which the engine reported the load's sessions to be, the most frequent first. Empty if it reports none, or
     /// if it was never asked in a step this short.
     pub waits: Vec<SessionState>,
-    /// How often the engine was asked for them; 0 if it does not say.
+    /// The number of times that the engine was asked for them; 0 if it does not say.
     pub wait_looks: f64,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,

@@ -124,7 +124,7 @@ mod tests {
         std::hint::black_box(&bytes);
     }
 
-    /// The same code as for hardware events, on events that every kernel counts.
+    /// Runs the code for hardware events on events that every kernel counts.
     #[test]
     fn a_group_counts_the_events_of_one_thread_and_leaves_out_what_the_machine_lacks() {
         let (send, tid) = channel();

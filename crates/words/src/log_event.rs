@@ -11,6 +11,6 @@ pub struct LogEvent {
     pub duration_ns: Option<i64>,
     /// The number of bytes that it wrote; `None` if the log does not tell it.
     pub bytes: Option<i64>,
-    /// What the log says of it.
+    /// The log's words about it.
     pub text: String,
 }
