@@ -59,14 +59,7 @@ pub(crate) fn compare_plans(
 ) -> Vec<ComparedPlans> {
     let steps = compared.iter().filter(|it| it.metric == THROUGHPUT);
     let differences = steps.map(|step| {
-        let rows = |target: &str| -> Vec<&Row> {
-            let cell = step.cell.of_target(target);
-            let rows = figures.rows.iter().filter(|row| {
-                row.cell.is_repeat_of(&cell)
-                    && (&row.workload, &row.step) == (&step.workload, &step.step)
-            });
-            rows.collect()
-        };
+        let rows = |target: &str| -> Vec<&Row> { step.rows_of(figures, target).collect() };
         ComparedPlans {
             cell: step.cell.clone(),
             workload: step.workload.clone(),

@@ -50,7 +50,7 @@ fn sum(series: &Series, name: &str) -> f64 {
     values.into_iter().flatten().flatten().sum()
 }
 
-/// What sessions waited for in one step of a target and of its base.
+/// The states of sessions in one step of a target and of its base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedWaits {
     /// The target's cells, in all repeats.
@@ -151,12 +151,8 @@ fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<S
         return None;
     }
     let row = |target: &str, sample: &Sample| -> Option<&Row> {
-        let cell = step.cell.of_target(target);
-        figures.rows.iter().find(|row| {
-            row.cell.is_repeat_of(&cell)
-                && (row.run, row.cell.repeat) == (sample.run, sample.repeat)
-                && (row.workload == step.workload && row.step == step.step)
-                && row.wait_looks > 0.0
+        step.rows_of(figures, target).find(|row| {
+            (row.run, row.cell.repeat) == (sample.run, sample.repeat) && row.wait_looks > 0.0
         })
     };
     let rows = |target: &str, samples: &[Sample]| -> Option<Vec<&Row>> {

@@ -24,7 +24,7 @@ use serde::Serialize;
 use words::fixed;
 
 use crate::order::distinct;
-use crate::{ComparedPlans, ComparedProfile, ComparedWaits};
+use crate::{ComparedPlans, ComparedProfile, ComparedWaits, Figures, Row};
 
 pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
@@ -151,6 +151,21 @@ pub struct ComparedStep {
     /// Notes: repeats that were left out, differences between base and target, and why a ratio, interval or verdict is
     /// missing.
     pub reasons: Vec<String>,
+}
+
+impl ComparedStep {
+    /// Returns a target's rows of this step, in all repeats.
+    pub(crate) fn rows_of<'f>(
+        &self,
+        figures: &'f Figures,
+        target: &str,
+    ) -> impl Iterator<Item = &'f Row> {
+        let cell = self.cell.of_target(target);
+        figures.rows.iter().filter(move |row| {
+            row.cell.is_repeat_of(&cell)
+                && (&row.workload, &row.step) == (&self.workload, &self.step)
+        })
+    }
 }
 
 impl ComparedStep {

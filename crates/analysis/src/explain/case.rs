@@ -68,17 +68,14 @@ impl<'a> Side<'a> {
         target: &str,
         samples: &[Sample],
     ) -> Option<Self> {
-        let cell = step.cell.of_target(target);
-        let is_of = |row: &&Row| {
-            row.cell.is_repeat_of(&cell)
-                && row.workload == step.workload
-                && row.step == step.step
-                && row.valid
+        let is_compared = |row: &&Row| {
+            row.valid
                 && samples
                     .iter()
                     .any(|sample| sample.run == row.run && sample.repeat == row.cell.repeat)
         };
-        let rows: Vec<&Row> = context.figures.rows.iter().filter(is_of).collect();
+        let rows = step.rows_of(context.figures, target).filter(is_compared);
+        let rows: Vec<&Row> = rows.collect();
         let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
         let throughput = (logs / samples.len() as f64).exp();
         let is_rate = throughput.is_finite() && throughput > 0.0;
@@ -231,14 +228,17 @@ impl<'a> Case<'a> {
         of_step?.named.as_ref()
     }
 
+    /// Returns whether a comparison of something else is of this step.
+    fn is_of_step(&self, cell: &CellKey, workload: &str, step: &str) -> bool {
+        let compared = self.compared;
+        (workload, step) == (&compared.workload, &compared.step)
+            && cell.is_repeat_of(&compared.cell)
+    }
+
     /// Returns the states of sessions whose change is shown, the largest change first.
     fn changed_states(&self) -> impl Iterator<Item = &'a StateDifference> {
         let mut waits = self.context.compared.waits.iter();
-        let of_step = waits.find(|it| {
-            let compared = self.compared;
-            (&it.workload, &it.step) == (&compared.workload, &compared.step)
-                && it.cell.is_repeat_of(&compared.cell)
-        });
+        let of_step = waits.find(|it| self.is_of_step(&it.cell, &it.workload, &it.step));
         let states = of_step.into_iter().flat_map(|it| &it.states);
         states.filter(|it| it.time.is_shown)
     }
@@ -246,11 +246,7 @@ impl<'a> Case<'a> {
     /// Returns the statements of the step whose plans differ.
     pub(super) fn changed_plans(&self) -> &'a [PlanDifference] {
         let mut plans = self.context.compared.plans.iter();
-        let of_step = plans.find(|it| {
-            let compared = self.compared;
-            (&it.workload, &it.step) == (&compared.workload, &compared.step)
-                && it.cell.is_repeat_of(&compared.cell)
-        });
+        let of_step = plans.find(|it| self.is_of_step(&it.cell, &it.workload, &it.step));
         of_step.map_or(&[], |it| &it.statements)
     }
 
