@@ -3,12 +3,14 @@
 //! A profile says which share of the samples was in a function. The share times the step's CPU per operation, as the
 //! repeats without a profiler measured it, is the function's cost. `docs/profiles.md` explains the intervals.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use record::{CellKey, StepProfile};
 use serde::Serialize;
 use words::Stacks;
 
+use crate::calls::Calls;
 use crate::compare::quantile;
 use crate::order::distinct;
 use crate::{Figures, Row};
@@ -120,6 +122,13 @@ pub struct FunctionDifference {
     pub inclusive: CostDifference,
 }
 
+impl FunctionDifference {
+    /// Returns true if either of its costs changed.
+    fn is_shown(&self) -> bool {
+        self.own.is_shown || self.inclusive.is_shown
+    }
+}
+
 /// A cost in two targets, in microseconds per operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CostDifference {
@@ -178,7 +187,9 @@ pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile> {
     let merged = |(cell, step): (CellKey, &str)| {
         let repeats = profiled_steps(figures, &cell, step);
         let mut stacks = Stacks::default();
-        repeats.iter().for_each(|it| stacks.merge(&it.stacks));
+        for it in &repeats {
+            stacks.merge(&it.stacks);
+        }
         Some(MergedProfile {
             totals: totals(&repeats, &measured_rows(figures, &cell, step)).map(|(_, it)| it),
             frequency_hz: repeats.first()?.profile.frequency_hz,
@@ -251,8 +262,8 @@ fn totals(profiled: &[&ProfiledStep], measured: &[&Row]) -> Option<(Mean, Profil
 /// The profile of a target in a step.
 struct TargetProfile<'a> {
     cpu: Mean,
-    /// One for each profiled repeat.
-    repeats: Vec<FunctionSamples<'a>>,
+    /// The samples of each profiled repeat, and their number.
+    repeats: Vec<(&'a Stacks, u64)>,
     totals: ProfileTotals,
 }
 
@@ -280,34 +291,41 @@ impl Mean {
     }
 }
 
-/// The samples of each function in one profile.
-struct FunctionSamples<'a> {
-    own: HashMap<&'a str, u64>,
-    inclusive: HashMap<&'a str, u64>,
-    total: u64,
-    stacks: &'a Stacks,
+/// The samples of a function in each profile.
+#[derive(Clone)]
+struct FunctionSamples {
+    own: Vec<u64>,
+    inclusive: Vec<u64>,
 }
 
-impl<'a> FunctionSamples<'a> {
-    fn of(stacks: &'a Stacks) -> Self {
-        let mut samples = Self {
-            own: HashMap::new(),
-            inclusive: HashMap::new(),
-            total: stacks.total(),
-            stacks,
+impl FunctionSamples {
+    /// Returns the samples of all functions, by the numbers of their names.
+    fn of(calls: &Calls) -> Vec<Self> {
+        let none = vec![0; calls.own.len()];
+        let none = Self {
+            own: none.clone(),
+            inclusive: none,
         };
-        for (frames, count) in stacks.iter() {
-            // The outermost frame is the thread's name.
-            let frames: Vec<&str> = frames.skip(1).collect();
-            if let Some(last) = frames.last() {
-                *samples.own.entry(last).or_default() += count;
-            }
-            let mut seen = HashSet::new();
-            for frame in frames.iter().filter(|it| seen.insert(**it)) {
-                *samples.inclusive.entry(frame).or_default() += count;
+        let mut functions = vec![none; calls.tree.names().len()];
+        let inclusive = calls.inclusive();
+        for node in 1..calls.tree.node_count() {
+            let name = calls.tree.name(node);
+            let function = &mut functions[name];
+            count(&mut function.own, &calls.own, node);
+            // A recursive function counts once.
+            let mut callers = calls.tree.callers(node);
+            if callers.all(|it| calls.tree.name(it) != name) {
+                count(&mut function.inclusive, &inclusive, node);
             }
         }
-        samples
+        functions
+    }
+}
+
+/// Adds the samples of a node to those of a function, for each profile.
+fn count(counts: &mut [u64], samples: &[Vec<u64>], node: usize) {
+    for (count, samples) in counts.iter_mut().zip(samples) {
+        *count += samples[node];
     }
 }
 
@@ -322,37 +340,27 @@ impl<'a> TargetProfile<'a> {
             cpu,
             repeats: profiled
                 .iter()
-                .map(|it| FunctionSamples::of(&it.stacks))
+                .map(|it| (&it.stacks, it.stacks.total()))
                 .collect(),
             totals,
         })
     }
 
-    /// Returns the names of all functions with their samples.
-    fn functions(&self) -> BTreeMap<&'a str, u64> {
-        let mut all = BTreeMap::new();
-        for (name, samples) in self.repeats.iter().flat_map(|it| &it.inclusive) {
-            *all.entry(*name).or_default() += samples;
-        }
-        all
-    }
-
-    /// Returns a function's cost per operation: the share of its samples times the CPU per operation. The variance of the share
-    /// is that of counting, or the one between profiled repeats if it is larger. `z` is the quantile of the interval.
-    fn cost(&self, samples: impl Fn(&FunctionSamples<'a>) -> u64, z: f64) -> CostEstimate {
-        let total: u64 = self.repeats.iter().map(|it| it.total).sum();
-        let count: u64 = self.repeats.iter().map(&samples).sum();
+    /// Returns the cost per operation of `samples`, one number for each repeat: their share times the CPU per operation. The
+    /// variance of the share is that of counting, or the one between profiled repeats if it is larger. `z` is the quantile of
+    /// the interval.
+    fn cost(&self, samples: &[u64], z: f64) -> CostEstimate {
+        let totals = || self.repeats.iter().map(|(_, total)| total);
+        let total: u64 = totals().sum();
+        let count: u64 = samples.iter().sum();
         let share = count as f64 / total as f64;
         // Agresti and Coull's counts, so that a function without a sample has an error, too.
         let padded_total = total as f64 + z * z;
         let padded = (count as f64 + z * z / 2.0) / padded_total;
         let counting = self.totals.dispersion * padded * (1.0 - padded) / padded_total;
-        let shares: Vec<f64> = self
-            .repeats
-            .iter()
-            .map(|it| samples(it) as f64 / it.total as f64)
-            .collect();
-        let between = Mean::of(&shares).unwrap_or_default();
+        let shares = samples.iter().zip(totals());
+        let shares = shares.map(|(count, total)| *count as f64 / *total as f64);
+        let between = Mean::of(&shares.collect::<Vec<_>>()).unwrap_or_default();
         let (variance, freedom) = match between.variance > counting {
             true => (between.variance, between.freedom),
             false => (counting, f64::INFINITY),
@@ -398,131 +406,122 @@ impl CostEstimate {
     }
 }
 
+/// Returns true for a node that is not the outermost frame, which is the name of a thread.
+fn is_function(stacks: &Stacks, node: usize) -> bool {
+    stacks.caller(node) != 0
+}
+
 fn difference(
     (cell, step): (CellKey, &str),
     base: &TargetProfile<'_>,
     target: &TargetProfile<'_>,
     error_rate: f64,
 ) -> ComparedProfile {
-    let [of_base, of_target] = [base, target].map(TargetProfile::functions);
-    let names: BTreeSet<&str> = of_base.keys().chain(of_target.keys()).copied().collect();
-    let samples = |name: &&str| {
-        let of = |all: &BTreeMap<&str, u64>| all.get(*name).copied().unwrap_or(0);
-        of(&of_base) + of(&of_target)
+    let profiles = base.repeats.iter().chain(&target.repeats);
+    let calls = Calls::of(profiles.map(|(stacks, _)| *stacks), is_function);
+    let samples = FunctionSamples::of(&calls);
+    let compared = || {
+        let samples = samples.iter().enumerate();
+        samples.filter(|(_, it)| it.inclusive.iter().sum::<u64>() >= SAMPLES_MIN)
     };
-    let names: Vec<&str> = names
-        .into_iter()
-        .filter(|it| samples(it) >= SAMPLES_MIN)
-        .collect();
     // Bonferroni's correction, over both costs of each function.
-    let error_rate = error_rate / (2 * names.len()).max(1) as f64;
+    let error_rate = error_rate / (2 * compared().count()).max(1) as f64;
     let z = quantile(error_rate, FREEDOM_MAX);
     let is_enough = base.totals.is_enough() && target.totals.is_enough();
-    let compare = |of: &dyn Fn(&FunctionSamples<'_>) -> u64| {
-        let mut difference = target.cost(of, z).minus(&base.cost(of, z), error_rate);
+    let compare = |samples: &[u64]| {
+        let (of_base, of_target) = samples.split_at(base.repeats.len());
+        let [of_base, of_target] = [base.cost(of_base, z), target.cost(of_target, z)];
+        let mut difference = of_target.minus(&of_base, error_rate);
         difference.is_shown &= is_enough;
         difference
     };
-    let count = |samples: &HashMap<&str, u64>, name: &str| samples.get(name).copied().unwrap_or(0);
-    let functions = names.iter().map(|name| FunctionDifference {
-        name: (*name).to_owned(),
-        own: compare(&|it| count(&it.own, name)),
-        inclusive: compare(&|it| count(&it.inclusive, name)),
-    });
-    let mut functions: Vec<FunctionDifference> = functions.collect();
-    let rank = |it: &FunctionDifference| {
-        let shown = |cost: &CostDifference| match cost.is_shown {
-            true => cost.difference_us.abs(),
-            false => 0.0,
-        };
-        let largest = it
-            .own
-            .difference_us
-            .abs()
-            .max(it.inclusive.difference_us.abs());
-        // A function's own cost says more than that of everything below it.
-        (shown(&it.own), shown(&it.inclusive), largest)
+    let difference = |(name, samples): (usize, &FunctionSamples)| FunctionDifference {
+        name: calls.tree.names()[name].clone(),
+        own: compare(&samples.own),
+        inclusive: compare(&samples.inclusive),
     };
-    functions.sort_by(|a, b| {
-        rank(b)
-            .partial_cmp(&rank(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
+    let functions: Functions = compared().map(|it| (it.0, difference(it))).collect();
+    // A function that only one target has may have been renamed or inlined, or the other build may lack its symbol. So it
+    // counts as part of its caller.
+    let common = calls.of_nodes(|node| {
+        let name = calls.tree.name(node);
+        let (of_base, of_target) = samples[name].inclusive.split_at(base.repeats.len());
+        let is_seen = [of_base, of_target].map(|it| it.iter().any(|samples| *samples > 0));
+        is_seen == [true; 2] && !calls.tree.names()[name].starts_with('[')
     });
-    let named = named(&functions, base, target);
-    let function_count = functions.len();
-    let is_shown = |it: &&FunctionDifference| it.own.is_shown || it.inclusive.is_shown;
-    let shown_count = functions.iter().filter(is_shown).count();
-    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are listed.
-    functions.retain(|it| {
-        let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
-        it.own.is_shown || (base_us > 0.0 && target_us > 0.0)
-    });
-    functions.truncate(LISTED);
+    let named = named(&functions, &common, base, target);
     ComparedProfile {
         cell,
         step: step.to_owned(),
         base: base.totals.clone(),
         target: target.totals.clone(),
-        function_count,
-        shown_count,
-        functions,
+        function_count: functions.len(),
+        shown_count: functions.values().filter(|it| it.is_shown()).count(),
+        functions: listed(functions),
         named,
     }
 }
 
-/// The costs below a function, as the difference between two targets.
-#[derive(Default)]
-struct CallDifference<'a> {
-    difference_us: f64,
-    callees: BTreeMap<&'a str, CallDifference<'a>>,
+/// Functions by the numbers of their names.
+type Functions = BTreeMap<usize, FunctionDifference>;
+
+/// Returns the functions that are listed, in their order.
+fn listed(functions: Functions) -> Vec<FunctionDifference> {
+    let mut functions: Vec<FunctionDifference> = functions.into_values().collect();
+    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are listed.
+    functions.retain(|it| {
+        let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
+        it.own.is_shown || (base_us > 0.0 && target_us > 0.0)
+    });
+    let rank = |it: &FunctionDifference| {
+        let [own, inclusive] = [it.own, it.inclusive].map(|it| it.difference_us.abs());
+        let shown = |cost: CostDifference, size: f64| if cost.is_shown { size } else { 0.0 };
+        // A function's own cost says more than that of everything below it.
+        [
+            shown(it.own, own),
+            shown(it.inclusive, inclusive),
+            own.max(inclusive),
+        ]
+    };
+    functions.sort_by(|a, b| {
+        let order = rank(b).partial_cmp(&rank(a));
+        order.unwrap_or(Ordering::Equal).then(a.name.cmp(&b.name))
+    });
+    functions.truncate(LISTED);
+    functions
 }
 
 /// Returns the function in which most of a change is: from the outermost function inward, as long as one callee has most of
-/// the change.
-///
-/// A function that only one target has may have been renamed or inlined, or the other build may lack its symbol. So it
-/// counts as part of its caller.
+/// the change. `common` are the calls of functions that both targets have.
 fn named(
-    functions: &[FunctionDifference],
+    functions: &Functions,
+    common: &Calls,
     base: &TargetProfile<'_>,
     target: &TargetProfile<'_>,
 ) -> Option<NamedFunction> {
-    let is_in_both = |name: &&str| {
-        let has = |profile: &TargetProfile<'_>| {
-            let mut repeats = profile.repeats.iter();
-            repeats.any(|it| it.inclusive.contains_key(*name))
-        };
-        has(base) && has(target) && !name.starts_with('[')
+    let us_per_sample = |it: &TargetProfile<'_>| it.cpu.value / it.totals.samples.max(1) as f64;
+    let inclusive = common.inclusive();
+    let (of_base, of_target) = inclusive.split_at(base.repeats.len());
+    let difference_us = |node: usize| {
+        let samples = |of: &[Vec<u64>]| of.iter().map(|it| it[node]).sum::<u64>() as f64;
+        us_per_sample(target) * samples(of_target) - us_per_sample(base) * samples(of_base)
     };
-    let mut root = CallDifference::default();
-    for (profile, sign) in [(base, -1.0), (target, 1.0)] {
-        let us_per_sample = sign * profile.cpu.value / profile.totals.samples.max(1) as f64;
-        for (frames, samples) in profile.repeats.iter().flat_map(|it| it.stacks.iter()) {
-            let cost_us = us_per_sample * samples as f64;
-            let mut node = &mut root;
-            node.difference_us += cost_us;
-            for frame in frames.skip(1).filter(is_in_both) {
-                node = node.callees.entry(frame).or_default();
-                node.difference_us += cost_us;
-            }
-        }
-    }
-    let change_us = root.difference_us;
-    let mut path: Vec<&str> = Vec::new();
-    let mut node = &root;
-    while let Some((name, callee)) = node.callees.iter().max_by(|(_, a), (_, b)| {
-        let [a, b] = [a, b].map(|it| it.difference_us * change_us.signum());
+    let change_us = difference_us(0);
+    let mut path: Vec<usize> = Vec::new();
+    let mut node = 0;
+    while let Some(callee) = common.tree.callees(node).max_by(|a, b| {
+        let [a, b] = [a, b].map(|it| difference_us(*it) * change_us.signum());
         a.total_cmp(&b)
     }) {
-        if callee.difference_us / node.difference_us < DOMINANT_SHARE {
+        if difference_us(callee) / difference_us(node) < DOMINANT_SHARE {
             break;
         }
-        path.push(name);
+        path.push(common.tree.name(callee));
         node = callee;
     }
     // An outer function's change may be shown where that of an inner one is too small.
-    let is_shown = |name: &&str| {
-        let function = functions.iter().find(|it| it.name == **name)?;
+    let is_shown = |name: &usize| {
+        let function = functions.get(name)?;
         let cost = function.inclusive;
         let is_part = cost.base_us < WHOLE_SHARE * base.cpu.value
             || cost.target_us < WHOLE_SHARE * target.cpu.value;
@@ -534,9 +533,10 @@ fn named(
     let (at, cost) = (0..path.len())
         .rev()
         .find_map(|at| Some((at, is_shown(&path[at])?)))?;
+    let name = |at: usize| common.tree.names()[path[at]].clone();
     Some(NamedFunction {
-        name: path[at].to_owned(),
-        caller: at.checked_sub(1).map(|caller| path[caller].to_owned()),
+        name: name(at),
+        caller: at.checked_sub(1).map(name),
         difference_us: cost.difference_us,
     })
 }
@@ -658,7 +658,7 @@ mod tests {
             );
             let compared = compare_profiles(&figures, "old", 0.05).remove(0);
             let mut functions = compared.functions.iter();
-            shown += u32::from(functions.any(|it| it.own.is_shown || it.inclusive.is_shown));
+            shown += u32::from(functions.any(FunctionDifference::is_shown));
         }
         // 10 are expected at most; more than 18 happen in one of 200 cases.
         assert!(shown <= 18, "{shown} of 200");
@@ -732,14 +732,14 @@ mod tests {
     fn a_recursive_function_is_counted_once_in_a_sample() {
         let mut stacks = Stacks::default();
         stacks.add(["db", "walk", "walk", "walk", "read"], 3);
-        let samples = FunctionSamples::of(&stacks);
-        assert_eq!(samples.inclusive["walk"], 3);
-        assert_eq!(samples.own.get("walk"), None);
-        assert_eq!(samples.own["read"], 3);
-        assert!(
-            !samples.inclusive.contains_key("db"),
-            "that is the thread's name"
-        );
+        let calls = Calls::of([&stacks], is_function);
+        let samples = FunctionSamples::of(&calls);
+        let of = |name: &str| {
+            let name = calls.tree.names().iter().position(|it| it == name);
+            let FunctionSamples { own, inclusive } = &samples[name.unwrap()];
+            (own[0], inclusive[0])
+        };
+        assert_eq!([of("db"), of("walk"), of("read")], [(0, 0), (0, 3), (3, 3)]);
     }
 
     #[test]

@@ -1,13 +1,27 @@
 //! Call stacks and the number of samples of each.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::successors;
 
 /// Call stacks of samples. Each stack lists its frames from the outermost to the one that ran.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Stacks {
     names: Vec<String>,
     ids: HashMap<String, u32>,
-    samples: BTreeMap<Vec<u32>, u64>,
+    /// The tree of all stacks, each frame after its caller. The first is around all stacks and has no name.
+    nodes: Vec<Node>,
+}
+
+/// A frame in the tree. A link to 0 leads nowhere.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    caller: u32,
+    name: u32,
+    /// The first callee.
+    first: u32,
+    /// The caller's next callee.
+    next: u32,
+    samples: u64,
 }
 
 /// A node of the tree of all stacks, in which stacks share their outer frames.
@@ -21,50 +35,143 @@ pub struct StackNode<'a> {
     pub samples: u64,
 }
 
+impl Default for Stacks {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            ids: HashMap::new(),
+            nodes: vec![Node::default()],
+        }
+    }
+}
+
 impl Stacks {
     /// Counts samples of a stack, from the outermost frame inward.
     pub fn add<'a>(&mut self, frames: impl IntoIterator<Item = &'a str>, samples: u64) {
-        let stack = frames.into_iter().map(|name| self.id(name)).collect();
-        *self.samples.entry(stack).or_default() += samples;
+        let mut node = 0;
+        for frame in frames {
+            let name = self.id(frame);
+            node = self.callee(node, name);
+        }
+        self.nodes[node].samples += samples;
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Stacks) {
-        for (stack, samples) in other.iter() {
-            self.add(stack, samples);
+        self.merge_nodes(other, |_| true);
+    }
+
+    /// Adds all samples of `other`, and returns the number that each of its nodes has here. Samples of nodes that are not
+    /// `kept` count for their callers. If there is no name yet, names keep their numbers.
+    pub fn merge_nodes(&mut self, other: &Stacks, kept: impl Fn(usize) -> bool) -> Vec<usize> {
+        let names: Vec<u32> = other.names.iter().map(|name| self.id(name)).collect();
+        let mut numbers = vec![0; other.nodes.len()];
+        for (at, node) in other.nodes.iter().enumerate() {
+            let caller = numbers[node.caller as usize];
+            numbers[at] = match at > 0 && kept(at) {
+                true => self.callee(caller, names[node.name as usize]),
+                false => caller,
+            };
+            self.nodes[numbers[at]].samples += node.samples;
         }
+        numbers
     }
 
     /// Returns each stack with the number of its samples. Stacks that share outer frames are next to each other.
     pub fn iter(&self) -> impl Iterator<Item = (impl Iterator<Item = &str>, u64)> {
-        self.samples.iter().map(|(stack, samples)| {
-            let names = stack.iter().map(|id| self.names[*id as usize].as_str());
-            (names, *samples)
+        let mut path = Vec::new();
+        self.tree().into_iter().filter_map(move |node| {
+            path.truncate(node.depth);
+            path.push(node.frame);
+            (node.samples > 0).then(|| (path.clone().into_iter(), node.samples))
         })
     }
 
     /// Returns the number of all samples.
     pub fn total(&self) -> u64 {
-        self.samples.values().sum()
+        self.own().sum()
     }
 
     /// Returns the tree of all stacks in depth-first order.
     pub fn tree(&self) -> Vec<StackNode<'_>> {
-        let mut nodes: Vec<StackNode<'_>> = Vec::new();
-        let mut before: &[u32] = &[];
-        for (stack, samples) in &self.samples {
-            let shared = stack.iter().zip(before).take_while(|(a, b)| a == b).count();
-            nodes.extend((shared..stack.len()).map(|depth| StackNode {
+        let mut tree = Vec::with_capacity(self.nodes.len());
+        let mut depth = 0;
+        let mut at = self.nodes[0].first;
+        while at != 0 {
+            let mut node = &self.nodes[at as usize];
+            tree.push(StackNode {
                 depth,
-                frame: &self.names[stack[depth] as usize],
-                samples: 0,
-            }));
-            if let (Some(node), true) = (nodes.last_mut(), shared < stack.len()) {
-                node.samples = *samples;
+                frame: &self.names[node.name as usize],
+                samples: node.samples,
+            });
+            at = node.first;
+            depth += 1;
+            while at == 0 && depth > 0 {
+                at = node.next;
+                node = &self.nodes[node.caller as usize];
+                depth -= 1;
             }
-            before = stack;
         }
-        nodes
+        tree
+    }
+
+    /// Returns the names of all functions.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the number of nodes of the tree. Node 0 is around all stacks, and each other one comes after its caller.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns the samples of each node that is their innermost frame.
+    pub fn own(&self) -> impl Iterator<Item = u64> {
+        self.nodes.iter().map(|node| node.samples)
+    }
+
+    /// Returns the number of a node's name.
+    pub fn name(&self, node: usize) -> usize {
+        self.nodes[node].name as usize
+    }
+
+    /// Returns the node of a node's caller: 0 for an outermost frame, and for node 0.
+    pub fn caller(&self, node: usize) -> usize {
+        self.nodes[node].caller as usize
+    }
+
+    /// Returns the nodes around a node, from its caller to the outermost frame.
+    pub fn callers(&self, node: usize) -> impl Iterator<Item = usize> {
+        successors(Some(self.caller(node)), |at| Some(self.caller(*at))).take_while(|at| *at != 0)
+    }
+
+    /// Returns the nodes that a node calls.
+    pub fn callees(&self, node: usize) -> impl Iterator<Item = usize> {
+        let linked = |to: u32| (to != 0).then_some(to as usize);
+        let first = linked(self.nodes[node].first);
+        successors(first, move |at| linked(self.nodes[*at].next))
+    }
+
+    /// Returns the node of a function that `caller` calls, and adds it if it is new.
+    fn callee(&mut self, caller: usize, name: u32) -> usize {
+        let new = self.nodes.len();
+        let mut before = None;
+        for callee in self.callees(caller) {
+            if self.nodes[callee].name == name {
+                return callee;
+            }
+            before = Some(callee);
+        }
+        match before {
+            Some(before) => self.nodes[before].next = new as u32,
+            None => self.nodes[caller].first = new as u32,
+        }
+        self.nodes.push(Node {
+            caller: caller as u32,
+            name,
+            ..Node::default()
+        });
+        new
     }
 
     fn id(&mut self, name: &str) -> u32 {
@@ -83,19 +190,18 @@ impl Stacks {
 pub struct StackTree {
     stacks: Stacks,
     /// The last node and those around it.
-    path: Vec<u32>,
+    path: Vec<usize>,
 }
 
 impl StackTree {
     /// Adds the next node, depth first. A node that is deeper than the one before is its callee.
     pub fn add(&mut self, node: StackNode<'_>) {
         self.path.truncate(node.depth);
-        let id = self.stacks.id(node.frame);
-        self.path.push(id);
-        if node.samples > 0 {
-            let samples = self.stacks.samples.entry(self.path.clone());
-            *samples.or_default() += node.samples;
-        }
+        let name = self.stacks.id(node.frame);
+        let caller = self.path.last().copied().unwrap_or(0);
+        let callee = self.stacks.callee(caller, name);
+        self.stacks.nodes[callee].samples += node.samples;
+        self.path.push(callee);
     }
 
     /// Returns the stacks of all nodes.
@@ -107,17 +213,11 @@ impl StackTree {
 /// Compares stacks by the names of their frames.
 impl PartialEq for Stacks {
     fn eq(&self, other: &Self) -> bool {
-        let by_name = |stacks: &Self| {
-            let stack = |(frames, samples): (Vec<u32>, u64)| {
-                let name = |id: u32| stacks.names[id as usize].clone();
-                (frames.into_iter().map(name).collect(), samples)
-            };
-            stacks
-                .samples
-                .clone()
-                .into_iter()
-                .map(stack)
-                .collect::<BTreeMap<Vec<String>, u64>>()
+        let by_name = |stacks: &Self| -> BTreeMap<Vec<String>, u64> {
+            let stacks = stacks.iter();
+            let named =
+                stacks.map(|(frames, samples)| (frames.map(str::to_owned).collect(), samples));
+            named.collect()
         };
         by_name(self) == by_name(other)
     }

@@ -1,10 +1,9 @@
 //! Call trees for flame graphs, in a compact form that bounds the size of a page.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use analysis::{MergedProfile, ProfileTotals};
-use words::Stacks;
+use analysis::{Calls, MergedProfile, ProfileTotals};
 
 use crate::html::{clean, encode};
 
@@ -19,7 +18,7 @@ pub(super) type Side<'a> = (&'a MergedProfile, &'a ProfileTotals);
 /// The trees of a page.
 #[derive(Debug)]
 pub(super) struct Trees {
-    /// The tree of each profile as JSON for a script element; [`Tree::write`] describes it.
+    /// The tree of each profile as JSON for a script element; [`write`] describes it.
     pub trees: Vec<String>,
     /// The names to which the trees refer, as JSON.
     pub names: String,
@@ -34,17 +33,14 @@ impl Trees {
     }
 
     fn within(profiles: &[(Side<'_>, Option<Side<'_>>)], bytes_max: usize) -> Self {
-        let mut made: Vec<Tree<'_>> = profiles
-            .iter()
-            .map(|(target, base)| Tree::new(std::iter::once(target).chain(base)))
-            .collect();
         let mut share_min = SHARE_MIN;
         loop {
             let mut names = FrameNames::default();
-            let trees: Vec<String> = made
-                .iter_mut()
-                .map(|tree| tree.write(share_min, &mut names))
-                .collect();
+            let trees = profiles.iter().map(|(target, base)| {
+                let sides: Vec<Side<'_>> = [*target].into_iter().chain(*base).collect();
+                write(&sides, share_min, &mut names)
+            });
+            let trees: Vec<String> = trees.collect();
             let names = encode::json(names.names);
             let size = names.len() + trees.iter().map(String::len).sum::<usize>();
             if size <= bytes_max || share_min >= 1.0 {
@@ -61,127 +57,76 @@ impl Trees {
 
 /// The names of frames; a tree refers to them by their number.
 #[derive(Default)]
-struct FrameNames<'a> {
+struct FrameNames {
     names: Vec<String>,
-    numbers: HashMap<&'a str, usize>,
+    numbers: HashMap<String, usize>,
 }
 
-impl<'a> FrameNames<'a> {
-    fn number(&mut self, name: &'a str) -> usize {
-        *self.numbers.entry(name).or_insert_with(|| {
-            self.names.push(clean(name));
-            self.names.len() - 1
-        })
-    }
-}
-
-/// The calls in a target and in its base.
-struct Tree<'a> {
-    root: Frame<'a>,
-    /// The samples of each side.
-    totals: Vec<u64>,
-    /// The figures of each side.
-    figures: Vec<&'a ProfileTotals>,
-}
-
-/// A function, called by those around it. Counts are those of the target and of its base.
-#[derive(Default)]
-struct Frame<'a> {
-    own: [u64; 2],
-    callees: BTreeMap<&'a str, Frame<'a>>,
-}
-
-impl<'a> Tree<'a> {
-    fn new(sides: impl Iterator<Item = &'a Side<'a>>) -> Self {
-        let mut tree = Self {
-            root: Frame::default(),
-            totals: Vec::new(),
-            figures: Vec::new(),
-        };
-        for (side, (profile, figures)) in sides.enumerate() {
-            tree.root.add(&profile.stacks, side);
-            tree.totals.push(profile.stacks.total());
-            tree.figures.push(figures);
+impl FrameNames {
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
         }
-        tree
-    }
-
-    /// Removes smaller frames, and returns `{"us": [[CPU per operation, standard error, dispersion], …], "enough": true, "n":
-    /// [own, …]}`. Without enough samples, no change is shown. `n` begins with the samples in no frame. For each frame, depth first, follow: the number of levels from the frame before it up to its
-    /// caller, the number of its name, and its own samples. All samples are those of the target, then those of the base.
-    fn write(&mut self, share_min: f64, names: &mut FrameNames<'a>) -> String {
-        let sides = self.totals.len();
-        let least = |side| {
-            self.totals
-                .get(side)
-                .map_or(f64::INFINITY, |it| *it as f64 * share_min)
-        };
-        self.root.prune([least(0), least(1)]);
-        let costs = self.figures.iter().map(|it| {
-            let costs = [it.cpu_us_per_op, it.cpu_us_per_op_error, it.dispersion];
-            format!("[{}]", costs.map(encode::short).join(","))
-        });
-        let mut out = format!(
-            "{{\"us\":[{}],\"enough\":{},\"n\":[",
-            costs.collect::<Vec<_>>().join(","),
-            self.figures.iter().all(|it| it.is_enough())
-        );
-        let own: Vec<String> = self.root.own[..sides].iter().map(u64::to_string).collect();
-        out += &own.join(",");
-        self.root.write_callees(sides, &mut 0, names, &mut out);
-        out + "]}"
+        self.names.push(clean(name));
+        self.numbers.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
     }
 }
 
-impl<'a> Frame<'a> {
-    fn add(&mut self, stacks: &'a Stacks, side: usize) {
-        for (frames, samples) in stacks.iter() {
-            let mut frame = &mut *self;
-            for name in frames {
-                frame = frame.callees.entry(name).or_default();
-            }
-            frame.own[side] += samples;
-        }
-    }
+/// Returns the calls of a target and of its base as `{"us": [[CPU per operation, standard error, dispersion], …], "enough": true,
+/// "n": [own, …]}`. Without enough samples, no change is shown. `n` begins with the samples in no frame. For each frame, depth
+/// first, follow: the number of levels from the frame before it up to its caller, the number of its name, and its own samples. All
+/// samples are those of the target, then those of the base. A frame with less than `share_min` of both counts for its caller.
+fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
+    let stacks = || sides.iter().map(|(profile, _)| &profile.stacks);
+    let all = Calls::of(stacks(), |_, _| true);
+    let inclusive = all.inclusive();
+    let is_large = |node: usize| {
+        let mut sides = inclusive.iter();
+        sides.any(|it| it[node] as f64 >= it[0] as f64 * share_min)
+    };
+    let calls = all.of_nodes(is_large);
+    let costs = sides.iter().map(|(_, it)| {
+        let costs = [it.cpu_us_per_op, it.cpu_us_per_op_error, it.dispersion];
+        format!("[{}]", costs.map(encode::short).join(","))
+    });
+    let mut out = format!(
+        "{{\"us\":[{}],\"enough\":{},\"n\":[",
+        costs.collect::<Vec<_>>().join(","),
+        sides.iter().all(|(_, it)| it.is_enough())
+    );
+    let own: Vec<String> = calls.own.iter().map(|it| it[0].to_string()).collect();
+    out += &own.join(",");
+    write_callees(&calls, 0, &mut 0, names, &mut out);
+    out + "]}"
+}
 
-    /// Counts callees with fewer samples than `least`, on both sides, as part of their caller. Returns all samples.
-    fn prune(&mut self, least: [f64; 2]) -> [u64; 2] {
-        let mut all = self.own;
-        let own = &mut self.own;
-        self.callees.retain(|_, callee| {
-            let samples = callee.prune(least);
-            let is_kept = (0..2).any(|side| samples[side] as f64 >= least[side]);
-            for side in 0..2 {
-                all[side] += samples[side];
-                own[side] += if is_kept { 0 } else { samples[side] };
-            }
-            is_kept
-        });
-        all
-    }
-
-    fn write_callees(
-        &self,
-        sides: usize,
-        levels: &mut usize,
-        names: &mut FrameNames<'a>,
-        out: &mut String,
-    ) {
-        for (name, callee) in &self.callees {
-            let _ = write!(out, ",{levels},{}", names.number(name));
-            for own in &callee.own[..sides] {
-                let _ = write!(out, ",{own}");
-            }
-            *levels = 0;
-            callee.write_callees(sides, levels, names, out);
-            *levels += 1;
+/// Writes what a node calls, by name.
+fn write_callees(
+    calls: &Calls,
+    node: usize,
+    levels: &mut usize,
+    names: &mut FrameNames,
+    out: &mut String,
+) {
+    let name = |node: &usize| calls.tree.names()[calls.tree.name(*node)].as_str();
+    let mut callees: Vec<usize> = calls.tree.callees(node).collect();
+    callees.sort_by_key(name);
+    for callee in callees {
+        let _ = write!(out, ",{levels},{}", names.number(name(&callee)));
+        for own in &calls.own {
+            let _ = write!(out, ",{}", own[callee]);
         }
+        *levels = 0;
+        write_callees(calls, callee, levels, names, out);
+        *levels += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use record::CellKey;
+    use words::Stacks;
 
     use super::*;
 
