@@ -2,52 +2,103 @@
 
 use std::collections::BTreeSet;
 
-use record::{CellKey, Step};
+use record::{CellKey, Role, Step};
 use serde::Serialize;
-use words::{WAIT_LOOKS, WAIT_PREFIX};
+use words::WaitView;
 
 use crate::compare::{Mean, difference_of, level, mean, mean_of, quantile, tails};
+use crate::metrics::Counters;
 use crate::{
     ComparedStep, CostDifference, Figures, Pairing, Row, Sample, Series, SessionState, THROUGHPUT,
-    throughput,
+    Waits, throughput,
 };
 
 /// The state of a session that works and waits for nothing that the engine knows of.
 const RUNNING: &str = "running";
+/// The state of connections whose writes an engine slows down or stops.
+const WRITE_STALL: &str = "write stall";
+/// The kernel's state of a thread that sleeps for some time.
+const SLEEP: &str = "sleep";
 /// States that sessions were seen in fewer times than this, in both targets together, are not compared.
 const SIGHTINGS_MIN: f64 = 10.0;
 
-/// Returns the states of a step's sessions, the most frequent first. `throughput` is in operations per second.
-pub(crate) fn waits(step: &Step, series: &Series, throughput: Option<f64>) -> Vec<SessionState> {
-    let (looks, connections) = (looks(series), step.connections.len() as f64);
-    if looks * connections == 0.0 {
-        return Vec::new();
-    }
-    let throughput = throughput.filter(|it| *it > 0.0);
-    let names = series.engine.keys();
-    let states = names.filter_map(|name| {
-        let sightings = sum(series, name);
-        let sessions = sightings / looks;
-        Some(SessionState {
-            name: name.strip_prefix(WAIT_PREFIX)?.to_owned(),
-            sightings,
-            percent: 100.0 * sessions / connections,
-            us_per_op: throughput.map(|it| 1e6 * sessions / it),
+/// Returns the states of a step's sessions and threads, in each view. `throughput` is in operations per second. `embedded` says
+/// that the engine works on the clients' threads.
+pub(crate) fn waits(
+    step: &Step,
+    series: &Series,
+    throughput: Option<f64>,
+    embedded: bool,
+) -> Vec<Waits> {
+    let connections = step.connections.len() as f64;
+    let state = |name: &str, sightings: Option<f64>, mean: f64, of: f64| SessionState {
+        name: name.to_owned(),
+        sightings,
+        percent: 100.0 * mean / of,
+        us_per_op: throughput.filter(|it| *it > 0.0).map(|it| 1e6 * mean / it),
+    };
+    let view = |view: WaitView| {
+        let looks = sum(series, view.looks());
+        let of = match view {
+            WaitView::Background => 1.0,
+            WaitView::Engine | WaitView::Kernel => connections,
+        };
+        let mut states: Vec<SessionState> = if looks * of > 0.0 {
+            // A client with an embedded engine sleeps until its operation is due.
+            let mut ops = step.ops.values();
+            let sleeps = embedded && ops.any(|it| it.rate_target_ops_per_s.is_some());
+            let is_idle =
+                |name: &str| sleeps && view == WaitView::Kernel && name.starts_with(SLEEP);
+            let names = series.engine.keys();
+            let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
+            let names = names.filter(|(_, (of, name))| *of == view && !is_idle(name));
+            names
+                .map(|(gauge, (_, name))| {
+                    let sightings = sum(series, gauge);
+                    state(name, Some(sightings), sightings / looks, of)
+                })
+                .collect()
+        } else if embedded && view == WaitView::Engine && step.elapsed_ns > 0 && of > 0.0 {
+            let seconds = step.elapsed_ns as f64 / 1e9;
+            let times = measured_times(step)?.into_iter();
+            times
+                .map(|(name, time)| state(&name, None, time / seconds, of))
+                .collect()
+        } else {
+            return None;
+        };
+        states.retain(|it| it.percent > 0.0);
+        states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+        Some(Waits {
+            view,
+            looks,
+            states,
         })
-    });
-    let mut states: Vec<SessionState> = states.filter(|it| it.sightings > 0.0).collect();
-    states.sort_by(|a, b| b.sightings.total_cmp(&a.sightings));
-    states
+    };
+    WaitView::ALL.into_iter().filter_map(view).collect()
 }
 
-/// Returns how often the engine was asked for the states of a step's sessions; 0 if it does not say.
-pub(crate) fn looks(series: &Series) -> f64 {
-    sum(series, WAIT_LOOKS)
+/// Returns what connections of a step waited for and how long, in seconds, if the engine measures that.
+fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
+    let counters = Counters::new(step);
+    let stalled = counters.growth(Role::StallSeconds)?;
+    let labeled = step.counters_after.iter().filter_map(|after| {
+        let is_wait = after.role == Some(Role::WaitSeconds);
+        let label = after.label().filter(|_| is_wait)?;
+        Some((label.to_owned(), counters.growth_of(after)?))
+    });
+    let stalls = (WRITE_STALL.to_owned(), stalled);
+    Some(std::iter::once(stalls).chain(labeled).collect())
 }
 
 fn sum(series: &Series, name: &str) -> f64 {
     let values = series.engine.get(name).map(|it| &it.values);
-    values.into_iter().flatten().flatten().sum()
+    // A sum would begin with -0.
+    values
+        .into_iter()
+        .flatten()
+        .flatten()
+        .fold(0.0, |sum, it| sum + it)
 }
 
 /// The states of sessions in one step of a target and of its base.
@@ -66,7 +117,9 @@ pub struct ComparedWaits {
 /// The time of all sessions in a state, in two targets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateDifference {
-    /// The engine's name of the state.
+    /// The view.
+    pub view: WaitView,
+    /// The state's name in the view.
     pub name: String,
     /// The time per operation.
     #[serde(flatten)]
@@ -74,9 +127,9 @@ pub struct StateDifference {
 }
 
 impl StateDifference {
-    /// Returns whether sessions in this state wait for something.
+    /// Returns whether sessions in this state wait for something that the engine names.
     pub fn is_wait(&self) -> bool {
-        self.name != RUNNING
+        self.view == WaitView::Engine && self.name != RUNNING
     }
 }
 
@@ -115,6 +168,7 @@ pub(crate) fn compare_waits(
 
 /// The difference of the time in a state, before the family is decided.
 struct StateEstimate {
+    view: WaitView,
     name: String,
     base_us: f64,
     target_us: f64,
@@ -140,20 +194,20 @@ impl StateEstimate {
                 margin_us: quantile(level, freedom) * error,
                 is_shown: self.p_value() <= level,
             },
+            view: self.view,
             name: self.name,
         }
     }
 }
 
-/// Returns the differences of all states of a step; `None` without repeats, or where a repeat's sessions were not looked at.
+/// Returns the differences of all states of a step in the views that apply to all repeats; `None` without repeats.
 fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<StateEstimate>> {
     if step.pairing == Pairing::Single {
         return None;
     }
     let row = |target: &str, sample: &Sample| -> Option<&Row> {
-        step.rows_of(figures, target).find(|row| {
-            (row.run, row.cell.repeat) == (sample.run, sample.repeat) && row.wait_looks > 0.0
-        })
+        step.rows_of(figures, target)
+            .find(|row| (row.run, row.cell.repeat) == (sample.run, sample.repeat))
     };
     let rows = |target: &str, samples: &[Sample]| -> Option<Vec<&Row>> {
         samples.iter().map(|sample| row(target, sample)).collect()
@@ -168,21 +222,42 @@ fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<S
     if of_base.first()?.engine != of_target.first()?.engine {
         return None;
     }
-    let states = || of_target.iter().chain(&of_base).flat_map(|it| &it.waits);
+    let views = WaitView::ALL.into_iter();
+    let estimates = views.filter_map(|view| {
+        let waits = |rows: &[&Row]| rows.iter().all(|row| row.waits(view).is_some());
+        let is_known = waits(&of_base) && waits(&of_target);
+        is_known.then(|| in_view(view, &of_base, &of_target, step.pairing))
+    });
+    Some(estimates.flatten().collect())
+}
+
+/// Returns the differences of the states in one view.
+fn in_view(
+    view: WaitView,
+    of_base: &[&Row],
+    of_target: &[&Row],
+    pairing: Pairing,
+) -> Vec<StateEstimate> {
+    let rows = || of_target.iter().chain(of_base);
+    let states = || {
+        rows()
+            .filter_map(|it| it.waits(view))
+            .flat_map(|it| &it.states)
+    };
     // PostgreSQL 17 spells `WALSync` as `WalSync`.
     let names: BTreeSet<String> = states().map(|it| it.name.to_lowercase()).collect();
     let estimate = |key: String| {
         let alike = || states().filter(|it| it.name.to_lowercase() == key);
-        let sightings: f64 = alike().map(|it| it.sightings).sum();
+        let sightings: Option<f64> = alike().map(|it| it.sightings).sum();
         let name = alike().next()?.name.clone();
         let times = |rows: &[&Row]| -> Option<Vec<Time>> {
-            rows.iter().map(|row| Time::of(row, &key)).collect()
+            rows.iter().map(|row| Time::of(row, view, &key)).collect()
         };
-        let (base, target) = (times(&of_base)?, times(&of_target)?);
+        let (base, target) = (times(of_base)?, times(of_target)?);
         let floor = (counting_variance(&base) + counting_variance(&target)).sqrt();
         let us = |times: &[Time]| times.iter().map(|it| it.us).collect::<Vec<f64>>();
         let (base, target) = (us(&base), us(&target));
-        let difference = match step.pairing {
+        let difference = match pairing {
             Pairing::Paired => {
                 let pairs = base.iter().zip(&target);
                 let differences: Vec<f64> = pairs.map(|(base, target)| target - base).collect();
@@ -191,14 +266,16 @@ fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<S
             _ => difference_of(&base, &target, floor),
         };
         let (base_us, target_us) = (mean(&base), mean(&target));
-        (sightings >= SIGHTINGS_MIN).then_some(StateEstimate {
+        let is_enough = sightings.is_none_or(|it| it >= SIGHTINGS_MIN);
+        is_enough.then_some(StateEstimate {
+            view,
             name,
             base_us,
             target_us,
             difference,
         })
     };
-    Some(names.into_iter().filter_map(estimate).collect())
+    names.into_iter().filter_map(estimate).collect()
 }
 
 /// The time in a state in one repeat.
@@ -209,12 +286,17 @@ struct Time {
 }
 
 impl Time {
-    fn of(row: &Row, key: &str) -> Option<Self> {
+    fn of(row: &Row, view: WaitView, key: &str) -> Option<Self> {
         let throughput = throughput(row).filter(|it| *it > 0.0)?;
-        let us_per_sighting = 1e6 / (row.wait_looks * throughput);
-        let mut states = row.waits.iter();
+        let waits = row.waits(view)?;
+        let mut states = waits.states.iter();
         let state = states.find(|it| it.name.to_lowercase() == *key);
-        let sightings = state.map_or(0.0, |it| it.sightings);
+        if waits.looks == 0.0 {
+            let us = state.map_or(Some(0.0), |it| it.us_per_op)?;
+            return Some(Self { us, variance: 0.0 });
+        }
+        let us_per_sighting = 1e6 / (waits.looks * throughput);
+        let sightings = state.and_then(|it| it.sightings).unwrap_or(0.0);
         Some(Self {
             us: us_per_sighting * sightings,
             // A state that was not seen may still have happened.
@@ -248,7 +330,7 @@ mod tests {
             };
             series.engine.insert(name.to_owned(), counter);
         };
-        add(WAIT_LOOKS, &[Some(10.0), Some(10.0)]);
+        add("wait_looks", &[Some(10.0), Some(10.0)]);
         add("wait.IO:WALSync", &[None, Some(4.0)]);
         add("wait.running", &[Some(15.0), Some(13.0)]);
         add("commits", &[Some(99.0), Some(99.0)]);
@@ -256,9 +338,10 @@ mod tests {
             connections: vec![Connection::default(); 2],
             ..Step::default()
         };
-        let states = waits(&step, &series, Some(40_000.0));
+        let views = waits(&step, &series, Some(40_000.0), false);
+        assert_eq!((views.len(), views[0].looks), (1, 20.0));
+        let states = views[0].states.iter();
         let found: Vec<_> = states
-            .iter()
             .map(|it| (it.name.as_str(), it.percent, it.us_per_op))
             .collect();
         let expected = [
@@ -266,7 +349,7 @@ mod tests {
             ("IO:WALSync", 10.0, Some(5.0)),
         ];
         assert_eq!(found, expected);
-        assert_eq!(waits(&step, &Series::default(), Some(40_000.0)), []);
+        assert_eq!(waits(&step, &Series::default(), Some(40_000.0), false), []);
     }
 
     /// Adds five repeats of a target in which sessions waited so many times at a thousand looks, give or take one in a hundred.
@@ -278,17 +361,19 @@ mod tests {
                 let sightings = (sightings + chance).round().max(0.0);
                 SessionState {
                     name: (*name).to_owned(),
-                    sightings,
+                    sightings: Some(sightings),
                     percent: sightings / 10.0,
                     us_per_op: Some(noise * sightings / 10.0),
                 }
             };
+            let states = states.iter().map(state);
+            let waits = Waits {
+                looks: 1000.0,
+                states: states.filter(|it| it.percent > 0.0).collect(),
+                ..Waits::default()
+            };
             figures.rows.push(Row {
-                waits: states
-                    .iter()
-                    .map(state)
-                    .filter(|it| it.sightings > 0.0)
-                    .collect(),
+                waits: vec![waits],
                 cell: CellKey::new(target, None, 1, repeat),
                 step: "l.i1".into(),
                 valid: true,
@@ -296,7 +381,6 @@ mod tests {
                 reported: true,
                 kind: StepKind::Load,
                 metrics: [("ips", Some(10_000.0 / noise))].into(),
-                wait_looks: 1000.0,
                 ..Row::default()
             });
         }
@@ -378,9 +462,9 @@ mod tests {
         add(&mut figures, "old", &[("running", 300.0)], &mut random);
         add(&mut figures, "new", &[("running", 300.0)], &mut random);
         for row in &mut figures.rows[5..] {
-            row.waits.push(SessionState {
+            row.waits[0].states.push(SessionState {
                 name: "Lock:tuple".to_owned(),
-                sightings: 1.0,
+                sightings: Some(1.0),
                 percent: 0.1,
                 us_per_op: Some(0.1),
             });

@@ -137,6 +137,8 @@ columns! {
     ServerRead Cumulative "server_read_bytes";
     /// Bytes of page cache that the server modified. The kernel counts whole folios, which may be far more than was written.
     ServerWrite Cumulative "server_write_bytes";
+    /// Context switches of the server's threads.
+    ServerContextSwitch Cumulative "server_context_switch_count";
     /// Memory charged to the server's control group, if the group has a limit.
     ServerGroupMemory Gauge "server_cgroup_memory_bytes";
     /// The page cache of files within that memory, without shared memory.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
-//!                                  ├─► ThreadStates  what connections wait for
+//!                                  ├─► ThreadStates  what connections and the engine's threads wait for
 //!                                  └─► host ─────┐
 //!                     data directory ──► measure_fsync ──► warnings
 //! ```
@@ -54,5 +54,5 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::{Proc, process_tree, state_and_parent};
 pub use storage::storage_size;
-pub use thread_states::{StateCounts, ThreadStates, WatchedConnection};
+pub use thread_states::{Looks, StateCounts, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, warnings};

@@ -150,6 +150,11 @@ impl Sampler {
         self.server_group = pid.and_then(|pid| ServerGroup::find(&self.proc, pid));
     }
 
+    /// Returns the process IDs of the server, parents before their children, as of the last sample.
+    pub fn server_processes(&self) -> Vec<u32> {
+        self.server.iter().flat_map(Tree::members).collect()
+    }
+
     /// Returns the names of the block devices whose counters the disk's columns sum.
     pub fn disks(&self) -> Vec<String> {
         self.disks.names(&self.proc)
@@ -182,6 +187,7 @@ impl Sampler {
             row.set(ColumnIndex::ServerPrivate, bytes(tree.private_pages));
             row.set(ColumnIndex::ServerRead, tree.io.map(|io| io.read_bytes));
             row.set(ColumnIndex::ServerWrite, tree.io.map(|io| io.write_bytes));
+            row.set(ColumnIndex::ServerContextSwitch, tree.context_switches);
         }
         if let Some(group) = &self.server_group {
             let (memory, cache) = group.sample(&self.proc, &mut self.buffer)?;

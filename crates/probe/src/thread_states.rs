@@ -5,10 +5,18 @@
 //! has two threads, a client's and a server's, which work in turn: while the client waits for a reply, the connection's
 //! state is the server's. Samples are taken at random moments, so a state's share of the samples estimates its share of
 //! the time, independent of the load's rhythm. The standard error of a share `p` of `n` samples is `sqrt(p (1 - p) / n)`.
+//!
+//! The same samples tell what the engine's threads do, apart from their clients, with the kernel function in which they wait:
+//! [`ThreadStates::with_engine`].
 
+mod background;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
-use words::ConnectionState;
+use words::{ConnectionState, WaitView};
+
+use background::Background;
 
 use crate::Proc;
 
@@ -41,6 +49,41 @@ pub struct ThreadStates {
     is_server_first: bool,
     /// The state of a connection if the only thread that is watched waits for a message.
     message: ConnectionState,
+    /// The states of the engine's threads, if they are watched.
+    engine: Option<EngineThreads>,
+}
+
+/// The states of the engine's threads.
+struct EngineThreads {
+    /// The threads that serve connections; `None` if they are unknown.
+    served: Option<Looks>,
+    functions: Functions,
+    background: Background,
+    /// The number of samples until one that is also a look at the engine's threads.
+    until_look: u32,
+}
+
+/// The kernel function in which a thread was last seen waiting, in each state. It also stands for that of a thread that woke up
+/// before its function was read.
+type Functions = BTreeMap<ConnectionState, String>;
+
+/// The number of samples for each look at the engine's threads. To open the files that only looks need costs four times as much
+/// as a sample.
+const SAMPLES_PER_LOOK: u32 = 10;
+
+/// The number of threads that were seen in each state, over some looks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Looks {
+    /// The number of looks at all threads. A look at some of them is a part of one.
+    pub looks: f64,
+    /// The number of threads in each state: `fsync:jbd2_log_wait_commit`.
+    pub states: BTreeMap<String, u64>,
+}
+
+impl Looks {
+    fn add(&mut self, state: String) {
+        *self.states.entry(state).or_default() += 1;
+    }
 }
 
 impl ThreadStates {
@@ -91,7 +134,53 @@ impl ThreadStates {
             next: 0,
             is_server_first: false,
             message,
+            engine: None,
         }
+    }
+
+    /// Watches the engine's threads, too: those that serve the connections, and the others of its processes, of which the first
+    /// is the root of their tree, without assay's `own`. An embedded engine works on the clients' threads.
+    #[must_use]
+    pub fn with_engine(mut self, is_embedded: bool, processes: Vec<u32>, own: Option<u32>) -> Self {
+        // The only thread that is watched is the server's, if the client's is elsewhere.
+        let client_is_engine = is_embedded || self.message == ConnectionState::Handover;
+        let all = self.threads.iter();
+        let is_known = |it: &Threads| it.server.is_some() || client_is_engine && it.client.tid > 0;
+        let served = (!self.threads.is_empty() && all.clone().all(is_known)).then(Looks::default);
+        let tids: BTreeSet<u32> = all
+            .flat_map(|it| [Some(&it.client), it.server.as_ref()])
+            .flatten()
+            .map(|thread| thread.tid)
+            .chain(own)
+            .collect();
+        self.engine = Some(EngineThreads {
+            served,
+            functions: Functions::new(),
+            background: Background::new(processes, tids, &self.proc),
+            until_look: 0,
+        });
+        self
+    }
+
+    /// Looks for new threads of the engine's processes.
+    pub fn set_processes(&mut self, processes: Vec<u32>) {
+        if let Some(engine) = &mut self.engine {
+            engine.background.set_processes(processes, &self.proc);
+        }
+    }
+
+    /// Returns the looks at the engine's threads since the last call, without views that had none.
+    pub fn take_looks(&mut self) -> Vec<(WaitView, Looks)> {
+        let Some(engine) = &mut self.engine else {
+            return Vec::new();
+        };
+        let served = engine.served.as_mut().map(std::mem::take);
+        let background = std::mem::take(&mut engine.background.looks);
+        let all = [
+            (WaitView::Kernel, served.unwrap_or_default()),
+            (WaitView::Background, background),
+        ];
+        all.into_iter().filter(|(_, it)| it.looks > 0.0).collect()
     }
 
     /// Takes one sample of each connection, or of the next ones if there are many. Skips connections that have ended or
@@ -106,6 +195,16 @@ impl ThreadStates {
             if let Some(state) = self.state(index) {
                 self.counts[index][state as usize] += 1;
             }
+        }
+        if let Some(engine) = &mut self.engine {
+            if engine.until_look == 0 {
+                engine.until_look = SAMPLES_PER_LOOK;
+                engine.background.look(&self.proc, &mut self.buffer);
+                if let (Some(served), true) = (&mut engine.served, count > 0) {
+                    served.looks += count as f64 / self.threads.len() as f64;
+                }
+            }
+            engine.until_look -= 1;
         }
     }
 
@@ -122,17 +221,31 @@ impl ThreadStates {
         };
         let Threads { client, server } = &mut self.threads[index];
         let (proc, buffer) = (&self.proc, &mut self.buffer);
+        let mut engine = self.engine.as_mut().filter(|it| it.until_look == 0);
+        let mut seen = |thread: &Thread, activity, buffer: &mut Vec<u8>| {
+            // A thread that waits for a message is idle.
+            if let (Some(engine), Activity::State(state)) = (&mut engine, activity)
+                && let Some(looks) = &mut engine.served
+            {
+                looks.add(thread.described(state, &mut engine.functions, proc, buffer));
+            }
+        };
         let Some(server) = server else {
-            return Some(own_state(client.activity(proc, buffer)?));
+            let activity = client.activity(proc, buffer)?;
+            seen(client, activity, buffer);
+            return Some(own_state(activity));
         };
         let (client, server) = match self.is_server_first {
             true => {
-                let server = server.activity(proc, buffer)?;
-                (client.activity(proc, buffer)?, server)
+                let activity = server.activity(proc, buffer)?;
+                seen(server, activity, buffer);
+                (client.activity(proc, buffer)?, activity)
             }
             false => {
                 let client = client.activity(proc, buffer)?;
-                (client, server.activity(proc, buffer)?)
+                let activity = server.activity(proc, buffer)?;
+                seen(server, activity, buffer);
+                (client, activity)
             }
         };
         let runnable = Activity::State(ConnectionState::Runnable);
@@ -194,6 +307,30 @@ impl Thread {
         let text = proc.read_at_once(&name, &mut self.file, self.keep_open, buffer);
         self.has_ended = text.is_err();
         text.ok().map(|text| text.into_owned())
+    }
+
+    /// Returns a state with the kernel function in which the thread waits, if the kernel says so: `fsync:jbd2_log_wait_commit`.
+    fn described(
+        &self,
+        state: ConnectionState,
+        functions: &mut Functions,
+        proc: &Proc,
+        buffer: &mut Vec<u8>,
+    ) -> String {
+        let name = state.name();
+        if state == ConnectionState::Runnable {
+            return name.to_owned();
+        }
+        let file = format!("proc/{}/wchan", self.tid);
+        if let Ok(function) = proc.read(&file, buffer).as_deref().map(str::trim)
+            && !matches!(function, "" | "0")
+        {
+            functions.insert(state, function.to_owned());
+        }
+        match functions.get(&state) {
+            Some(function) => format!("{name}:{function}"),
+            None => name.to_owned(),
+        }
     }
 
     fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
@@ -407,5 +544,77 @@ mod tests {
         let before = states.counts()[0];
         states.sample();
         assert_eq!(states.counts()[0], before, "the thread has ended");
+    }
+
+    #[test]
+    fn the_engines_threads_are_seen_with_what_the_kernel_waits_for() {
+        let reply = format!("{} 0x3", libc::SYS_recvfrom);
+        let fsync = format!("{} 0x5", libc::SYS_fdatasync);
+        let futex = format!("{} 0x5", libc::SYS_futex);
+        let calls = [
+            (1, reply.clone()),
+            (2, fsync.clone()),
+            (3, reply),
+            (4, futex),
+            (10, "running".to_owned()),
+            (11, fsync.clone()),
+            (12, fsync),
+            (13, "running".to_owned()),
+        ];
+        let (root, proc) = proc_with(&calls);
+        let write = |path: &str, text: &str| {
+            let path = root.path().join("proc").join(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
+        };
+        for tid in [2, 4, 10, 11, 12, 13] {
+            write(&format!("9/task/{tid}/comm"), "");
+            write(&format!("{tid}/comm"), &format!("rocksdb:low{tid}"));
+        }
+        write("9/comm", "server");
+        write("2/wchan", "jbd2_log_wait_commit");
+        write("11/wchan", "0");
+        let stat = |state: char| format!("1 (a) {state} 1 {}", "0 ".repeat(48));
+        write("11/stat", &stat('D'));
+        // A thread that does not wait for storage has no work.
+        write("12/stat", &stat('S'));
+        let watched = |client, server| WatchedConnection { client, server };
+        let connections = [watched(1, Some(2)), watched(3, Some(4))];
+        let mut states = ThreadStates::at(proc, &connections).with_engine(false, vec![9], Some(13));
+        for _ in 0..=SAMPLES_PER_LOOK {
+            states.sample();
+        }
+        let looks = |states: &[(&str, u64)], looks| {
+            let states = states
+                .iter()
+                .map(|(name, count)| ((*name).to_owned(), *count));
+            let states = states.collect();
+            Looks { looks, states }
+        };
+        let served = looks(&[("fsync:jbd2_log_wait_commit", 2), ("lock", 2)], 2.0);
+        let background = looks(&[("rocksdb:low fsync", 2), ("rocksdb:low running", 2)], 2.0);
+        let expected = [
+            (WaitView::Kernel, served),
+            (WaitView::Background, background),
+        ];
+        assert_eq!(states.take_looks(), expected);
+        assert_eq!(states.take_looks(), []);
+    }
+
+    #[test]
+    fn an_unknown_thread_of_the_engine_makes_its_view_not_applicable() {
+        let (_root, proc) = proc_with(&[(1, "running".to_owned())]);
+        let watched = |client| WatchedConnection {
+            client,
+            server: None,
+        };
+        let states = |is_embedded| {
+            let states = ThreadStates::at(proc.clone(), &[watched(1)]);
+            let mut states = states.with_engine(is_embedded, Vec::new(), None);
+            states.sample();
+            states.take_looks()
+        };
+        assert_eq!(states(false), []);
+        assert_eq!(states(true)[0].1.states, [("running".to_owned(), 1)].into());
     }
 }

@@ -25,6 +25,8 @@
 //! read. Unlike `/proc/PID/task/TID/children`, this needs no `CONFIG_PROC_CHILDREN`, and no reading for each thread of
 //! the server.
 
+mod switches;
+
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 
@@ -35,6 +37,7 @@ use crate::parse::{
     ProcessIo, ProcessStat, Ticks, parse_process_io, parse_process_stat, parse_shared_pages,
 };
 use crate::{ProbeError, Proc};
+use switches::Switches;
 
 /// The number of births after which processes outside the tree are read again. The kernel reuses a process ID only after
 /// it has used all of them, 32768 or more.
@@ -121,6 +124,8 @@ pub(crate) struct TreeSample {
     pub shared_pages_max: u64,
     /// `None` if it can't be read.
     pub io: Option<ProcessIo>,
+    /// `None` if there are too many threads.
+    pub context_switches: Option<u64>,
 }
 
 /// A process and all its descendants.
@@ -143,6 +148,7 @@ pub(crate) struct Tree {
     gone: Vec<Member>,
     /// Time of ended members that moved to nobody in the tree.
     unclaimed: Ticks,
+    switches: Switches,
     /// The highest values reported.
     reported: TreeSample,
 }
@@ -161,8 +167,14 @@ impl Tree {
             shared_next: 0,
             gone: Vec::new(),
             unclaimed: Ticks::default(),
+            switches: Switches::default(),
             reported: TreeSample::default(),
         }
+    }
+
+    /// Returns the process IDs of the tree, parents before their children.
+    pub fn members(&self) -> impl Iterator<Item = u32> + '_ {
+        self.members.iter().map(|member| member.pid)
     }
 
     /// Reads the tree. `births` is the count of processes created on the host, read before this call.
@@ -182,7 +194,12 @@ impl Tree {
             }
         }
         self.read_shared(proc, buffer)?;
-        Ok(self.report())
+        let processes = self.members.iter().map(|member| member.pid);
+        let context_switches = self.switches.sample(proc, processes, buffer);
+        Ok(TreeSample {
+            context_switches,
+            ..self.report()
+        })
     }
 
     /// Lists `/proc` and adds the processes whose parent is a member.

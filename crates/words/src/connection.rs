@@ -40,4 +40,19 @@ impl ConnectionState {
         Self::Sleep,
         Self::Other,
     ];
+
+    /// Returns the name of the state of a thread.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runnable => "running",
+            Self::Overlap => "overlap",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fsync => "fsync",
+            Self::Lock => "lock",
+            Self::Handover => "handover",
+            Self::Sleep => "sleep",
+            Self::Other => "other",
+        }
+    }
 }

@@ -70,6 +70,8 @@ pub enum Role {
     IngestedBytes,
     /// Time in which writes were slowed down or stopped.
     StallSeconds,
+    /// Time in which threads waited for something else, as the engine measured it; labeled by what they waited for.
+    WaitSeconds,
     /// The number of times that writes were slowed down or stopped; labeled by reason, `total-delays` and `total-stops` among
     /// them.
     WriteStallCount,
@@ -186,10 +188,58 @@ impl Counter {
     }
 }
 
-/// The prefix of the gauges of sessions in a state, summed over the looks of a second: `wait.IO:WALSync`.
-pub const WAIT_PREFIX: &str = "wait.";
-/// The gauge of the number of looks at all sessions in a second.
-pub const WAIT_LOOKS: &str = "wait_looks";
+/// A view of what an engine does or waits for, from looks at random moments. Views overlap in time, so they are never added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitView {
+    /// The load's sessions, as the engine reports them. Their states have the engine's names: `IO:WALSync`.
+    #[default]
+    Engine,
+    /// The threads that serve the load's connections, as the kernel reports them: `fsync:jbd2_log_wait_commit`.
+    Kernel,
+    /// The engine's other threads, as the kernel reports them, without those that sleep: `checkpointer fsync`.
+    Background,
+}
+
+impl WaitView {
+    /// All views, in the order in which they are shown.
+    pub const ALL: [Self; 3] = [Self::Engine, Self::Kernel, Self::Background];
+
+    /// Returns its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Kernel => "kernel",
+            Self::Background => "background",
+        }
+    }
+
+    /// Returns the prefix of gauges of the sessions or threads in a state, summed over the looks of a second:
+    /// `wait.IO:WALSync`.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Engine => "wait.",
+            Self::Kernel => "kernel.",
+            Self::Background => "background.",
+        }
+    }
+
+    /// Returns the name of the gauge of the number of looks at all sessions or threads in a second. It may be a fraction, where
+    /// a look is at some of them.
+    pub fn looks(self) -> &'static str {
+        match self {
+            Self::Engine => "wait_looks",
+            Self::Kernel => "kernel_looks",
+            Self::Background => "background_looks",
+        }
+    }
+
+    /// Returns the view and the state that a gauge counts; `None` for other counters.
+    pub fn of_gauge(name: &str) -> Option<(Self, &str)> {
+        let state = |view: Self| Some((view, name.strip_prefix(view.prefix())?));
+        Self::ALL.into_iter().find_map(state)
+    }
+}
 
 /// Returns the unit in a counter's name: `bytes`, `us`, `ms` or `seconds`; empty for counts.
 pub fn unit_of(name: &str) -> &'static str {

@@ -39,7 +39,7 @@ mod stacks;
 mod statement_plan;
 
 pub use connection::ConnectionState;
-pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WAIT_LOOKS, WAIT_PREFIX, unit_of};
+pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WaitView, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use log_event::LogEvent;
 pub use measurement::{

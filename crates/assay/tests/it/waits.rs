@@ -1,10 +1,12 @@
-//! What sessions wait for, as servers report it.
+//! What sessions and threads wait for, as engines and the kernel report it.
 
 use serde_json::Value;
 
 use crate::place::{POSTGRES, Place, mysql};
 use crate::show_json::Shown;
-use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
+use crate::{
+    mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped,
+};
 
 /// Runs a test whose statement only sleeps, and expects that sessions wait in this state nearly all the time.
 fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &str) {
@@ -17,7 +19,14 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     let row = shown.row(target, "nap");
-    let waits = row["waits"].as_array().unwrap();
+    let in_view = |view: &str| -> Vec<Value> {
+        let views = row["waits"].as_array().unwrap();
+        let of_view = views.iter().find(|it| it["view"] == view);
+        let of_view = of_view.unwrap_or_else(|| panic!("no view `{view}` in {views:?}"));
+        assert!(of_view["looks"].as_f64().unwrap() > 0.0);
+        of_view["states"].as_array().unwrap().clone()
+    };
+    let waits = in_view("engine");
     assert_eq!(waits[0]["name"], state, "{waits:?}");
     let number = |wait: &Value, key: &str| wait[key].as_f64().unwrap();
     let percent = number(&waits[0], "percent");
@@ -25,9 +34,26 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
     assert!((50.0..=101.0).contains(&percent), "{waits:?}");
     let us = number(&waits[0], "us_per_op");
     assert!(us >= 0.5 * percent / 100.0 * 50_000.0, "{waits:?}");
+    // The kernel sees the same threads wait, and none of them runs for long.
+    let waits = in_view("kernel");
+    assert!(
+        waits[0]["name"].as_str().unwrap().starts_with("lock"),
+        "{waits:?}"
+    );
+    assert!(
+        (50.0..=101.0).contains(&number(&waits[0], "percent")),
+        "{waits:?}"
+    );
+    // Threads that sleep until there is work are not at work.
+    let background: f64 = in_view("background")
+        .iter()
+        .map(|it| number(it, "percent"))
+        .sum();
+    assert!(background < 60.0, "{:?}", row["waits"]);
     let run = ended.run_directory();
     let show = ["show", run.to_str().unwrap(), "--table", "waits"];
-    let column = state.rsplit(':').next().unwrap();
+    // A head of several words has a line for each.
+    let column = state.rsplit([':', ' ']).next().unwrap();
     place
         .assay(&show)
         .expect_code(0)
@@ -51,4 +77,47 @@ fn what_sessions_of_mysql_wait_for_is_sampled() {
         let engine = mysql(&build, "innodb");
         sleeping_sessions_are_seen(&engine, "my.base", "sleep(0.05)", "user sleep");
     }
+}
+
+#[test]
+fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    // One file in the first level is enough to slow down writes.
+    let plan = format!(
+        "name = \"test\"\nclients = [2]\n[workload.kv]\nkeys = 5000\nkey-size = 16\nvalue-size = 100\nread-write-time = \"3s\"\n\
+         steps = [\"fillseq\", \"overwrite\"]\n[build.b]\nrocksdb = '{}'\n[config.rocksdb.slow]\nstatistics = true\n\
+         set = {{ write_buffer_size = 65536, level0_file_num_compaction_trigger = 4, level0_slowdown_writes_trigger = 1, \
+         delayed_write_rate = 65536 }}\n",
+        libraries[0].display()
+    );
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    let row = shown.row("b.slow", "overwrite");
+    let views = row["waits"].as_array().unwrap();
+    let names: Vec<&Value> = views.iter().map(|view| &view["view"]).collect();
+    assert_eq!(names, ["engine", "kernel", "background"], "{views:?}");
+    let stall = &views[0]["states"][0];
+    assert_eq!(stall["name"], "write stall", "{views:?}");
+    assert_eq!(
+        (&views[0]["looks"], &stall["sightings"]),
+        (&0.0.into(), &Value::Null)
+    );
+    assert!(stall["percent"].as_f64().unwrap() > 1.0, "{views:?}");
+    // One writes for both: it sleeps, and the other waits for it.
+    let kernel = views[1]["states"].as_array().unwrap();
+    let waits = |state: &str| {
+        let mut names = kernel.iter().filter_map(|it| it["name"].as_str());
+        names.any(|name| name.starts_with(state))
+    };
+    assert!(waits("sleep") && waits("lock"), "{views:?}");
+    for state in views[2]["states"].as_array().unwrap() {
+        assert!(
+            state["name"].as_str().unwrap().starts_with("rocksdb:"),
+            "{views:?}"
+        );
+    }
+    place.assert_nothing_is_left();
 }

@@ -141,18 +141,35 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         Cumulative "rocksdb.compact.read.bytes" => "compaction_read_bytes" CompactionReadBytes;
         Cumulative "rocksdb.compact.write.bytes" => "compaction_written_bytes" CompactionWrittenBytes;
     };
+    // In microseconds.
+    const TIMES: &[Figure] = figures! {
+        Cumulative "rocksdb.stall.micros" => "stall_seconds" StallSeconds;
+        Cumulative "rocksdb.wal.file.sync.micros" => "wait_seconds.WAL sync" WaitSeconds;
+    };
     let mut counters = Vec::new();
+    let time = |source: &str, us: f64| {
+        let figure = TIMES.iter().find(|figure| figure.source == source);
+        figure.map(|figure| figure.counter(us / 1e6))
+    };
     for line in text.lines() {
         let Some((name, value)) = line.split_once(" COUNT : ") else {
             continue;
         };
-        // Skips histograms, which have percentiles before their count.
+        // Histograms have percentiles before their count, and the sum after it.
+        if let Some((name, _)) = name.split_once(" P50 : ") {
+            let sum = value
+                .split_once(" SUM : ")
+                .and_then(|(_, sum)| sum.trim().parse().ok());
+            counters.extend(time(name, sum.unwrap_or(0.0)));
+            continue;
+        }
         let (name, Ok(value)) = (name.trim(), value.trim().parse::<f64>()) else {
             continue;
         };
         if name.contains(' ') {
             continue;
         }
+        counters.extend(time(name, value));
         let also = ALSO.iter().find(|figure| figure.source == name);
         counters.extend(also.map(|figure| figure.counter(value)));
         let role = match name {

@@ -68,6 +68,15 @@ pub(crate) fn parse_shared_pages(text: &str) -> Result<u64, Malformed> {
     number("shared pages", text.split_ascii_whitespace().nth(2))
 }
 
+/// Parses `/proc/PID/task/TID/status`. Returns the thread's context switches, voluntary or not.
+///
+/// # Errors
+/// Fails if a line is missing or its value is not a number.
+pub(crate) fn parse_context_switches(text: &str) -> Result<u64, Malformed> {
+    Ok(required_value(text, "voluntary_ctxt_switches")?
+        + required_value(text, "nonvoluntary_ctxt_switches")?)
+}
+
 /// Block I/O that a process caused, including the children that it has waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessIo {

@@ -19,9 +19,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         .then(|| analysis::noise_floor(compared));
     let findings = comparison.findings;
     let mut answer = json!(Answer::new(comparison.figures, compared, findings));
-    answer["text"] = sentences(comparison.figures, compared, findings)
-        .join(" ")
-        .into();
+    answer["text"] = sentences(comparison).join(" ").into();
     json!({
         "answer": answer,
         "compared": {

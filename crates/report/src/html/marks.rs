@@ -1,10 +1,10 @@
 //! The events of engines' logs as marks on the seconds of a step's charts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html as markup};
 use record::LogEvent;
+use serde_json::{Value, json};
 
 use crate::html::{clean, encode};
 use crate::matrix::{Matrix, StepHead};
@@ -57,27 +57,16 @@ fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
     longest
 }
 
-/// Writes the kinds, and for each mark its line, second, duration in seconds, kind and text.
+/// Returns the kinds, and for each mark its line, second, duration in seconds, kind and text.
 fn data(kinds: &[&str], marks: &[(usize, &LogEvent)]) -> String {
-    let names: Vec<String> = kinds.iter().map(|kind| encode::json(*kind)).collect();
-    let mut out = format!("{{\"kinds\":[{}],\"marks\":[", names.join(","));
-    for (at, (line, event)) in marks.iter().enumerate() {
-        let begin = event.unix_ns as f64 / 1e9;
-        let seconds = event
-            .duration_ns
-            .map(|ns| format!("{:.3}", ns as f64 / 1e9));
+    let seconds = |ns: f64| (ns / 1e6).round() / 1e3;
+    let marks = marks.iter().map(|(line, event)| {
         let kind = kinds.iter().position(|kind| *kind == event.kind);
         let text: String = clean(&event.text).chars().take(TEXT_CHARS_MAX).collect();
-        let _ = write!(
-            out,
-            "{}[{line},{begin:.3},{},{},{}]",
-            if at > 0 { "," } else { "" },
-            seconds.as_deref().unwrap_or("null"),
-            kind.unwrap_or(0),
-            encode::json(text)
-        );
-    }
-    out + "]}"
+        let duration = event.duration_ns.map(|ns| seconds(ns as f64));
+        json!([line, seconds(event.unix_ns as f64), duration, kind, text])
+    });
+    encode::json(json!({"kinds": kinds, "marks": marks.collect::<Vec<Value>>()}))
 }
 
 #[cfg(test)]
@@ -118,8 +107,8 @@ mod tests {
         };
         let data = data(&["flush", "write stop"], &[(0, &flush), (2, &stop)]);
         assert!(!data.contains("</script>"), "{data}");
-        let data: serde_json::Value = serde_json::from_str(&data).unwrap();
-        let expected = serde_json::json!({
+        let data: Value = serde_json::from_str(&data).unwrap();
+        let expected = json!({
             "kinds": ["flush", "write stop"],
             "marks": [[0, 1.5, 0.25, 0, "</script>"], [2, -0.001, null, 1, ""]],
         });

@@ -1,27 +1,39 @@
 //! What the load's sessions wait for, as the engine says: bars of a step, and a chart of its seconds.
 
-use analysis::Row;
+use analysis::{Row, Waits};
 use maud::{Markup, html as markup};
-use words::{WAIT_LOOKS, WAIT_PREFIX};
+use words::WaitView;
 
 use crate::html::clean;
 use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::sampled;
 use crate::matrix::{Matrix, StepHead};
-use crate::metrics::frequent_states;
+use crate::metrics::{frequent_states, title_of_waits};
 use crate::names::Names;
 
-/// The states in which sessions were seen in each second; `None` if the engine does not say.
-pub(super) fn of_row(row: &Row) -> Option<RowCurve> {
+/// Returns the states in which sessions or threads were seen in each second, a chart for each view.
+pub(super) fn of_row(row: &Row) -> impl Iterator<Item = RowCurve> + '_ {
+    let views = WaitView::ALL.into_iter();
+    views.filter_map(|view| of_view(row, view))
+}
+
+fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     let engine = &row.series.engine;
-    let looks = &engine.get(WAIT_LOOKS)?.values;
-    let most = row.waits.first()?;
-    let all_looks: f64 = looks.iter().flatten().sum();
-    let percent_per_session = most.percent * all_looks / most.sightings;
+    let looks = &engine.get(view.looks())?.values;
+    let waits = row.waits(view)?;
+    let most = waits.states.first()?;
+    let percent_per_session = most.percent * waits.looks / most.sightings?;
+    let names = engine.keys();
+    let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
+    let is_state = |name: &str| waits.states.iter().any(|it| it.name == name);
+    let names = names.filter(|(_, (of, state))| *of == view && is_state(state));
+    let names: Vec<(&str, &str)> = names
+        .map(|(name, (_, state))| (name.as_str(), state))
+        .collect();
     // A state without sessions has no value, though it was looked for.
-    let percent = |names: &[&str]| {
+    let percent = |names: &[(&str, &str)]| {
         let sessions = |second: usize| -> f64 {
-            let series = names.iter().filter_map(|name| engine.get(*name));
+            let series = names.iter().filter_map(|(name, _)| engine.get(*name));
             let values = series.filter_map(|it| *it.values.get(second)?);
             values.sum()
         };
@@ -32,13 +44,14 @@ pub(super) fn of_row(row: &Row) -> Option<RowCurve> {
         });
         sampled(row, values.collect())
     };
-    let names = engine.keys().map(String::as_str);
-    let names: Vec<&str> = names.filter(|it| it.starts_with(WAIT_PREFIX)).collect();
-    let part = |name: &&str| {
-        let state = name.strip_prefix(WAIT_PREFIX).unwrap_or(name);
-        (state.to_owned(), Curve::new(&percent(&[name])))
+    let part = |name: &(&str, &str)| (name.1.to_owned(), Curve::new(&percent(&[*name])));
+    let title = match view {
+        WaitView::Engine => "sessions that are not idle, % of the connections' time",
+        WaitView::Kernel => {
+            "engine's threads of connections that are not idle, % of the connections' time"
+        }
+        WaitView::Background => "background threads at work, % of one thread's time",
     };
-    let title = "sessions that are not idle, % of the connections' time";
     Some(RowCurve {
         parts: names.iter().map(part).collect(),
         parts_are: "each state",
@@ -46,16 +59,34 @@ pub(super) fn of_row(row: &Row) -> Option<RowCurve> {
     })
 }
 
-/// Returns a bar for each line of a step, with the shares of the most frequent states; nothing without sessions that were
-/// looked at.
-pub(super) fn bars((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
-    let states = frequent_states(matrix, step);
+/// Returns a bar for each line of a step and each view, with the shares of the most frequent states; nothing for views that apply
+/// to no line.
+pub(super) fn bars(of: (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
+    markup! {
+        @for view in WaitView::ALL { (bars_of_view(of, step, view)) }
+    }
+}
+
+fn bars_of_view(
+    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    step: StepHead<'_>,
+    view: WaitView,
+) -> Markup {
+    let states = frequent_states(matrix, step, view);
     let lines = matrix.lines_in(step);
-    let lines: Vec<_> = lines.filter(|(_, row)| row.wait_looks > 0.0).collect();
+    let lines: Vec<_> = lines
+        .filter_map(|(line, row)| Some((line, row.waits(view)?)))
+        .collect();
+    let total = |waits: &Waits| waits.states.iter().map(|it| it.percent).sum::<f64>();
+    // More than one background thread may work.
+    let whole = lines
+        .iter()
+        .map(|(_, waits)| total(waits))
+        .fold(100.0, f64::max);
     let color = |number: usize| format!("var(--c{number})");
-    let parts = |row: &Row| -> Vec<(String, f64, String)> {
+    let parts = |waits: &Waits| -> Vec<(String, f64, String)> {
         let share = |state: &str| {
-            let mut waits = row.waits.iter();
+            let mut waits = waits.states.iter();
             waits
                 .find(|it| it.name == state)
                 .map_or(0.0, |it| it.percent)
@@ -63,26 +94,30 @@ pub(super) fn bars((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_
         let named = states.iter().enumerate();
         let named = named.map(|(number, state)| ((*state).to_owned(), share(state), color(number)));
         let mut parts: Vec<_> = named.collect();
-        let others = row
-            .waits
-            .iter()
-            .filter(|it| !states.contains(&it.name.as_str()));
+        let others = waits.states.iter();
+        let others = others.filter(|it| !states.contains(&it.name.as_str()));
         let others: f64 = others.map(|it| it.percent).sum();
         parts.push(("other states".to_owned(), others, "var(--faint)".to_owned()));
         parts.retain(|(_, percent, _)| *percent > 0.0);
         parts
     };
+    let rest = match view {
+        WaitView::Engine => "The rest of a bar is idle, or what the engine does not tell.",
+        WaitView::Kernel => "The rest of a bar is idle: the client works.",
+        WaitView::Background => "Threads that sleep are left out.",
+    };
     markup! {
         @if !states.is_empty() {
-            div.waits role="group" aria-label={ "waits of sessions in " (clean(step.name)) } {
-                h4 { "Waits of sessions: shares of the connections' time" }
-                @for (line, row) in &lines {
+            div.waits role="group" aria-label={ (view.name()) " waits in " (clean(step.name)) } {
+                h4 { (title_of_waits(view)) }
+                @for (line, waits) in &lines {
                     div.share data-of=(clean(&line.cell.target)) {
                         span { (clean(&names.short(&matrix.label(line)))) }
                         div.bar {
-                            @for (state, percent, color) in parts(row) {
+                            @for (state, percent, color) in parts(waits) {
                                 @let text = format!("{}: {percent:.1}%", clean(&state));
-                                span title=(text) style={ "width:" (format!("{percent:.2}")) "%;background:" (color) } {}
+                                @let width = format!("{:.2}", 100.0 * percent / whole);
+                                span title=(text) style={ "width:" (width) "%;background:" (color) } {}
                             }
                         }
                     }
@@ -91,7 +126,7 @@ pub(super) fn bars((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_
                     @for (number, state) in states.iter().enumerate() {
                         span.key style={ "background:" (color(number)) } {} (clean(state)) " "
                     }
-                    span.key style="background:var(--faint)" {} "other states. The rest of a bar is idle: the client works."
+                    span.key style="background:var(--faint)" {} "other states. " (rest)
                 }
             }
         }
@@ -116,17 +151,25 @@ mod tests {
             };
             row.series.engine.insert(name.to_owned(), series);
         };
-        add(WAIT_LOOKS, [Some(10.0), Some(5.0)]);
+        add("wait_looks", [Some(10.0), Some(5.0)]);
         add("wait.IO:WALSync", [None, Some(5.0)]);
         add("wait.running", [Some(10.0), Some(5.0)]);
         // Two connections at 15 looks.
-        row.waits.push(SessionState {
-            name: "running".to_owned(),
-            sightings: 15.0,
-            percent: 50.0,
+        let state = |name: &str, sightings: f64, percent: f64| SessionState {
+            name: name.to_owned(),
+            sightings: Some(sightings),
+            percent,
             us_per_op: None,
+        };
+        row.waits.push(Waits {
+            looks: 15.0,
+            states: vec![
+                state("running", 15.0, 50.0),
+                state("IO:WALSync", 5.0, 50.0 / 3.0),
+            ],
+            ..Waits::default()
         });
-        let curve = of_row(&row).unwrap();
+        let curve = of_row(&row).next().unwrap();
         assert_eq!(curve.whole.points, [50.0, 100.0]);
         let parts: Vec<_> = curve
             .parts
@@ -138,6 +181,6 @@ mod tests {
             [("IO:WALSync", &[0.0, 50.0][..]), ("running", &[50.0][..])]
         );
         row.waits.clear();
-        assert!(of_row(&row).is_none());
+        assert!(of_row(&row).next().is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! Reads the host's and the engine's counters once a second during the load, and the connections' states a hundred times
-//! a second, each on its own thread: an engine that does not answer must not keep the host from being sampled.
+//! Reads the host's and the engine's counters once a second during the load, and the states of connections and of the engine's
+//! threads a hundred times a second, each on its own thread: an engine that does not answer must not keep the host from being sampled.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use engine::{Counter, Observer};
 use load::{Clock, SystemClock, own_cpu_wait_ns};
 use probe::{Sample, Sampler, ThreadStates};
 use record::{LoadPause, Step, Warning};
-use words::Random;
+use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
 
@@ -69,6 +69,9 @@ const STATES_EVERY_NS: u64 = 10_000_000;
 /// The mean interval between queries for the states of sessions.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
+/// The process IDs of the engine, from the thread that samples the host to the one that samples threads.
+type Processes = Arc<Mutex<Option<Vec<u32>>>>;
+
 /// The sampling threads.
 pub struct Sampling {
     done: Arc<AtomicBool>,
@@ -100,6 +103,7 @@ impl Sampling {
     ) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let (sender, readings) = channel();
+        let processes = Processes::new(Mutex::new(None));
         let seconds = SecondTimer {
             clock: clock.clone(),
             start_at,
@@ -109,15 +113,16 @@ impl Sampling {
         };
         let host = {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
+            let processes = Arc::clone(&processes);
             seconds.watch = Some(StallDetector {
                 found: sender.clone(),
                 run_delay_ns: 0,
             });
-            std::thread::spawn(move || read_host(seconds, sampler, &sender))
+            std::thread::spawn(move || read_host(seconds, sampler, &processes, &sender))
         };
         let states = states.map(|states| {
-            let seconds = seconds.clone();
-            std::thread::spawn(move || sample_states(seconds, states))
+            let (seconds, sender) = (seconds.clone(), sender.clone());
+            std::thread::spawn(move || sample_states(seconds, states, &processes, &sender))
         });
         let engine = observer
             .map(|observer| std::thread::spawn(move || read_engine(seconds, observer, &sender)));
@@ -140,10 +145,11 @@ impl Sampling {
     pub fn end(self) -> SamplingResult {
         self.done.store(true, Ordering::Release);
         let engine = self.engine.as_ref().map(JoinHandle::thread);
-        let states = self.states.as_ref().map(JoinHandle::thread);
-        let threads = [Some(self.host.thread()), engine, states];
+        let of_states = self.states.as_ref().map(JoinHandle::thread);
+        let threads = [Some(self.host.thread()), engine, of_states];
         threads.into_iter().flatten().for_each(Thread::unpark);
         let sampler = self.host.join().ok();
+        let states = self.states.and_then(|states| states.join().ok());
         let engine = self.engine.filter(|engine| {
             let mut waited = Duration::ZERO;
             while !engine.is_finished() && waited < TIMEOUT {
@@ -156,7 +162,7 @@ impl Sampling {
             sampler,
             observer: engine.and_then(|engine| engine.join().ok()),
             readings: self.readings.try_iter().collect(),
-            states: self.states.and_then(|states| states.join().ok()),
+            states,
         }
     }
 }
@@ -250,6 +256,7 @@ impl SecondTimer {
 fn read_host(
     mut seconds: SecondTimer,
     mut sampler: Sampler,
+    processes: &Mutex<Option<Vec<u32>>>,
     readings: &Sender<Reading>,
 ) -> Sampler {
     loop {
@@ -259,22 +266,47 @@ fn read_host(
             at_ns,
             sampler.sample().map_err(|error| error.to_string()),
         ));
+        *processes.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(sampler.server_processes());
         if !goes_on {
             return sampler;
         }
     }
 }
 
-fn sample_states(mut seconds: SecondTimer, mut states: ThreadStates) -> ThreadStates {
+fn sample_states(
+    mut seconds: SecondTimer,
+    mut states: ThreadStates,
+    processes: &Mutex<Option<Vec<u32>>>,
+    readings: &Sender<Reading>,
+) -> ThreadStates {
     // Any seed will do: the times must only be independent of the load's rhythm.
     let mut random = Random::stream(seconds.start_at, &[]);
     let mut at = seconds.start_at;
+    let mut seen = SessionStates::default();
+    let mut second = 0;
     loop {
         at += STATES_EVERY_NS / 2 + random.below(STATES_EVERY_NS);
-        if !seconds.wait_until(at) {
+        let goes_on = seconds.wait_until(at);
+        let at_ns = at - seconds.start_at;
+        if !goes_on || at_ns / SECOND_NS > second {
+            second = at_ns / SECOND_NS;
+            send_states(&mut seen, readings);
+        }
+        if !goes_on {
             return states;
         }
+        let new = processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(new) = new {
+            states.set_processes(new);
+        }
         states.sample();
+        for (view, looks) in states.take_looks() {
+            seen.add(at_ns, view, looks.looks, looks.states);
+        }
         // Samples that a late thread missed are not made up for.
         at = at.max(seconds.clock.now());
     }
@@ -304,7 +336,7 @@ fn read_engine(
             // An engine that does not say, or fails, is not asked again in this step.
             look_at = match observer.session_states() {
                 Ok(Some(sessions)) => {
-                    states.add(at - seconds.start_at, sessions);
+                    states.add(at - seconds.start_at, WaitView::Engine, 1.0, sessions);
                     // Looks that a late thread missed are not made up for.
                     Some(at.max(seconds.clock.now()) + interval_ns())
                 }

@@ -1,25 +1,31 @@
-//! Counts of what the load's sessions do, as the engine says.
+//! Counts of what the load's sessions and the engine's threads do.
 
 use std::collections::BTreeMap;
 
 use engine::Counter;
-use words::{WAIT_LOOKS, WAIT_PREFIX};
+use words::WaitView;
 
-/// The number of sessions in each state, over the looks of about a second.
+/// The number of sessions or threads in each state, over the looks of about a second.
 #[derive(Debug, Default)]
 pub struct SessionStates {
     first_look_ns: Option<u64>,
-    looks: u64,
-    sessions: BTreeMap<String, u64>,
+    views: BTreeMap<WaitView, (f64, BTreeMap<String, u64>)>,
 }
 
 impl SessionStates {
-    /// Adds a look so many nanoseconds into the step: states and the number of sessions in each.
-    pub fn add(&mut self, at_ns: u64, states: Vec<(String, u64)>) {
+    /// Adds looks, the first of them so many nanoseconds into the step: states and the number of sessions in each.
+    pub fn add(
+        &mut self,
+        at_ns: u64,
+        view: WaitView,
+        looks: f64,
+        states: impl IntoIterator<Item = (String, u64)>,
+    ) {
         self.first_look_ns.get_or_insert(at_ns);
-        self.looks += 1;
+        let (all_looks, sessions) = self.views.entry(view).or_default();
+        *all_looks += looks;
         for (state, count) in states {
-            *self.sessions.entry(state).or_default() += count;
+            *sessions.entry(state).or_default() += count;
         }
     }
 
@@ -27,15 +33,17 @@ impl SessionStates {
     pub fn take(&mut self) -> Option<(u64, Vec<Counter>)> {
         let Self {
             first_look_ns,
-            looks,
-            sessions,
+            views,
         } = std::mem::take(self);
-        let gauge = |(state, count): (String, u64)| {
-            Counter::gauge(format!("{WAIT_PREFIX}{state}"), count as f64)
-        };
-        let looks = Counter::gauge(WAIT_LOOKS, looks as f64);
-        let all = [looks].into_iter().chain(sessions.into_iter().map(gauge));
-        Some((first_look_ns?, all.collect()))
+        let mut gauges = Vec::new();
+        for (view, (looks, sessions)) in views {
+            gauges.push(Counter::gauge(view.looks(), looks));
+            let gauge = |(state, count): (String, u64)| {
+                Counter::gauge(format!("{}{state}", view.prefix()), count as f64)
+            };
+            gauges.extend(sessions.into_iter().map(gauge));
+        }
+        Some((first_look_ns?, gauges))
     }
 }
 
@@ -52,8 +60,9 @@ mod tests {
         };
         let mut counted = SessionStates::default();
         assert_eq!(counted.take(), None);
-        counted.add(7, states(&[("CPU", 2), ("IO:WALSync", 1)]));
-        counted.add(9, states(&[("CPU", 3)]));
+        let view = WaitView::Engine;
+        counted.add(7, view, 1.0, states(&[("CPU", 2), ("IO:WALSync", 1)]));
+        counted.add(9, view, 1.0, states(&[("CPU", 3)]));
         let (at_ns, gauges) = counted.take().unwrap();
         let found: Vec<(&str, f64)> = gauges
             .iter()
@@ -70,7 +79,7 @@ mod tests {
         );
         assert_eq!(counted.take(), None);
         // A look at which no session worked counts, too.
-        counted.add(20, Vec::new());
+        counted.add(20, view, 1.0, Vec::new());
         assert_eq!(counted.take().unwrap().1.len(), 1);
     }
 }

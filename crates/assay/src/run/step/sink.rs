@@ -48,6 +48,16 @@ pub fn both_sides(
     all.filter(|(_, count)| *count > 0).collect()
 }
 
+/// The instruments that sample during a step.
+pub struct Instruments {
+    pub sampler: Sampler,
+    pub observer: Box<dyn Observer>,
+    /// The engine works on the threads of clients.
+    pub is_embedded: bool,
+    /// The server's thread that answers the observer.
+    pub own_thread: Option<u32>,
+}
+
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
@@ -56,8 +66,10 @@ pub struct StepSink<'a> {
     clock: &'a SystemClock,
     /// The time at which the step began.
     started_unix_ns: u64,
+    /// The same by the clock; `None` until it begins.
+    started_ns: Option<u64>,
     /// The instruments that sample during the load, until it begins.
-    instruments: Option<(Sampler, Box<dyn Observer>)>,
+    instruments: Option<Instruments>,
     sampling: Option<Sampling>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
@@ -73,7 +85,7 @@ impl<'a> StepSink<'a> {
         display: StepDisplay<'a>,
         feed: StepFeed<'a>,
         clock: &'a SystemClock,
-        instruments: (Sampler, Box<dyn Observer>),
+        instruments: Instruments,
     ) -> Self {
         Self {
             writer,
@@ -81,6 +93,7 @@ impl<'a> StepSink<'a> {
             feed,
             clock,
             started_unix_ns: unix_now_ns(),
+            started_ns: None,
             instruments: Some(instruments),
             sampling: None,
             error: None,
@@ -88,6 +101,11 @@ impl<'a> StepSink<'a> {
             first: None,
             last: None,
         }
+    }
+
+    /// Returns the time by the clock at which the load began; `None` if it did not.
+    pub fn started_ns(&self) -> Option<u64> {
+        self.started_ns
     }
 
     /// Takes the last readings, and records when the step began, stalls of the process, and the CPU use of assay, the server
@@ -134,8 +152,15 @@ impl<'a> StepSink<'a> {
 impl Sink for StepSink<'_> {
     fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
+        self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);
-        if let Some((sampler, observer)) = self.instruments.take() {
+        if let Some(instruments) = self.instruments.take() {
+            let Instruments {
+                sampler,
+                observer,
+                is_embedded,
+                own_thread,
+            } = instruments;
             let watched = connections.iter().map(|it| {
                 let (client, server) = (it.client?, it.server);
                 Some(WatchedConnection { client, server })
@@ -147,6 +172,8 @@ impl Sink for StepSink<'_> {
                     ThreadStates::of_one_side(&servers.collect::<Vec<_>>())
                 }
             };
+            let processes = sampler.server_processes();
+            let states = states.with_engine(is_embedded, processes, own_thread);
             let sampling =
                 Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
             self.sampling = Some(sampling);

@@ -239,6 +239,8 @@ fn tickers_are_exact_and_histograms_are_none() {
         &counters,
         &[
             ("ticker.rocksdb.stall.micros", 16_463_004.0),
+            ("stall_seconds", 16.463_004),
+            ("wait_seconds.WAL sync", 0.0),
             ("block_cache_hit_count", 8006.0),
             ("block_cache_miss_count", 15_922.0),
             ("compaction_read_bytes", 86_153_238.0),
@@ -248,6 +250,8 @@ fn tickers_are_exact_and_histograms_are_none() {
         ],
     );
     assert!(counters.iter().all(|it| !it.name.contains("P50")));
+    let synced = "rocksdb.wal.file.sync.micros P50 : 1.0 COUNT : 2 SUM : 25\n";
+    holds(&tickers(synced), &[("wait_seconds.WAL sync", 25e-6)]);
     assert!(
         counters
             .iter()
