@@ -3,8 +3,10 @@
 mod compare;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use record::RateSearch;
 
 pub use self::compare::{Base, StepPattern, Threshold};
 use self::compare::{error_percent, metric_named, percent_above_zero};
@@ -37,6 +39,8 @@ pub enum Command {
     Init(InitArgs),
     /// Runs a plan, or by default a small Insert Benchmark on the bundled SQLite
     Run(RunArgs),
+    /// Finds the highest rate at which a step keeps its response time, or replicas their lag, within bounds
+    Find(FindArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
     /// Prints the results of a run
@@ -104,6 +108,46 @@ pub struct RunArgs {
     /// the functions that changed
     #[arg(long)]
     pub profile: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// The search that chooses the rates of a step; set by `find`.
+    #[arg(skip)]
+    pub search: Option<RateSearch>,
+}
+
+/// Arguments of `find`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("bound").required(true).multiple(true).args(["p99", "lag"]),
+    after_help = "\
+Examples:
+  assay find plan.toml --step l.i1 --lag 1s
+  assay find plan.toml --step update-index --p99 20ms --set clients=[4]
+
+Each rate is a cell of the run, as a variant of the workload, and has the plan's `repeats`. The first cell has no rate: what it \
+achieves is the upper end of the search. `assay run --resume RUN` continues a search."
+)]
+pub struct FindArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// The step whose rate is raised: `l.i1` or `l.i2`, or a test of sysbench. With `--to`, also `qrN` and `qpN`
+    #[arg(long, value_name = "STEP")]
+    pub step: String,
+    /// The longest 99th percentile of response times, such as `20ms`
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub p99: Option<Duration>,
+    /// The largest lag of replicas, such as `1s`; the lag must not grow either
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub lag: Option<Duration>,
+    /// The highest rate to try, per second and client [default: what the step achieves without a rate]
+    #[arg(long, value_name = "RATE", value_parser = plan::parse_rate)]
+    pub to: Option<f64>,
+    /// The largest distance between the highest rate that meets the bounds and the lowest that does not
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent_above_zero)]
+    pub tolerance: f64,
+    /// Searches only for the targets that match, a glob such as `pg17.*`. May be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub only: Vec<String>,
     #[command(flatten)]
     pub place: PlaceArgs,
 }

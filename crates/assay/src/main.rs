@@ -85,6 +85,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Versus(args) => commands::versus::versus(&args),
         Command::Init(args) => commands::versus::init(&args),
         Command::Run(args) => run::run(&args),
+        Command::Find(args) => run::find::find(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Show(args) => read_until_stable(&[&args.run], || commands::show::show(&args)),
         Command::Compare(args) => {

@@ -11,6 +11,7 @@ use record::DeclaredOption;
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
 use crate::output::{eprint_line, has_color};
+use crate::trials::ITS_REPLICAS;
 
 /// A plan, its text and its origin.
 pub struct PlanFile {
@@ -217,7 +218,13 @@ impl PlanFile {
             let short = name.rsplit('.').next().unwrap_or_default();
             words.iter().any(|word| *word == name || *word == short)
         };
+        let of_replicas = message.starts_with(ITS_REPLICAS);
         let option = self.value_in(config, |key| {
+            let key = match (of_replicas, key.strip_prefix("replica.")) {
+                (true, Some(key)) => key,
+                (true, None) => return false,
+                (false, _) => key,
+            };
             let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
             let is_limit = key == "memory" || key == "cpus";
             let is_tls = key == "tls" && words.iter().any(|word| word.starts_with("ssl"));

@@ -31,6 +31,8 @@ const INDEX_STEP_ROWS: u64 = 100;
 /// With a delete per insert, a table needs the rows of at least this many commits, so that deletes that run ahead of
 /// inserts do not empty it.
 const COMMITS_IN_TABLE: u64 = 10;
+/// The rate of a step that writes.
+const WRITE_RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "none: as fast as possible");
 const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A step, as its name describes it.
@@ -192,7 +194,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         ),
         bulk_load: cx.value(section, "bulk-load", &Flag, false),
         data_length: cx.pair(section, lengths, &length, [10, 20]),
-        policy: step_policy::read(cx, section),
+        policy: step_policy::read(cx, section, true),
     };
 
     let names = step::names(cx, section, &index_count.value);
@@ -240,7 +242,7 @@ fn check_partitions(
     steps: &[StepRead],
 ) {
     let is_timed = |read: &&StepRead| match read.step.kind {
-        InsertStepKind::Write { until } => matches!(until, WriteEnd::Time(_)),
+        InsertStepKind::Write { until, .. } => matches!(until, WriteEnd::Time(_)),
         _ => false,
     };
     let timed = steps.iter().find(is_timed).filter(|_| partitions.value > 0);
@@ -334,14 +336,19 @@ fn step(
                     .also(rows, "ends it after this many rows")
                     .help("remove one of them");
             }
+            let rate = cx.value(section, "rate", &WRITE_RATE, None);
             let per_commit = per_commit(cx, section, name.kind);
             let until = WriteEnd::Time(time.value);
-            (InsertStepKind::Write { until }, None, per_commit)
+            (InsertStepKind::Write { until, rate }, None, per_commit)
         }
         Kind::Load | Kind::Index | Kind::FirstWrite | Kind::SecondWrite => {
-            if matches!(name.kind, Kind::FirstWrite | Kind::SecondWrite) {
-                section.allow("time");
-            }
+            let rate = match name.kind {
+                Kind::FirstWrite | Kind::SecondWrite => {
+                    section.allow("time");
+                    cx.value(section, "rate", &WRITE_RATE, None)
+                }
+                _ => None,
+            };
             // Listings show `rows` first, but it depends on the rows of a commit.
             let at = cx.resolved.len();
             let per_commit = per_commit(cx, section, name.kind);
@@ -369,6 +376,7 @@ fn step(
                 (Kind::Index, rows) => InsertStepKind::Index { rows },
                 (_, rows) => InsertStepKind::Write {
                     until: WriteEnd::Rows(rows),
+                    rate,
                 },
             };
             (kind, Some(rows), per_commit)

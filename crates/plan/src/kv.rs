@@ -118,7 +118,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
         multiget_keys: cx.value(section, "multiget-keys", &multiget, 10),
         verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
-        policy: step_policy::read(cx, section),
+        policy: step_policy::read(cx, section, false),
     };
 
     let names = step::names(cx, section, &());

@@ -257,6 +257,26 @@ impl Dimension {
     }
 }
 
+/// Parses a duration as plans have it: `20ms`, `1.5s`.
+///
+/// # Errors
+/// The text is no duration above 0: what was expected instead.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let parsed = TIME.parse(text).ok();
+    let positive = parsed.filter(|time| *time > Duration::ZERO);
+    positive.ok_or_else(|| "expected a duration such as `20ms` or `1s`".to_owned())
+}
+
+/// Parses things per second as plans have them: `100`, `20k`, `20k/s`.
+///
+/// # Errors
+/// The text is no rate above 0: what was expected instead.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let parsed = RATE.parse(text).ok();
+    let in_range = parsed.filter(|rate| *rate > 0.0 && *rate <= RATE_MAX);
+    in_range.ok_or_else(|| "expected a rate such as `100` or `20k`".to_owned())
+}
+
 /// A number of a dimension within a range.
 pub(crate) struct Quantity<T> {
     dimension: &'static Dimension,

@@ -128,6 +128,25 @@ pub struct Run {
     pub warnings: Vec<Warning>,
     /// Each invocation of Assay for this run: the first started it, the others resumed it.
     pub invocations: Vec<Invocation>,
+    /// The search that chose the rates of its variants; `None` if the plan lists all cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
+}
+
+/// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a variant of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateSearch {
+    /// The step's name.
+    pub step: String,
+    /// The bound on the 99th percentile of response times, in milliseconds.
+    pub p99_ms: Option<f64>,
+    /// The bound on the lag of replicas, in milliseconds.
+    pub lag_ms: Option<f64>,
+    /// The highest rate that it tries, per second and client. `None`: that of a cell without a rate.
+    pub rate_max: Option<f64>,
+    /// The distance at which it ends: the highest sustained rate is less than this share below the lowest rate that misses a
+    /// bound.
+    pub tolerance: f64,
 }
 
 /// The steps of each cell of a workload.
@@ -495,10 +514,13 @@ pub struct Step {
     pub checks: Vec<Check>,
     /// The duration of the checks, which are not part of the step.
     pub checks_ns: u64,
-    /// The time until all replicas showed the last row that the step wrote; `None` without replicas, or if they did not within
+    /// The time from the end of the load until all replicas showed everything that the step wrote; `None` without replicas, or if they did not within
     /// the limit for settling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up_ns: Option<u64>,
+    /// The largest lag of a replica that the plan accepts; `None` without replicas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_at_most_ns: Option<u64>,
     /// The actions and effect of settling; only in a settle step.
     pub settle: Option<Settle>,
     /// The plans of the workload's statements after the step; empty from engines without plans.

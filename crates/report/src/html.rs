@@ -43,6 +43,7 @@ use crate::number::{listed, moment, typeset};
 use crate::plot;
 use crate::problems::{Problem, Severity, ended, problems, targets, took, verdict};
 use crate::quality;
+use crate::searches;
 use crate::table::{Table, anchor};
 use crate::terminal::printable;
 use charts::{Budget, Index};
@@ -113,7 +114,7 @@ pub fn html_page(page: &Page<'_>) -> String {
     let names = Names::new(&matrix, figures);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
-    let mut answer = answer::sentences(figures, &compared, &findings).into_iter();
+    let mut answer = answer::sentences(&comparison).into_iter();
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = problems(&runs, figures, &matrix);
     let index = Index::new(figures, page.curves);
@@ -151,7 +152,8 @@ pub fn html_page(page: &Page<'_>) -> String {
                 main {
                     section id="answer" aria-label="the basis of the answer" {
                         (plot::overview(&comparison))
-                        @if compared.rows.is_empty() { (tables(&names, classic::summary(&matrix))) }
+                        @if run.search.is_some() { (tables(&names, searches::table(run, figures).into_iter().collect())) }
+                        @else if compared.rows.is_empty() { (tables(&names, classic::summary(&matrix))) }
                         (findings::section(&findings))
                     }
                     (summary((&matrix, &names), &comparison, sources))

@@ -326,6 +326,12 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
             OverClients::ScaleUp,
         ),
     ];
+    let search = of(
+        "search",
+        "The search for the highest rate",
+        "Rates are those of all clients together. The dotted line is the bound.",
+        over::search(board),
+    );
     let rates = of(
         "latency-over-rate",
         "Response time over the requested rate",
@@ -343,7 +349,11 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
             "Over clients",
             clients.into_iter().flatten().collect(),
         ),
-        ("over-rates", "Over rates", rates.into_iter().collect()),
+        (
+            "over-rates",
+            "Over rates",
+            search.into_iter().chain(rates).collect(),
+        ),
     ]
 }
 

@@ -22,6 +22,7 @@ use crate::number::{listed, moment, typeset};
 use crate::operations::split_kinds;
 use crate::problems::{Severity, ended, problems, targets, took, verdict};
 use crate::quality;
+use crate::searches;
 use crate::table::{Table, anchor};
 use crate::times;
 use layout::{rendered, split};
@@ -100,6 +101,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
         answer::write(out, &comparison);
     }
     out.targets(run);
+    out.tables(searches::table(run, figures));
     out.tables(classic::summary(&matrix));
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
@@ -155,6 +157,7 @@ fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         metrics::costs(matrix, step),
         metrics::time(matrix, step),
         metrics::upkeep(matrix, step),
+        metrics::replication(matrix, step),
         quality::spread(matrix, step),
     ];
     tables.extend(lsm::tables(matrix, step));
@@ -218,6 +221,12 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.head(run, figures);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    if let Some(search) = searches::table(run, figures) {
+        out.problems(run, figures, &matrix);
+        out.tables([search]);
+        answer::write(&mut out, &comparison);
+        return out.finish();
+    }
     out.tables(classic::summary(&matrix));
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));

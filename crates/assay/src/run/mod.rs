@@ -7,6 +7,7 @@ pub mod cell_run;
 mod conductor;
 mod context;
 mod display;
+pub mod find;
 pub mod isolated;
 mod lock;
 mod matrix;
@@ -86,6 +87,9 @@ fn begin(
     if args.profile && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
+    if let Some(search) = &args.search {
+        file = find::first_plan(&file, search)?;
+    }
     let planned = matrix::references(&file.plan);
     let only = CellFilters::new(&args.only, &planned)?;
     if args.aa {
@@ -112,13 +116,14 @@ fn begin(
         place.warn("target::not-applicable", text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns)?;
+    run.search.clone_from(&args.search);
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.invocations
         .push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
-    conduct(args, &file, &directory, run, place, matrix, listener)
+    conduct(args, file, &directory, run, place, matrix, listener)
 }
 
 /// Returns the error for a results directory that cannot be created: a usage error, unless the disk is full.
@@ -159,7 +164,9 @@ fn resume_run(
         }
     };
     let only = CellFilters::new(&args.only, &run.cells)?;
-    if IncompleteCells::of(&directory, &run)? == IncompleteCells::default() {
+    if IncompleteCells::of(&directory, &run)? == IncompleteCells::default()
+        && find::next_rates(&directory, &run)?.is_empty()
+    {
         return already_complete(args, &directory, run);
     }
     let mut file = match file {
@@ -169,7 +176,7 @@ fn resume_run(
     resume::raise_repeats(&mut file.plan, &run.cells);
     preflight::reject_impossible(&file)?;
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
-    if matrix.tasks.is_empty() {
+    if matrix.tasks.is_empty() && run.search.is_none() {
         Display::new(args.place.quiet).say(&format!(
             "all matching cells are complete; {} other cells are not",
             matrix.cell_count - matrix.complete_count
@@ -222,7 +229,7 @@ fn resume_run(
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
-    conduct(args, &file, &directory, run, place, matrix, listener)
+    conduct(args, file, &directory, run, place, matrix, listener)
 }
 
 /// Ends a run of which every cell is complete, even if `run.json` does not say so yet.
@@ -275,7 +282,7 @@ fn needs<'a>(
 /// Measures the cells of the matrix and finishes the record.
 fn conduct(
     args: &RunArgs,
-    file: &PlanFile,
+    file: PlanFile,
     directory: &RunDir,
     mut run: Run,
     place: RunContext,
@@ -296,7 +303,14 @@ fn conduct(
         live,
         ranks: place.ranks,
     };
-    let result = run_cells(&conductor, &mut matrix);
+    let mut result = run_cells(&conductor, &mut matrix);
+    while matches!(result, Ok(Status::Complete | Status::Failed))
+        && let Some(more) =
+            find::extend(&mut conductor.file, directory, &mut run, &conductor.display)?
+    {
+        matrix = more;
+        result = run_cells(&conductor, &mut matrix);
+    }
     drop(conductor.ranks.take());
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
@@ -324,7 +338,7 @@ fn conduct(
     let report = write_report(directory, &figures, &curves);
     if !args.place.quiet {
         print(&report::tables_brief(&run, &figures, style()))?;
-        if file.plan.against_itself {
+        if conductor.file.plan.against_itself {
             print(&noise(&run, &figures))?;
         }
     }
@@ -389,7 +403,7 @@ fn file_url(path: &Path) -> String {
 }
 
 /// Returns the commands that tell more about a complete run.
-fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
+fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     let path = directory.path().display();
     let tables = format!("`assay show {path}` prints all tables");
     let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
@@ -399,15 +413,18 @@ fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
         format!("`{resume} --repeats {repeats}` {why}")
     };
     match numbers.len() as u32 {
+        _ if run.search.is_some() => [tables].into(),
         _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
             tables,
             format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
-        ],
-        0 | 1 => [more(5, "adds the repeats that verdicts need"), tables],
+        ]
+        .into(),
+        0 | 1 => [more(5, "adds the repeats that verdicts need"), tables].into(),
         repeats => [
             format!("`assay compare {path}` also shows what each operation costs"),
             more(2 * repeats, "doubles the repeats, for narrower intervals"),
-        ],
+        ]
+        .into(),
     }
 }
 
@@ -594,15 +611,18 @@ fn describe(
         targets,
         base: plan.targets[plan.base].name.clone(),
         cells,
-        workloads: plan
-            .variants
-            .iter()
-            .map(|variant| WorkloadSteps {
-                workload: variant.workload.name().into(),
-                variant: variant.name.clone(),
-                steps: cell::step_names(&variant.workload),
-            })
-            .collect(),
+        workloads: steps_of_variants(plan),
         ..Run::default()
     })
+}
+
+/// Returns the steps of each variant of a plan.
+fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
+    let variants = plan.variants.iter();
+    let steps = variants.map(|variant| WorkloadSteps {
+        workload: variant.workload.name().into(),
+        variant: variant.name.clone(),
+        steps: cell::step_names(&variant.workload),
+    });
+    steps.collect()
 }

@@ -203,6 +203,29 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
 }
 
 #[test]
+fn options_and_limits_of_replicas_are_tried_before_the_run() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
+    for (name, line) in [
+        ("cpus", "cpus = \"0-999\""),
+        ("set", "set.work_mem = \"many\""),
+    ] {
+        let engine = format!("{POSTGRES}replicas = 1\nreplica.{line}\n");
+        place.write(&format!("{name}.toml"), &(steps.clone() + &engine));
+    }
+    check_cases(
+        &place,
+        r#"
+        limit | check cpus.toml | 2 | cpus.toml:13:16 | target `pg.base`: its replicas: config: `cpus` lists | 999 | help:
+        option | check set.toml | 2 | set.toml:13:24 | target `pg.base`: its replicas: config: | work_mem | many | help:
+        "#,
+    );
+}
+
+#[test]
 fn an_invalid_build_is_refused() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();

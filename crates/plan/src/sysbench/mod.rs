@@ -223,7 +223,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
-    let policy = step_policy::read(cx, section);
+    let policy = step_policy::read(cx, section, true);
     let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
     let setting = Setting {

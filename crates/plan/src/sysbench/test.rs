@@ -231,6 +231,12 @@ impl Test {
         self.mean(|statement| statement.repeat) + if self.transaction { 2.0 } else { 0.0 }
     }
 
+    /// Returns true if no statement writes.
+    pub fn only_reads(&self) -> bool {
+        let mut effects = self.statements.iter().map(|it| it.effect);
+        effects.all(|effect| effect == Effect::Reads)
+    }
+
     /// Returns the mean number of commits of an event that make changes durable: at most one in a transaction, otherwise
     /// one for each execution of a statement that may write.
     pub fn commits_per_event(&self) -> f64 {

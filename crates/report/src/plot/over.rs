@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Percentiles, Row, Sample, THROUGHPUT, Verdict, counted, distinct, throughput};
+use analysis::{
+    Percentiles, RateTrial, Row, Sample, SearchedTarget, THROUGHPUT, Verdict, counted, distinct,
+    rate_searches, throughput,
+};
 
 use super::chart::{Chart, Curve, Point};
 use super::scale::Scale;
@@ -187,6 +190,10 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
 
 /// Returns charts of response times over the rates of steps whose names differ only in a number: `qr100`, `qr500`.
 pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
+    // Each rate of a search is a variant, which would be a line of its own.
+    if board.comparison.run.search.is_some() {
+        return Vec::new();
+    }
     // Families of steps: the common name without the number, and the kind of operation.
     let mut families: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for row in &board.comparison.figures.rows {
@@ -237,6 +244,61 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
         })
     });
     charts.collect()
+}
+
+/// Returns a figure of a rate that a search tried.
+type TrialFigure = fn(&RateTrial) -> Option<f64>;
+
+/// Returns a chart for each bound of a search: the bounded figure over the rates that were tried.
+pub(super) fn search(board: &Board<'_>) -> Vec<Chart> {
+    let run = board.comparison.run;
+    let Some(search) = &run.search else {
+        return Vec::new();
+    };
+    let searched = rate_searches(run, board.comparison.figures);
+    let p99: TrialFigure = |trial| trial.p99_ms;
+    let bounded = [
+        ("p99 of response times", search.p99_ms, p99),
+        ("lag", search.lag_ms, |trial| trial.lag_ms_max),
+    ];
+    let chart = |(what, bound, figure): (&str, Option<f64>, TrialFigure)| {
+        let bound = bound?;
+        let curve = |(number, it): (usize, &SearchedTarget)| {
+            let point = |trial: &RateTrial| {
+                let (x, y) = (trial.rate?, figure(trial)?);
+                let point = Point {
+                    x,
+                    y,
+                    range: None,
+                    tone: None,
+                };
+                (y > 0.0).then_some(point)
+            };
+            Curve {
+                number,
+                name: format!("{}, {}", it.target, counted(it.clients as usize, "client")),
+                is_faint: false,
+                points: it.trials.iter().filter_map(point).collect(),
+            }
+        };
+        let curves: Vec<Curve> = searched.iter().enumerate().map(curve).collect();
+        let mut rates: Vec<f64> = points(&curves).map(|point| point.x).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        let ends_of_rates = (*rates.first()?, *rates.last()?);
+        let (least, most) = ends(&curves);
+        (rates.len() > 1).then(|| Chart {
+            title: search.step.clone(),
+            of: format!("{what}, ms, over the requested rate (/s)"),
+            x: Scale::logarithmic(ends_of_rates.0, ends_of_rates.1),
+            y: Scale::logarithmic(least.min(bound), most.max(bound)),
+            effect: None,
+            ideal: vec![(ends_of_rates.0, bound), (ends_of_rates.1, bound)],
+            curves,
+            remark: None,
+        })
+    };
+    bounded.into_iter().filter_map(chart).collect()
 }
 
 /// Returns a step's name without the number at its end.

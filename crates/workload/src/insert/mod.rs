@@ -292,6 +292,7 @@ impl Insert {
                 tasks.push(Task::new(client, role, schedule, program)?);
                 Ok(())
             };
+            let commits_per_s = |rate: f64| rate / f64::from(step.rows_per_commit);
             // For each client, the rate and the number of its inserts and deletes.
             let (rate, [inserts, deletes]) = match step.kind {
                 InsertStepKind::Settle => continue,
@@ -309,7 +310,7 @@ impl Insert {
                     add(role, None, part.inserter(connection, quota))?;
                     continue;
                 }
-                InsertStepKind::Write { until } => {
+                InsertStepKind::Write { until, rate } => {
                     let commits = match until {
                         WriteEnd::Rows(rows) => part.commits(rows),
                         WriteEnd::Time(_) => None,
@@ -318,18 +319,16 @@ impl Insert {
                         true => Pace::pair().map(Some),
                         false => [None, None],
                     };
-                    (None, paces.map(|pace| CommitQuota::new(commits, pace)))
+                    let quotas = paces.map(|pace| CommitQuota::new(commits, pace));
+                    (rate.map(commits_per_s), quotas)
                 }
                 InsertStepKind::Query { query, rate, .. } => {
                     add("query", None, part.reader(on, query)?)?;
                     if rate == 0.0 {
                         continue;
                     }
-                    let commits_per_s = rate / f64::from(step.rows_per_commit);
-                    (
-                        Some(commits_per_s),
-                        [(); 2].map(|()| CommitQuota::new(None, None)),
-                    )
+                    let quotas = [(); 2].map(|()| CommitQuota::new(None, None));
+                    (Some(commits_per_s(rate)), quotas)
                 }
             };
             let connection = on.open(&part, Purpose::Insert)?;
@@ -436,6 +435,7 @@ mod tests {
             0,
             InsertStepKind::Write {
                 until: WriteEnd::Rows(1),
+                rate: None,
             },
             1,
         );

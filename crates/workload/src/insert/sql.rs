@@ -64,7 +64,10 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
         let table = &insert.tables[part.table];
         let rows = part.step.rows_per_commit;
         let dialect = self.0.dialect();
-        let mut session = self.0.connect()?;
+        let mut session = match purpose {
+            Purpose::ReadRanges | Purpose::ReadPoints => self.0.connect_to_read()?,
+            _ => self.0.connect()?,
+        };
         let (statements, params, boundary_key) = match purpose {
             Purpose::Insert | Purpose::Index { .. } => {
                 let params = ROW_PARAMS.repeat(rows as usize);

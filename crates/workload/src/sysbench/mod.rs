@@ -285,7 +285,10 @@ impl Sysbench {
             }
             TableChoice::First => 0..1,
         };
-        let mut session = engine.connect()?;
+        let mut session = match test.only_reads() {
+            true => engine.connect_to_read()?,
+            false => engine.connect()?,
+        };
         let mut tables = Vec::new();
         for number in numbers {
             let name = &self.tables[number as usize].name;

@@ -25,6 +25,7 @@ const INDEX: StepSpec = (InsertStepKind::Index { rows: 100 }, 10);
 const WRITE: StepSpec = (
     InsertStepKind::Write {
         until: WriteEnd::Rows(1000),
+        rate: None,
     },
     50,
 );
@@ -302,7 +303,7 @@ fn a_step_may_end_in_the_middle_of_its_writes() {
     let until = WriteEnd::Time(Duration::ZERO);
     let mut bench = Bench::ready(&plan());
     for _ in 0..2 {
-        let result = bench.step((InsertStepKind::Write { until }, 50), 40);
+        let result = bench.step((InsertStepKind::Write { until, rate: None }, 50), 40);
         // One operation queries the smallest key.
         assert_eq!((result.inserted, result.deleted), (4000, 3900));
         assert_eq!((result.unexpected, bench.broken()), (0, Vec::new()));
