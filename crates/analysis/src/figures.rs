@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::{CellKey, Role, StatementPlan, Status, StepKind, Warning};
 use serde::Serialize;
+use words::WaitView;
 
-use crate::{ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory, StepEvents};
+use crate::{Lag, ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory, StepEvents};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -156,17 +157,17 @@ pub struct Row {
     pub lsm: Option<Lsm>,
     /// The requested rate and the achieved rate: of writes, or of the step's main operation; `None` without a rate.
     pub sla: Option<Sla>,
+    /// The lag of its replicas; `None` without replicas.
+    pub lag: Option<Lag>,
     /// The differences between the clients' ends; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
     /// The parts of the load ranks; empty where one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.
     pub client_hosts: Vec<ClientHostFigures>,
-    /// The states in which the engine reported the load's sessions to be, the most frequent first. Empty if it reports none, or
-    /// if it was never asked in a step this short.
-    pub waits: Vec<SessionState>,
-    /// The number of times that the engine was asked for them; 0 if it does not say.
-    pub wait_looks: f64,
+    /// The states of the load's sessions and of the engine's threads, in each view that applies. Empty in a step so short that
+    /// nobody looked.
+    pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
@@ -210,6 +211,11 @@ pub struct ReadLimits {
 }
 
 impl Row {
+    /// Returns the states in a view; `None` if it does not apply.
+    pub fn waits(&self, view: WaitView) -> Option<&Waits> {
+        self.waits.iter().find(|it| it.view == view)
+    }
+
     /// Returns a metric; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
         debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
@@ -359,16 +365,28 @@ pub struct Level {
     pub compaction_count: Option<f64>,
 }
 
-/// A state of sessions: an event that they wait for, or `running`.
+/// What the load's sessions, or threads of the engine, do in one view.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Waits {
+    /// The view.
+    pub view: WaitView,
+    /// The number of looks at all sessions or threads; 0 if the engine measures times instead.
+    pub looks: f64,
+    /// The states, the most frequent first.
+    pub states: Vec<SessionState>,
+}
+
+/// A state of sessions or threads: an event that they wait for, or `running`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SessionState {
-    /// The engine's name of it: `IO:WALSync`.
+    /// Its name in the view: `IO:WALSync`.
     pub name: String,
-    /// The number of sessions that were seen in the state, over all looks.
-    pub sightings: f64,
-    /// The share of the connections' time, in percent. Idle sessions are not counted, so shares add up to less than 100.
+    /// The number of sessions or threads that were seen in the state, over all looks; `None` if its time was measured.
+    pub sightings: Option<f64>,
+    /// The share of the connections' time, in percent, or of one thread's time for background threads. Idle sessions are not
+    /// counted, so shares of the connections' time add up to less than 100.
     pub percent: f64,
-    /// The time of all sessions in the state per operation, in microseconds; `None` in steps that have no operations.
+    /// The time of all sessions or threads in the state per operation, in microseconds; `None` in steps that have no operations.
     pub us_per_op: Option<f64>,
 }
 

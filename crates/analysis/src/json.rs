@@ -3,15 +3,15 @@
 use record::Run;
 use serde_json::{Value, json};
 
-use crate::{Figures, ProfiledStep, Row, Settings};
+use crate::{Figures, ProfiledStep, Row, Settings, rate_searches};
 
 /// Returns the differences between targets, as in [`json()`].
 pub fn settings_json(settings: &Settings) -> Value {
     json!({"differences": settings.differences, "settings": settings.targets})
 }
 
-/// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...]}`:
-/// the last two are [`crate::Settings`]. Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`.
+/// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...],
+/// "searches": [...]}`: `differences` and `settings` are [`crate::Settings`], `searches` are [`crate::SearchedTarget`]. Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`.
 /// Series are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
@@ -21,6 +21,7 @@ pub fn json(run: &Run, figures: &Figures) -> Value {
         "unfinished": figures.unfinished,
         "differences": figures.settings.differences,
         "settings": figures.settings.targets,
+        "searches": rate_searches(run, figures),
     })
 }
 

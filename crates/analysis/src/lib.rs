@@ -47,6 +47,7 @@
 //! ```
 
 mod answer;
+mod calls;
 mod client_hosts;
 mod compare;
 pub mod compat;
@@ -67,6 +68,7 @@ mod order;
 mod plans;
 mod profile;
 mod quality;
+mod rate_search;
 mod remarks;
 mod rows;
 mod series;
@@ -76,6 +78,7 @@ mod sla;
 mod waits;
 
 pub use answer::{Answer, Change, TargetAnswer};
+pub use calls::Calls;
 pub use compare::{
     CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedStep, DetectableEffect,
     Deviation, Effect, Effects, Gate, Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample,
@@ -94,7 +97,7 @@ pub use initial_tree::InitialTree;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use log_events::{EventTotals, StepEvents};
-pub use metrics::{COARSE_SHARE, lag_slope, metrics};
+pub use metrics::{COARSE_SHARE, Lag, LagVerdict, lag, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
 pub use plans::{ComparedPlans, PlanDifference};
@@ -105,6 +108,9 @@ pub use profile::{
 pub use quality::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,
     SettleWork, Shift, SlaHistory, Stall, WorstResponse,
+};
+pub use rate_search::{
+    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, rate_searches,
 };
 pub use remarks::Remark;
 pub use rows::{figures, figures_and, for_each_row};

@@ -20,7 +20,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use counters::Counters;
 pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;
-pub use replication::lag_slope;
+pub use replication::{Lag, LagVerdict, lag};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
@@ -92,13 +92,14 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
 }
 
 /// Returns the use of all processors.
-fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
+fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 14] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let busy_ns = busy_cpu_ns_per_second(host);
     let all_ns = all_cpu_ns_per_second(host);
     let percent = |ns: Option<f64>| over(100.0 * ns?, all_ns?);
     let switches = growth_per_second(host, "context_switch_count");
+    let server_switches = growth_per_second(host, "server_context_switch_count");
     let others = others_ns_per_second(step, host, embedded);
     let khz = mean_of_gauge(host, "cpu_frequency_khz");
     let share_of = |columns: &[&str]| percent(sum_of(host, columns));
@@ -106,6 +107,7 @@ fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure;
         ("csps", switches),
         ("cspq", per_op(switches)),
         ("cs/o", per_op(switches)),
+        ("server_switches_per_op", per_op(server_switches)),
         ("cpups", percent(busy_ns)),
         ("cpupq", per_op(scaled(busy_ns, 1e3))),
         ("cpu/o", per_op(percent(busy_ns))),

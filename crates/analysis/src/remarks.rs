@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use record::{Ops, ProcessorEvents, Status, Step};
 use serde::Serialize;
 
+use crate::{Lag, LagVerdict};
+
 /// The percentage of all processors' time that others may use without a remark. The kernel's own threads took 3 % during
 /// writes of three engines on two processors.
 const OTHERS_PERCENT: f64 = 10.0;
@@ -30,8 +32,12 @@ pub struct Remark {
     pub weight: f64,
 }
 
-/// Returns the remarks on a step with these metrics.
-pub(crate) fn remarks(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Vec<Remark> {
+/// Returns the remarks on a step with these metrics and this lag of its replicas.
+pub(crate) fn remarks(
+    step: &Step,
+    metrics: &BTreeMap<&'static str, Option<f64>>,
+    lag: &Lag,
+) -> Vec<Remark> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
     let failed = [("", &step.ops), ("warm-up: ", &step.warm_up_ops)]
         .into_iter()
@@ -44,6 +50,7 @@ pub(crate) fn remarks(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>
             .zip(metric("rows/event"))
             .filter(|_| step.status == Status::Complete)
             .and_then(|(wanted, deleted)| misses(deleted / wanted)),
+        lag_grows(lag),
     ];
     failed.chain(of_figures.into_iter().flatten()).collect()
 }
@@ -112,13 +119,28 @@ fn misses(share: f64) -> Option<Remark> {
     })
 }
 
+fn lag_grows(lag: &Lag) -> Option<Remark> {
+    let (slope, half) = lag.slope_ms_per_s.zip(lag.slope_half_ms_per_s)?;
+    (lag.verdict == LagVerdict::Grows).then(|| Remark {
+        code: "replica::lag-grows",
+        text: "the lag of a replica grows: it can't keep up, and a longer step would end with more lag".to_owned(),
+        here: format!(
+            "by {slope:.0} ms/s, 95% interval {:.0} to {:.0}",
+            slope - half,
+            slope + half
+        ),
+        weight: slope,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn remarks_of(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<(&'static str, String)> {
         let metrics = metrics.iter().map(|(name, value)| (*name, Some(*value)));
-        remarks(step, &metrics.collect())
+        let lag = crate::lag(step, &BTreeMap::new());
+        remarks(step, &metrics.collect(), &lag)
             .into_iter()
             .map(|remark| (remark.code, remark.here))
             .collect()

@@ -382,6 +382,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         history: quality::history(step, &sla, &series.ops),
         ..sla
     };
+    let lag = metrics::lag(step, &series.engine);
     let mut row = Row {
         run,
         cell: cell.key.clone(),
@@ -404,13 +405,13 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         ops: ops.collect(),
         lsm: metrics::lsm(step, &series.engine),
         sla: sla(step).map(with_history),
+        lag: Some(lag).filter(|lag| lag.at_most_ms.is_some()),
         fairness: fairness(step),
         ranks: step.ranks.iter().map(RankFigures::new).collect(),
         client_hosts: client_hosts::figures(step, &sampled),
-        remarks: remarks(step, &metrics),
+        remarks: remarks(step, &metrics, &lag),
         events: None,
         waits: Vec::new(),
-        wait_looks: waits::looks(&series),
         plans: step.plans.clone(),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
@@ -423,7 +424,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         series,
         warnings,
     };
-    row.waits = waits::waits(step, &row.series, crate::throughput(&row));
+    row.waits = waits::waits(step, &row.series, crate::throughput(&row), cell.embedded);
     Ok(row)
 }
 

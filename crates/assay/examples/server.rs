@@ -50,6 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
         limits: &engine::limits::Limits::default(),
         timeout: Duration::from_secs(120),
         network: None,
+        replicas: None,
         stop: &AtomicBool::new(false),
     };
     match engine.as_str() {

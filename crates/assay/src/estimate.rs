@@ -172,7 +172,7 @@ fn cell_rows(insert: &Insert, clients: u32) -> u64 {
     let kept = |rows: u64| rows / (1 + u64::from(insert.delete_per_insert));
     let rows = |kind: &InsertStepKind| match *kind {
         InsertStepKind::Load { rows, .. } | InsertStepKind::Index { rows, .. } => rows * tables,
-        InsertStepKind::Write { until } => kept(written(until, tables)),
+        InsertStepKind::Write { until, rate } => kept(written(until, rate, tables, clients)),
         InsertStepKind::Query { rate, time, .. } => {
             kept((rate * time.as_secs_f64() * f64::from(clients)) as u64)
         }
@@ -182,11 +182,18 @@ fn cell_rows(insert: &Insert, clients: u32) -> u64 {
 }
 
 /// Returns the number of rows that a step writes into all tables.
-fn written(until: WriteEnd, tables: u64) -> u64 {
+fn written(until: WriteEnd, rate: Option<f64>, tables: u64, clients: u32) -> u64 {
     match until {
         WriteEnd::Rows(rows) => rows * tables,
-        WriteEnd::Time(time) => (time.as_secs_f64() * WRITE_ROWS_PER_S as f64) as u64,
+        WriteEnd::Time(time) => (time.as_secs_f64() * written_per_s(rate, clients) as f64) as u64,
     }
+}
+
+/// Returns the rows per second that all clients write at a rate for each, or as fast as possible.
+fn written_per_s(rate: Option<f64>, clients: u32) -> u64 {
+    rate.map_or(WRITE_ROWS_PER_S, |rate| {
+        (rate * f64::from(clients)).ceil() as u64
+    })
 }
 
 /// Returns the time of a step that ends when its work is done.
@@ -196,7 +203,10 @@ fn work_time(workload: &Workload, step: usize, clients: u32) -> Duration {
             let tables = tables(insert, clients);
             match insert.steps[step].kind {
                 InsertStepKind::Load { rows, .. } => (rows * tables, LOAD_ROWS_PER_S),
-                InsertStepKind::Write { until } => (written(until, tables), WRITE_ROWS_PER_S),
+                InsertStepKind::Write { until, rate } => {
+                    let rows = written(until, rate, tables, clients);
+                    (rows, written_per_s(rate, clients))
+                }
                 _ => (insert.initial_rows * tables, LOAD_ROWS_PER_S * 5),
             }
         }

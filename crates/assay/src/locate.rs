@@ -10,7 +10,7 @@ use plan::{BuildSource, Engine, Plan};
 use crate::installed::{missing_spec, not_fetched_at};
 use crate::outcome::{Errors, failure_of, is_usage};
 use crate::plan_file::{PlanFile, refusal};
-use crate::trials::{Configs, Trials};
+use crate::trials::{Configs, ITS_REPLICAS, Trials};
 use crate::{engines, estimate};
 
 /// Returns true if one of these cells has a server that assay starts on this host.
@@ -61,8 +61,14 @@ pub fn locate(
         let build = &plan.builds[build];
         let place = file.place_of_build(build);
         for (&config, &target) in &targets {
-            if let Err(error) = engine::limits::check(&plan.configs[config].limits) {
-                trials.add(config, target, "", Err(failure_of(&error.into())));
+            let options = &plan.configs[config];
+            let checked = match engine::limits::check(&options.limits) {
+                Ok(()) if options.replicas > 0 => engine::limits::check(&options.replica_limits)
+                    .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS)),
+                checked => checked.map_err(anyhow::Error::from),
+            };
+            if let Err(error) = checked {
+                trials.add(config, target, "", Err(failure_of(&error)));
             }
         }
         let mut configs = Configs {

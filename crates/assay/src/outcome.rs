@@ -6,6 +6,7 @@ use analysis::compat::Incomparable;
 use record::Failure;
 
 use crate::output::print_failure;
+use crate::run::replication::ReplicaFailure;
 
 /// The exit codes of all commands. Scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +126,7 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
 }
 
 /// Returns an error as it is recorded and shown: its causes, outermost first and without repetition, what to do about it,
-/// and the last lines of a server's log.
+/// and the last lines of the log of a server that did not start, or of a replica.
 pub fn failure_of(error: &anyhow::Error) -> Failure {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -135,7 +136,9 @@ pub fn failure_of(error: &anyhow::Error) -> Failure {
         }
     }
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
-    let log_tail = setups.next().map(engine::SetupError::log_tail);
+    let of_setup = setups.next().map(engine::SetupError::log_tail);
+    let replica = error.downcast_ref::<ReplicaFailure>();
+    let log_tail = replica.map(|it| it.log_tail.as_slice()).or(of_setup);
     Failure {
         causes,
         help: help_of(error),

@@ -42,6 +42,11 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 "assay makes replicas only of a server that it starts",
                 "remove `replicas` from its config",
             )),
+            _ if config.reads_replicas && config.replicas == 0 => Some((
+                of_config(&|key| key == "reads"),
+                "its reads go to a replica, but it has none",
+                "set `replicas` in its config, or remove `reads`",
+            )),
             (_, BuildSource::Url(_)) if configured => Some((
                 of_config(&is_option),
                 "assay can't configure a server that it does not start",

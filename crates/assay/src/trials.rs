@@ -11,6 +11,9 @@ use crate::library::Tried;
 use crate::outcome::{failure_of, is_usage};
 use crate::plan_file::PlanFile;
 
+/// The context of an error about the replicas of a config's server.
+pub const ITS_REPLICAS: &str = "its replicas";
+
 /// The configs with which a build is measured.
 pub struct Configs<'a> {
     pub file: &'a PlanFile,

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         },
         timeout: Duration::from_secs(120),
         network: None,
+        replicas: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

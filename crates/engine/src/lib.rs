@@ -75,7 +75,7 @@ pub use local::server::{Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;
-pub use replication::{REPLICA_PREFIX, Replicated};
+pub use replication::Replicated;
 pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,

@@ -2,9 +2,6 @@
 
 use crate::{Counter, Error, ServerEngine, SetupError, StartOptions};
 
-/// The prefix of gauges about replicas.
-pub const REPLICA_PREFIX: &str = "replica.";
-
 /// A server that can have replicas on this host. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
     /// Clones this server, and starts a replica with the unique `name`. When this returns, the replica answers queries and
@@ -14,16 +11,27 @@ pub trait Replicated: ServerEngine + Sized {
     /// An error about the build, the directory or the config. Nothing keeps running.
     fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError>;
 
-    /// Reads on a session of the primary how much of its log a replica lacks, as gauges in bytes. Empty if the replica is not
-    /// connected.
+    /// Connects to a running server of this type at `url`.
     ///
     /// # Errors
-    /// An error of the engine.
-    fn behind(session: &mut Self::Session, name: &str) -> Result<Vec<Counter>, Error>;
+    /// The server can't be reached or refuses.
+    fn attach(url: &str) -> Result<Self, SetupError>;
 
-    /// Returns the reason why this replica has stopped to follow its primary; `None` if it follows.
+    /// Reads on sessions of the primary and of the replica `name` how much of the primary's log the replica lacks, as gauges in
+    /// bytes, transactions and seconds, which are called `NAME.written_bytes`, `NAME.replayed_bytes` and so on. Empty if the replica
+    /// is not connected.
     ///
     /// # Errors
     /// An error of the engine.
-    fn broken(&self) -> Result<Option<String>, Error>;
+    fn behind(
+        primary: &mut Self::Session,
+        replica: &mut Self::Session,
+        name: &str,
+    ) -> Result<Vec<Counter>, Error>;
+
+    /// Returns on a session of a replica the reason why it does not follow its primary now; `None` if it follows.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn broken(session: &mut Self::Session) -> Result<Option<String>, Error>;
 }

@@ -48,6 +48,11 @@ pub trait Observer: Send {
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
+    /// Returns the ID of the server's thread that answers it; `None` without such a thread, or if the server does not tell it.
+    fn server_thread(&mut self) -> Option<u32> {
+        None
+    }
+
     /// Returns the states of the load's sessions that are not idle, with the number of sessions in each. `None` from an engine that
     /// does not say.
     ///
@@ -223,6 +228,15 @@ pub trait SqlEngine: Engine {
     /// An error of the engine.
     fn connect(&self) -> Result<Self::Session, Error>;
 
+    /// Opens a connection of the load that only reads: to the primary, or to the replicas in turn (see
+    /// [`ServerEngine::read_from`]).
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn connect_to_read(&self) -> Result<Self::Session, Error> {
+        self.connect()
+    }
+
     /// Opens a connection that reads the counters of `tables` and of the whole engine.
     ///
     /// # Errors
@@ -338,6 +352,9 @@ pub trait ServerEngine: SqlEngine {
     /// # Errors
     /// An error of the server.
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
+
+    /// Makes [`SqlEngine::connect_to_read`] connect to these replicas in turn.
+    fn read_from(&self, replicas: &[&Self]);
 
     /// Returns the URL by which another process reaches the server.
     fn url(&self) -> String;

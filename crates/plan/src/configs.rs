@@ -10,13 +10,14 @@ use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
 /// name should be.
-const KEYS: [(&str, bool); 12] = [
+const KEYS: [(&str, bool); 13] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
     ("cpus", false),
     ("cpu-quota", false),
     ("replicas", false),
+    ("reads", false),
     ("tls", false),
     ("unknown-options", false),
     ("statistics", false),
@@ -37,6 +38,8 @@ const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)
 /// No server starts with less.
 const MEMORY_MIN: u64 = 64 << 20;
 
+/// The servers that connections go to if they only read.
+const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
 /// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
 
@@ -56,6 +59,7 @@ struct WrittenConfig {
     statistics: Option<bool>,
     tls: Option<bool>,
     replicas: Option<u32>,
+    reads_replicas: Option<bool>,
 }
 
 /// A config, with its place in the plan.
@@ -135,9 +139,10 @@ fn config(
     let mut own = Config::new(&name, engine);
     own.files.extend(cx.given(section, "file", &Line));
     own.limits = limits(cx, section);
-    let mut replicas = None;
-    if engine == Engine::Postgres {
+    let (mut replicas, mut reads_replicas) = (None, None);
+    if matches!(engine, Engine::Postgres | Engine::Mysql) {
         replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
+        reads_replicas = cx.given(section, "reads", &READS);
         let path = section.name_of("replica");
         let place = section.place_of("replica");
         let section = &mut Section::new(&path, cx.table(section, "replica"), place);
@@ -170,6 +175,7 @@ fn config(
         statistics,
         tls,
         replicas,
+        reads_replicas,
     })
 }
 
@@ -337,6 +343,8 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             override_limits(&mut merged.limits, &own.limits);
             override_limits(&mut merged.replica_limits, &own.replica_limits);
             merged.replicas = ancestor.replicas.unwrap_or(merged.replicas);
+            let reads = ancestor.reads_replicas;
+            merged.reads_replicas = reads.unwrap_or(merged.reads_replicas);
             let skips = ancestor.skips_unknown_options;
             merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
             merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);

@@ -56,6 +56,7 @@ mod wording;
 
 pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
+pub use quantity::{parse_duration, parse_rate};
 pub use reader::Resolved;
 pub use render::render;
 pub use schema::schema;

@@ -152,6 +152,7 @@ impl InsertStep {
             InsertStepKind::Query { time, .. }
             | InsertStepKind::Write {
                 until: WriteEnd::Time(time),
+                ..
             } => StepRun::measured(&self.name, Some(time)),
             _ => StepRun::measured(&self.name, None),
         }
@@ -218,6 +219,8 @@ pub struct StepPolicy {
     pub settle_at_least: Duration,
     /// The longest time that settling waits for pending work.
     pub settle_at_most: Duration,
+    /// The largest lag of a replica that counts as bounded.
+    pub lag_at_most: Duration,
 }
 
 /// The parameters of the Insert Benchmark.
@@ -314,6 +317,8 @@ pub enum InsertStepKind {
     Write {
         /// Its end.
         until: WriteEnd,
+        /// Rows per second and client; `None` for as fast as possible.
+        rate: Option<f64>,
     },
     /// `qrN`, `qpN`: queries as fast as possible, while each client inserts (and deletes) N rows per second.
     Query {
@@ -328,7 +333,7 @@ pub enum InsertStepKind {
     Settle,
 }
 
-/// The end of a step that writes as fast as possible.
+/// The end of a step that writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WriteEnd {
     /// After this many rows per table.
@@ -356,6 +361,7 @@ impl Insert {
             | InsertStepKind::Index { rows }
             | InsertStepKind::Write {
                 until: WriteEnd::Rows(rows),
+                ..
             } => rows,
             InsertStepKind::Query { rate, time, .. } => {
                 (rate * time.as_secs_f64() * writers) as u64
@@ -592,6 +598,8 @@ pub struct Config {
     pub replica_set: Vec<(String, String)>,
     /// The part of the machine that each replica may use.
     pub replica_limits: Limits,
+    /// Connections that only read connect to the replicas.
+    pub reads_replicas: bool,
     /// Clients connect to its server by TCP with TLS.
     pub tls: bool,
     /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable; otherwise the cell fails.
@@ -614,6 +622,7 @@ impl Config {
             replicas: 0,
             replica_set: Vec::new(),
             replica_limits: Limits::default(),
+            reads_replicas: false,
             tls: false,
             skips_unknown_options: false,
             statistics: false,
@@ -632,6 +641,11 @@ impl Config {
         self.set.iter().cloned().chain(own).chain(of_load).collect()
     }
 
+    /// Returns the options of its replicas: those of `set` and their own.
+    pub fn set_of_replicas(&self) -> Vec<(String, String)> {
+        self.set.iter().chain(&self.replica_set).cloned().collect()
+    }
+
     /// Returns what it declares about replicas; empty without replicas.
     pub fn replica_options(&self) -> Vec<(String, String)> {
         if self.replicas == 0 {
@@ -642,7 +656,9 @@ impl Config {
         let options = self.replica_set.iter().cloned().chain(limits);
         let options = options.map(|(name, value)| (format!("replica.{name}"), value));
         let replicas = ("replicas".to_owned(), self.replicas.to_string());
-        [replicas].into_iter().chain(options).collect()
+        let reads = ("reads".to_owned(), "replica".to_owned());
+        let reads = self.reads_replicas.then_some(reads);
+        [replicas].into_iter().chain(reads).chain(options).collect()
     }
 }
 
@@ -678,6 +694,29 @@ impl Workload {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
             Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
             Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
+        }
+    }
+
+    /// Returns the rate of a step per second and client: `Some(None)` if it has none but may have one, `None` if it can't have
+    /// one or there is no such step.
+    pub fn step_rate(&self, name: &str) -> Option<Option<f64>> {
+        match self {
+            Self::Insert(insert) => {
+                let step = insert.steps.iter().find(|step| step.name == name)?;
+                match step.kind {
+                    InsertStepKind::Write { rate, .. } => Some(rate),
+                    InsertStepKind::Query { rate, .. } if rate > 0.0 => Some(Some(rate)),
+                    _ => None,
+                }
+            }
+            Self::Sysbench(sysbench) => {
+                let step = sysbench.steps.iter().find(|step| step.name == name)?;
+                match step.kind {
+                    SysbenchStepKind::Run { rate, .. } => Some(rate),
+                    _ => None,
+                }
+            }
+            Self::Kv(_) => None,
         }
     }
 

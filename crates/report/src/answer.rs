@@ -12,17 +12,28 @@ use crate::compared::{Comparison, percent, verdicts};
 use crate::names::short_names;
 use crate::number::{listed, ratio_text};
 use crate::problems::verdict;
+use crate::searches;
 use crate::terminal::Text;
 
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
 
-/// Returns the result of a comparison in sentences: first the answer, then why and how sure it is.
-pub(crate) fn sentences(
-    figures: &Figures,
-    compared: &Compared,
-    findings: &[Finding],
-) -> Vec<String> {
+/// Returns the result of a search or of a comparison in sentences: first the answer, then why and how sure it is.
+pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
+    let Comparison {
+        run,
+        figures,
+        compared,
+        findings,
+        ..
+    } = *comparison;
+    match run.search.is_some() {
+        true => searches::results(run, figures),
+        false => compared_sentences(figures, compared, findings),
+    }
+}
+
+fn compared_sentences(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Vec<String> {
     let answer = Answer::new(figures, compared, findings);
     Words::new(&answer, figures).sentences()
 }
@@ -35,28 +46,24 @@ pub(crate) fn doubt(figures: &Figures) -> Option<String> {
 
 /// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in Markdown.
 pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
-    let Comparison {
-        figures,
-        compared,
-        findings,
-        ..
-    } = *comparison;
     let write_sentences = |out: &mut Text| {
-        let mut sentences = sentences(figures, compared, findings).into_iter();
+        let mut sentences = sentences(comparison).into_iter();
         out.gap();
         out.title(&sentences.next().unwrap_or_default());
         let more = sentences.collect::<Vec<_>>().join(" ");
         if !more.is_empty() {
             out.line(&more);
         }
-        if let Some(doubt) = doubt(figures) {
+        if let Some(doubt) = doubt(comparison.figures) {
             out.warning(&doubt);
         }
     };
     if out.is_markdown() {
         write_sentences(out);
     }
-    out.tables(verdicts(comparison));
+    if comparison.run.search.is_none() {
+        out.tables(verdicts(comparison));
+    }
     if !out.is_markdown() {
         write_sentences(out);
     }
@@ -456,7 +463,7 @@ mod tests {
             weight: 1.0,
         });
         let findings: Vec<Finding> = finding.into_iter().collect();
-        sentences(&figures, &compared, &findings).join(" ")
+        compared_sentences(&figures, &compared, &findings).join(" ")
     }
 
     use Verdict::{Faster, Invalid, NoChangeShown, Single, Slower, TooNoisy};
@@ -572,7 +579,7 @@ mod tests {
             ),
             "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
         );
-        let nothing = sentences(&Figures::default(), &Compared::default(), &[]);
+        let nothing = compared_sentences(&Figures::default(), &Compared::default(), &[]);
         assert_eq!(nothing, ["Nothing was measured."]);
     }
 }

@@ -56,6 +56,7 @@ mod plans;
 mod plot;
 mod problems;
 mod quality;
+mod searches;
 mod table;
 mod terminal;
 mod times;

@@ -9,7 +9,7 @@ use words::metric::{
     CLIENT_HOST, COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section,
     StepScope, VMSTAT,
 };
-use words::{Decimals, Metric};
+use words::{Decimals, Metric, WaitView};
 
 use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
@@ -92,13 +92,29 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
 /// Returns the parts of an operation's time in one step, for the connections that execute it. Empty if nothing was measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let parts = METRICS.iter().filter(|it| it.section == Section::Time);
-    let columns: Vec<Column> = parts
+    let title = format!("Where the time of a {} goes", noun(step));
+    of_section(matrix, step, Section::Time, ("time", &title))
+}
+
+/// Returns how far replicas lag in one step, how long they take to catch up, and their cost. Empty without replicas.
+pub(crate) fn replication(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let title = "Replicas: their lag, and the time until they have caught up after the step";
+    of_section(matrix, step, Section::Replication, ("replication", title))
+}
+
+/// Returns the metrics of a section that some target has in one step.
+fn of_section(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    section: Section,
+    heading: (&str, &str),
+) -> Table {
+    let metrics = METRICS.iter().filter(|it| it.section == section);
+    let columns: Vec<Column> = metrics
         .filter(|metric| applies(matrix, step, metric.name))
         .map(|metric| Column::new(metric, metric.column_heading()))
         .collect();
-    let title = format!("Where the time of a {} goes", noun(step));
-    figure_table(matrix, step, ("time", &title), &columns, Row::metric)
+    figure_table(matrix, step, heading, &columns, Row::metric)
 }
 
 /// Returns the costs of an operation in one step, the users of the CPU, and the client's cost of each kind of row.
@@ -165,7 +181,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             let columns = Column::all(columns);
             figure_table(matrix, step, (id, title), &columns, Row::metric)
         })
-        .chain(waits(matrix, step))
+        .chain(all_waits(matrix, step))
         .chain(log_events(matrix, step))
         .chain(plans::plans(matrix, step))
         .chain(client_hosts(matrix, step))
@@ -175,11 +191,26 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
 /// The number of states that a table of waits has columns for.
 const STATES: usize = 6;
 
-/// Returns the most frequent states of sessions in a step, over all its lines.
-pub(crate) fn frequent_states<'f>(matrix: &Matrix<'f>, step: StepHead<'_>) -> Vec<&'f str> {
+/// Returns what a view of waits shows, and as a share of what.
+pub(crate) fn title_of_waits(view: WaitView) -> &'static str {
+    match view {
+        WaitView::Engine => "Waits of sessions by the engine: percent of the connections' time",
+        WaitView::Kernel => {
+            "Threads of connections in the engine, by the kernel: percent of the connections' time"
+        }
+        WaitView::Background => "Background threads at work: percent of one thread's time",
+    }
+}
+
+/// Returns the most frequent states of a view in a step, over all its lines.
+pub(crate) fn frequent_states<'f>(
+    matrix: &Matrix<'f>,
+    step: StepHead<'_>,
+    view: WaitView,
+) -> Vec<&'f str> {
     let mut percent: BTreeMap<&str, f64> = BTreeMap::new();
     for (_, row) in matrix.lines_in(step) {
-        for state in &row.waits {
+        for state in row.waits(view).iter().flat_map(|it| &it.states) {
             *percent.entry(&state.name).or_default() += state.percent;
         }
     }
@@ -188,27 +219,36 @@ pub(crate) fn frequent_states<'f>(matrix: &Matrix<'f>, step: StepHead<'_>) -> Ve
     states.iter().map(|(name, _)| *name).take(STATES).collect()
 }
 
-/// Returns what the load's sessions waited for in one step, as the engine says. `None` where no engine says so.
-fn waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let states = frequent_states(matrix, step);
+fn all_waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> impl Iterator<Item = Table> {
+    let views = WaitView::ALL.into_iter();
+    views.filter_map(move |view| waits(matrix, step, view))
+}
+
+/// Returns what the load's sessions or the engine's threads waited for in one step. `None` where the view applies to no target.
+fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Table> {
+    let states = frequent_states(matrix, step, view);
     if states.is_empty() {
         return None;
     }
     let mut table = Table::new(
-        format!("waits-{}", anchor(step.name)),
-        "Waits of sessions as the engine reports them: percent of the connections' time",
+        match view {
+            WaitView::Engine => format!("waits-{}", anchor(step.name)),
+            _ => format!("{}-waits-{}", view.name(), anchor(step.name)),
+        },
+        title_of_waits(view),
         matrix.lead(),
-        states.iter().map(|name| name.replace(':', "\n")),
+        states.iter().map(|name| name.replacen([':', ' '], "\n", 2)),
     );
     table.across = true;
     for (line, row) in matrix.lines_in(step) {
+        let waits = row.waits(view);
         let cell = |name: &&str| {
-            let mut known = row.waits.iter();
+            let Some(waits) = waits else {
+                return Cell::not_applicable();
+            };
+            let mut known = waits.states.iter();
             let state = known.find(|state| state.name == **name);
-            match row.wait_looks > 0.0 {
-                false => Cell::not_applicable(),
-                true => Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1),
-            }
+            Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1)
         };
         table.push(matrix.lead_of(line), states.iter().map(cell).collect());
     }

@@ -209,6 +209,7 @@ metrics! {
     "op_unexplained%"                "unexplained"         "% of time"  One          Less Time         All     "op_unexplained_pct"                         "";
     "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the client and server threads that do the step's main operation";
     "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
+    "server_switches_per_op"         "server_switches"     "/op"        Rate         Less ClientServer Certain "server_switches_per_op"                     "context switches of the server's threads";
     "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";
     "cycles_per_op"                  "cycles"              "/op"        Rate         Less ClientServer Certain "cycles_per_op"                              "processor cycles of the threads of the connections";
     "ipc"                            "ipc"                 "/cycle"     Two          More ClientServer Certain "ipc"                                        "instructions per cycle of these threads";
@@ -233,12 +234,15 @@ metrics! {
     "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb"                              "";
     "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb"                               "";
     "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb"                         "";
-    "lag_ms_p50"                     "lag"                 "ms"         Rate         Less Replication  Certain "lag_ms_p50"                                 "age of what a replica shows, median of the seconds";
-    "lag_ms_max"                     "lag_max"             "ms"         Rate         Less Replication  Certain "lag_ms_max"                                 "largest age of what a replica shows";
+    "lag_ms_p50"                     "lag"                 "ms"         Rate         Less Replication  Certain "lag_ms_p50"                                 "age of the oldest change that a replica lacks, median of the seconds";
+    "lag_ms_max"                     "lag_max"             "ms"         Rate         Less Replication  Certain "lag_ms_max"                                 "largest age of the oldest change that a replica lacks";
     "lag_ms_slope"                   "lag_slope"           "ms/s"       One          Less Replication  Certain "lag_slope_ms_per_s"                         "growth of the lag over the second half of the step";
     "lag_bytes_max"                  "lag_bytes"           "B"          Whole        Less Replication  Certain "lag_bytes_max"                              "largest amount of log that a replica has not replayed";
-    "catch_up_s"                     "catch_up"            "s"          Milliseconds Less Replication  Certain "catch_up_s"                                 "time until all replicas show the last row";
+    "catch_up_s"                     "catch_up"            "s"          Milliseconds Less Replication  Certain "catch_up_s"                                 "time until all replicas show everything that the step wrote";
     "replica_cpu_us_per_op"          "replica_cpu"         "us/op"      Microseconds Less Replication  Certain "replica_cpu_us_per_op"                      "CPU of a replica";
+    "replica_read_kb_per_op"         "replica_read"        "KB/op"      Rate         Less Replication  Certain "replica_read_kb_per_op"                     "a replica's own reads from storage";
+    "replica_write_kb_per_op"        "replica_write"       "KB/op"      Rate         Less Replication  Certain "replica_write_kb_per_op"                    "a replica's own writes to storage";
+    "replica_switches_per_op"        "replica_switches"    "/op"        Rate         Less Replication  Certain "replica_switches_per_op"                    "context switches of a replica's threads";
     "mb_sec"                         "mb_sec"              "MB/s"       One          More Lsm          All     "mb_sec_mib_per_s"                           "keys and values written or read";
     "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib"                                 "size of the tree";
     "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib"                                "size of blob files";

@@ -58,7 +58,7 @@ impl EngineRow for RocksDb {
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
-        let openings = openings(cell.conductor.file, cell.config())?;
+        let openings = openings(&cell.conductor.file, cell.config())?;
         let mut openings = openings.into_iter();
         let first = openings.next().unwrap_or_default();
         match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
@@ -20,7 +20,7 @@ use crate::installed::Installed;
 use crate::run::cell_run::{CellRun, remove_database};
 use crate::run::ranks::{LoadRank, LoadRanks, RankCell};
 use crate::run::replication::{Replicas, Replication};
-use crate::trials::Configs;
+use crate::trials::{Configs, ITS_REPLICAS};
 use crate::{estimate, version};
 
 /// A kind of server.
@@ -38,21 +38,40 @@ pub struct Servers<E> {
     config_file: &'static str,
 }
 
-/// Starts replicas: the primary, the options of each replica with its name.
-type Replicate<E> =
-    fn(&CellRun<'_>, &E, &[(String, StartOptions<'_>)]) -> anyhow::Result<Rc<dyn Replication>>;
+/// Starts replicas: the primary, the options of each replica with its name, and the name of its config file.
+type Replicate<E> = fn(
+    &CellRun<'_>,
+    &E,
+    &[(String, StartOptions<'_>)],
+    &str,
+) -> anyhow::Result<Rc<dyn Replication>>;
 
 /// Starts the replicas of a server, and waits until they follow it.
 fn replicate<E: Replicated + 'static>(
     cell: &CellRun<'_>,
     primary: &E,
     options: &[(String, StartOptions<'_>)],
+    config_file: &str,
 ) -> anyhow::Result<Rc<dyn Replication>> {
     let (conductor, mut replicas) = (cell.conductor, Vec::new());
     for (name, options) in options {
         let replica = primary.start_replica(name, options);
-        let replica = replica.with_context(|| format!("{name} can't be started"))?;
+        let kept = format!("{name}.conf");
+        let replica = replica
+            .map_err(|error| keep_config(cell, options.data_dir, config_file, &kept, error))
+            .with_context(|| format!("{name} can't be started"))?;
+        cell.directory
+            .write_text(&kept, replica.config_text().unwrap_or_default())?;
         replicas.push((name.clone(), replica));
+    }
+    if cell.config().reads_replicas {
+        if conductor.ranks.is_some() {
+            bail!(
+                "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
+            );
+        }
+        let replicas: Vec<&E> = replicas.iter().map(|(_, replica)| replica).collect();
+        primary.read_from(&replicas);
     }
     let timeout = conductor.plan().server_timeout;
     let watched = Replicas::watch(
@@ -106,7 +125,7 @@ pub const MYSQL: Servers<Mysql> = Servers {
     start: Mysql::start,
     attach: Mysql::attach,
     check_url: |url| mysql::parse_url(url).map(drop),
-    replicate: None,
+    replicate: Some(replicate),
     config_file: "server.cnf",
 };
 
@@ -131,10 +150,12 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             let plan = &configs.file.plan;
             let data_root = configs.data_root.map(|root| root.join(target));
             let network = network_for(plan, config, None)?;
-            Ok((self.try_config)(&StartOptions {
+            let replicas = port_for_replicas(config)?;
+            let texts = configs.file.config_texts(config)?;
+            let options = StartOptions {
                 build: &installed.place,
                 data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
-                config_files: &configs.file.config_texts(config)?,
+                config_files: &texts,
                 set: &config.set,
                 user: plan.server_user.as_deref(),
                 guard_exe: &executable,
@@ -143,8 +164,16 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
+                replicas: replicas.as_ref(),
                 stop: &AtomicBool::new(false),
-            })?)
+            };
+            (self.try_config)(&options)?;
+            if config.replicas > 0 && !config.replica_set.is_empty() {
+                let set = &config.set_of_replicas();
+                let tried = (self.try_config)(&StartOptions { set, ..options });
+                tried.context(ITS_REPLICAS)?;
+            }
+            Ok(())
         })?;
         Ok(BuildFacts {
             version: located.version,
@@ -157,11 +186,12 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         if let BuildSource::Url(url) = &cell.build().source {
             let server = (self.attach)(url.expose())?;
             cell.url = Some(url.expose().to_owned());
-            return measure(cell, server);
+            return measure(cell, server, |_, _| Ok(()));
         }
         let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
         let plan = conductor.plan();
         let network = network_for(plan, config, conductor.ranks.as_ref())?;
+        let replicas = port_for_replicas(config)?;
         let variant = &plan.variants[cell.planned.variant];
         let options = StartOptions {
             build: &Installed::of(cell.build())?.place,
@@ -175,23 +205,16 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             limits: &config.limits,
             timeout: plan.server_timeout,
             network: network.as_ref(),
+            replicas: replicas.as_ref(),
             stop: &conductor.stop,
         };
         let server = (self.start)(&options)
-            .map_err(|error| clean_up_failed_start(cell, &home, self.config_file, error))?;
+            .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;
         cell.url = Some(server.url());
         if let Some(text) = server.config_text() {
             cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
-        let Some(replicate) = self.replicate.filter(|_| config.replicas > 0) else {
-            return measure(cell, server);
-        };
-        let set: Vec<_> = config
-            .set
-            .iter()
-            .chain(&config.replica_set)
-            .cloned()
-            .collect();
+        let set = config.set_of_replicas();
         let names: Vec<String> = (1..=config.replicas)
             .map(|number| format!("replica_{number}"))
             .collect();
@@ -209,9 +232,12 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             ..options
         };
         let options: Vec<_> = names.iter().cloned().zip((0..).map(of_replica)).collect();
-        let result = replicate(cell, &server, &options).and_then(|replicas| {
-            cell.replication = Some(replicas);
-            measure(cell, server)
+        let result = measure(cell, server, |cell, server| {
+            if let Some(replicate) = self.replicate.filter(|_| config.replicas > 0) {
+                let replicas = replicate(cell, server, &options, self.config_file)?;
+                cell.replication = Some(replicas);
+            }
+            Ok(())
         });
         for home in homes.iter().filter(|_| !cell.keep) {
             remove_database(home, cell.build().engine.name());
@@ -253,13 +279,25 @@ fn network_for(
     }))
 }
 
-/// Measures a cell on a started server, and stops it.
-fn measure(cell: &mut CellRun<'_>, server: impl ServerEngine) -> anyhow::Result<Status> {
+/// Returns a port for the replicas of a server that is started next; `None` if it has none.
+fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
+    let port = (config.replicas > 0).then(|| Port::reserve(Ipv4Addr::LOCALHOST.into()));
+    port.transpose()
+        .context("replicas can't reach a server on this host")
+}
+
+/// Measures a cell on a started server after `prepare`, and stops it.
+fn measure<E: ServerEngine>(
+    cell: &mut CellRun<'_>,
+    server: E,
+    prepare: impl FnOnce(&mut CellRun<'_>, &E) -> anyhow::Result<()>,
+) -> anyhow::Result<Status> {
     cell.record.server_user = server.server_user().map(str::to_owned);
     cell.note("server::config", server.notes());
     let data_dir = server.data_dir().cloned();
     let foreign = data_dir.is_none();
     let result = cell.measure(server, |cell, engine| {
+        prepare(cell, engine)?;
         let result = cell.sql(engine, foreign);
         let stopped = cell.replication.take().map_or(Ok(()), Replication::stop);
         match result? {
@@ -273,12 +311,13 @@ fn measure(cell: &mut CellRun<'_>, server: impl ServerEngine) -> anyhow::Result<
 /// The name of the server's configuration file in the record.
 const RECORDED_CONFIG: &str = "server.conf";
 
-/// Cleans up after a server that did not start in its target's directory `home`. Copies its config into the
-/// record, and removes the rest unless databases are kept. If the directory itself is the problem, nothing is removed.
-fn clean_up_failed_start(
+/// Copies the config of a server that did not start in its directory `home` into the record, under the name `kept`, and removes
+/// the rest unless databases are kept. If the directory itself is the problem, nothing is removed.
+fn keep_config(
     cell: &CellRun<'_>,
     home: &Path,
     config_file: &str,
+    kept: &str,
     error: SetupError,
 ) -> anyhow::Error {
     if matches!(error, SetupError::Directory { .. }) || cell.keep {
@@ -288,7 +327,7 @@ fn clean_up_failed_start(
     let place = home.join(name);
     let config = place.join(config_file);
     if let Ok(text) = fs_err::read_to_string(&config)
-        && let Err(error) = cell.directory.write_text(RECORDED_CONFIG, &text)
+        && let Err(error) = cell.directory.write_text(kept, &text)
     {
         return error.into();
     }
@@ -297,7 +336,7 @@ fn clean_up_failed_start(
     }
     match error {
         SetupError::Config { what, help } => {
-            let kept = cell.directory.path().join(RECORDED_CONFIG);
+            let kept = cell.directory.path().join(kept);
             let help = help.replace(&config.display().to_string(), &kept.display().to_string());
             SetupError::Config { what, help }.into()
         }

@@ -148,7 +148,9 @@ impl<'a> CellRun<'a> {
         steps: impl FnOnce(&mut Self, &E) -> anyhow::Result<Status>,
     ) -> anyhow::Result<Status> {
         let result = self.describe(&engine).and_then(|()| steps(self, &engine));
-        if let Some(failure) = &mut self.record.failure {
+        if let Some(failure) = &mut self.record.failure
+            && failure.log_tail.is_empty()
+        {
             failure.log_tail = engine.log_tail(LOG_LINES);
         }
         let (log, parser) = (engine.log_path(), engine.log_parser());

@@ -16,7 +16,7 @@ use crate::plan_file::PlanFile;
 
 /// The state that all cells of a run share.
 pub struct Conductor<'a> {
-    pub file: &'a PlanFile,
+    pub file: PlanFile,
     pub directory: &'a RunDir,
     /// The number of this invocation of the run, from 1.
     pub invocation: u32,

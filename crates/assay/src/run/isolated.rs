@@ -191,7 +191,7 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
         .as_deref()
         .map_or(Ok(Live::default()), Live::connect)?;
     let conductor = Conductor {
-        file: &file,
+        file,
         directory: &directory,
         invocation: record.invocation,
         data_root: args.data.clone(),

@@ -1,46 +1,55 @@
 //! Replicas of a cell's server: how far they lag, how they catch up, and what data they have.
 
+mod heartbeats;
+
+use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use engine::{Counter, REPLICA_PREFIX, Replicated, Session, SqlEngine, Table, TableFacts};
+use anyhow::bail;
+use engine::{Counter, ErrorClass, Replicated, ServerEngine, Session, Table, TableFacts};
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
-/// The table of the heartbeat's row.
-const TABLE: &str = "assay_heartbeat";
-/// The time between heartbeats, and between looks at a replica.
-const INTERVAL: Duration = Duration::from_millis(100);
-const SECOND_NS: u64 = 1_000_000_000;
+use super::cell_run::LOG_LINES;
+use heartbeats::{Heartbeats, INTERVAL, Trouble};
 
-/// A reading of a replica: its time by the clock, and gauges and counters of which the largest of a second is kept.
+/// The table of the heartbeats.
+const TABLE: &str = "assay_heartbeat";
+const SECOND_NS: u64 = 1_000_000_000;
+/// The time for which the inspection of a table on a replica is tried again.
+const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
+/// The time of looks within an interval, which begins with a heartbeat.
+const LOOK_AT: Duration = Duration::from_millis(50);
+/// The time of readings within an interval: after the reply to a look.
+const READ_AT: Duration = Duration::from_millis(75);
+
+/// A reading of the replicas: its time by the clock, and gauges and counters of which the largest of a second is kept. Their names
+/// begin with those of the replicas.
 type Reading = (u64, Vec<Counter>);
 
 /// The replicas of a server.
 pub trait Replication {
-    /// Returns the readings since the last call.
-    fn readings(&self) -> Vec<Reading>;
+    /// Notes the end of a step, and returns the readings since the last call.
+    fn end_step(&self, end_ns: u64) -> Vec<Reading>;
 
-    /// Waits until all replicas show what was committed before this call. Returns false if `at_most` has passed or `stop` is
-    /// set.
+    /// Returns how far the replica that lags most is behind now.
+    fn lag(&self) -> Duration;
+
+    /// Waits until all replicas show what was committed before the end of the step. Returns how long after it that was; `None` if
+    /// `at_most` has passed since this call or `stop` is set.
     ///
     /// # Errors
     /// A replica no longer follows.
-    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<bool>;
+    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Duration>>;
 
     /// Returns the contents of a table on each replica, with its name.
     ///
     /// # Errors
     /// An error of the engine.
-    fn inspect(
-        &self,
-        table: &Table,
-        indexes: bool,
-    ) -> Result<Vec<(String, TableFacts)>, engine::Error>;
+    fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>>;
 
     /// Stops the replicas.
     ///
@@ -49,15 +58,193 @@ pub trait Replication {
     fn stop(self: Rc<Self>) -> anyhow::Result<()>;
 }
 
+/// The failure of a replica.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct ReplicaFailure {
+    what: String,
+    /// The last lines of its log.
+    pub log_tail: Vec<String>,
+}
+
+impl ReplicaFailure {
+    fn new(what: String, replica: &impl ServerEngine) -> Self {
+        let killed = replica.killed_for_memory();
+        Self {
+            what: killed.map_or_else(|| what.clone(), |why| format!("{what}: {why}")),
+            log_tail: replica.log_tail(LOG_LINES),
+        }
+    }
+}
+
+/// The state that all threads share.
+struct Watch {
+    clock: SystemClock,
+    heartbeats: Mutex<Heartbeats>,
+    /// The reason why no heartbeats are written.
+    primary: Mutex<Option<Trouble>>,
+    readings: Mutex<Vec<Reading>>,
+    done: AtomicBool,
+}
+
+/// Returns the content of a lock, also after a panic of another thread.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watch {
+    /// Sleeps until the next time at `offset` in an interval. Returns false if there is nothing more to do.
+    fn sleep_until(&self, offset: Duration) -> bool {
+        let interval = INTERVAL.as_nanos() as u64;
+        let offset = offset.as_nanos() as u64;
+        let next = (self.clock.now() + interval - offset) / interval * interval + offset;
+        self.clock.sleep_until(next);
+        !self.done.load(Ordering::Acquire)
+    }
+
+    fn note_of_replica(&self, replica: usize, found: Option<String>) {
+        let trouble = &mut locked(&self.heartbeats).replicas[replica].trouble;
+        Trouble::note(trouble, found, self.clock.now());
+    }
+
+    /// Writes heartbeats on the primary.
+    fn beat<E: Replicated>(&self, mut primary: Link<E>) {
+        while self.sleep_until(Duration::ZERO) {
+            let sent_at = self.clock.now();
+            // A row that is updated has old versions, whose removal would conflict with queries on replicas.
+            let sql = format!("insert into {TABLE} values ({sent_at})");
+            let written = primary.ask(|session| session.query(&sql).map(drop));
+            let now = self.clock.now();
+            if written.is_ok() {
+                locked(&self.heartbeats).commit(sent_at, now);
+            }
+            let trouble = written.err().map(|error| error.to_string());
+            Trouble::note(&mut locked(&self.primary), trouble, now);
+        }
+    }
+
+    /// Reads once a second how much of the primary's log a replica lacks.
+    fn read_behind<E: Replicated>(&self, name: &str, mut primary: Link<E>, mut replica: Link<E>) {
+        let mut second = 0;
+        while self.sleep_until(READ_AT) {
+            let now = self.clock.now();
+            if now / SECOND_NS == second {
+                continue;
+            }
+            second = now / SECOND_NS;
+            let behind =
+                primary.ask(|primary| replica.ask(|replica| E::behind(primary, replica, name)));
+            // An error is a trouble of the heartbeat, too.
+            locked(&self.readings).push((now, behind.unwrap_or_default()));
+        }
+    }
+
+    /// Looks for heartbeats on a replica, and once a second whether it still follows.
+    fn look<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
+        let sql = format!("select max(at_ns) from {TABLE}");
+        let mut second = 0;
+        while self.sleep_until(LOOK_AT) {
+            let newest = replica.ask(|session| session.query_i64(&sql));
+            let now = self.clock.now();
+            // In case of an error, the table is not there yet, or replay canceled the query.
+            if let Ok(Some(newest)) = newest {
+                locked(&self.heartbeats).show(number, newest as u64, now);
+            }
+            if replica.session.is_none() {
+                self.note_of_replica(number, newest.err().map(|error| error.to_string()));
+            } else if now / SECOND_NS != second {
+                second = now / SECOND_NS;
+                let found = replica.ask(|session| E::broken(session));
+                self.note_of_replica(
+                    number,
+                    found.unwrap_or_else(|error| Some(error.to_string())),
+                );
+            }
+        }
+    }
+
+    /// Reads the lag and costs of replicas. Never waits for any of them.
+    fn read(&self, replicas: &mut [(String, Sampler)]) {
+        let mut second = 0;
+        while self.sleep_until(READ_AT) {
+            let now = self.clock.now();
+            let mut counters = Vec::new();
+            let heartbeats = locked(&self.heartbeats);
+            for (number, (name, _)) in replicas.iter().enumerate() {
+                let lag_ms = heartbeats.lag_ns(number, now) as f64 / 1e6;
+                counters.push(Counter::gauge(format!("{name}.lag_ms"), lag_ms));
+            }
+            drop(heartbeats);
+            if now / SECOND_NS != second {
+                second = now / SECOND_NS;
+                let costs = replicas.iter_mut().flat_map(|it| costs(&it.0, &mut it.1));
+                counters.extend(costs);
+            }
+            locked(&self.readings).push((now, counters));
+        }
+    }
+}
+
+/// A session that is opened again if it was lost.
+struct Link<E: ServerEngine> {
+    url: String,
+    session: Option<E::Session>,
+    engine: PhantomData<E>,
+}
+
+impl<E: Replicated> Link<E> {
+    fn open(engine: &E) -> Result<Self, engine::Error> {
+        Ok(Self {
+            url: engine.url(),
+            session: Some(engine.connect()?),
+            engine: PhantomData,
+        })
+    }
+
+    /// Does something on the session.
+    fn ask<T>(
+        &mut self,
+        act: impl FnOnce(&mut E::Session) -> Result<T, engine::Error>,
+    ) -> Result<T, engine::Error> {
+        let failed = |error: engine::SetupError| {
+            engine::Error::new(ErrorClass::ConnectionLost, error.to_string())
+        };
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => E::attach(&self.url).map_err(failed)?.connect()?,
+        };
+        let result = act(&mut session);
+        let is_lost = matches!(&result, Err(error) if error.class == ErrorClass::ConnectionLost);
+        self.session = (!is_lost).then_some(session);
+        result
+    }
+}
+
+/// The replica's process counters that are recorded.
+const COSTS: [&str; 5] = [
+    "server_cpu_user_ns",
+    "server_cpu_system_ns",
+    "server_read_bytes",
+    "server_write_bytes",
+    "server_context_switch_count",
+];
+
+fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
+    let Ok(sample) = sampler.sample() else {
+        return Vec::new();
+    };
+    let counter = |name: &&str| {
+        let value = sample.get(name)? as f64;
+        let name = format!("{replica}.{}", name.trim_start_matches("server_"));
+        Some(Counter::cumulative(name, value))
+    };
+    COSTS.iter().filter_map(counter).collect()
+}
+
 /// Running replicas, with threads that write a heartbeat on the primary and look for it on each replica.
 pub struct Replicas<E> {
     replicas: Vec<(String, E)>,
-    clock: SystemClock,
-    readings: Mutex<Receiver<Reading>>,
-    /// The newest heartbeat seen on each replica.
-    seen: Vec<Arc<AtomicU64>>,
-    failure: Arc<Mutex<Option<String>>>,
-    done: Arc<AtomicBool>,
+    watch: Arc<Watch>,
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
@@ -72,68 +259,52 @@ impl<E: Replicated + 'static> Replicas<E> {
         timeout: Duration,
         stop: &AtomicBool,
     ) -> anyhow::Result<Self> {
-        let mut writer = primary.connect()?;
+        let mut writer = Link::open(primary)?;
         for sql in [
             format!("drop table if exists {TABLE}"),
-            format!("create table {TABLE} (id int primary key, at_ns bigint not null)"),
-            format!("insert into {TABLE} values (1, 0)"),
+            format!("create table {TABLE} (at_ns bigint primary key)"),
         ] {
-            writer.query(&sql)?;
+            writer.ask(|it| it.query(&sql))?;
         }
-        let (sender, readings) = channel();
-        let done = Arc::new(AtomicBool::new(false));
-        let failure = Arc::new(Mutex::new(None));
-        let mut seen = Vec::new();
-        for (name, replica) in &replicas {
-            let newest = Arc::new(AtomicU64::new(0));
-            seen.push(Arc::clone(&newest));
+        let watch = Arc::new(Watch {
+            clock: clock.clone(),
+            heartbeats: Mutex::new(Heartbeats::new(replicas.len())),
+            primary: Mutex::default(),
+            readings: Mutex::default(),
+            done: AtomicBool::new(false),
+        });
+        let watched = Self {
+            replicas,
+            watch: Arc::clone(&watch),
+        };
+        // The threads are not joined: one that waits for a server would delay the end of that server.
+        let mut sampled = Vec::new();
+        for (number, (name, replica)) in watched.replicas.iter().enumerate() {
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
                 ..Targets::default()
             });
             let _ = sampler.sample();
-            let mut reader = Reader::<E> {
-                name: name.clone(),
-                replica: replica.connect()?,
-                primary: primary.connect()?,
-                sampler,
-                clock: clock.clone(),
-                seen: newest,
-                sender: sender.clone(),
-            };
-            let (done, failure) = (Arc::clone(&done), Arc::clone(&failure));
-            // Not joined: a replica that does not answer would delay its own end.
-            std::thread::spawn(move || {
-                if let Err(error) = reader.read(&done) {
-                    note_failure(&failure, &done, format!("{}: {error}", reader.name));
-                }
-            });
+            sampled.push((name.clone(), sampler));
+            let failed = |error| watched.failure(number, "does not answer", error);
+            let link = || Link::open(replica).map_err(failed);
+            let (looker, of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
+            let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
+            let name = name.clone();
+            std::thread::spawn(move || looking.look::<E>(number, looker));
+            std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
         }
-        let (clock_of_writer, done_too, failure_too) =
-            (clock.clone(), Arc::clone(&done), Arc::clone(&failure));
-        std::thread::spawn(move || {
-            while !done_too.load(Ordering::Acquire) {
-                let now = clock_of_writer.now();
-                if let Err(error) = writer.query(&format!("update {TABLE} set at_ns = {now}")) {
-                    let text = format!("the heartbeat can't be written: {error}");
-                    return note_failure(&failure_too, &done_too, text);
-                }
-                std::thread::sleep(INTERVAL);
-            }
-        });
-        let watched = Self {
-            replicas,
-            clock: clock.clone(),
-            readings: Mutex::new(readings),
-            seen,
-            failure,
-            done,
-        };
-        if !watched.catch_up(timeout, stop)? && !stop.load(Ordering::Relaxed) {
-            bail!(
-                "the replicas do not show what is on the primary within {} s; see their logs in the record",
-                timeout.as_secs()
-            );
+        let [beating, reading] = [(); 2].map(|()| Arc::clone(&watch));
+        std::thread::spawn(move || beating.beat::<E>(writer));
+        std::thread::spawn(move || reading.read(&mut sampled));
+        watched.end_step(clock.now());
+        let follows = watched.catch_up(timeout, stop)?.is_some();
+        if !follows && !stop.load(Ordering::Relaxed) {
+            let late = locked(&watched.watch.heartbeats).late();
+            let seconds = timeout.as_secs();
+            let error = anyhow::Error::msg(format!("it had {seconds} s"));
+            let what = "does not show what is on the primary";
+            return Err(watched.failure(late, what, error));
         }
         Ok(watched)
     }
@@ -141,150 +312,125 @@ impl<E: Replicated + 'static> Replicas<E> {
 
 impl<E> Drop for Replicas<E> {
     fn drop(&mut self) {
-        self.done.store(true, Ordering::Release);
+        self.watch.done.store(true, Ordering::Release);
     }
 }
 
-fn note_failure(failure: &Mutex<Option<String>>, done: &AtomicBool, text: String) {
-    // Connections end with the cell.
-    if !done.load(Ordering::Acquire)
-        && let Ok(mut failure) = failure.lock()
-    {
-        failure.get_or_insert(text);
+impl<E: Replicated> Replicas<E> {
+    /// Returns an error about a replica, with its log.
+    fn failure(&self, number: usize, what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
+        let (name, replica) = &self.replicas[number];
+        let failure = ReplicaFailure::new(format!("{name} {what}"), replica);
+        error.into().context(failure)
+    }
+
+    /// Inspects a table on a replica. Replay of what the primary still cleans up may cancel the queries: they are tried again.
+    fn inspect_one(
+        &self,
+        replica: &E,
+        table: &Table,
+        indexes: bool,
+    ) -> Result<TableFacts, engine::Error> {
+        let began = self.watch.clock.now();
+        loop {
+            match replica.inspect(table, indexes) {
+                Err(error)
+                    if error.class.is_transient()
+                        && self.watch.clock.now() - began < INSPECT_NS_MAX =>
+                {
+                    std::thread::sleep(INTERVAL);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Fails if a replica has stopped to follow for good.
+    fn check_following(&self) -> anyhow::Result<()> {
+        let now = self.watch.clock.now();
+        let troubles: Vec<Option<Trouble>> = {
+            let heartbeats = locked(&self.watch.heartbeats);
+            let troubles = heartbeats.replicas.iter().map(|it| it.trouble.clone());
+            troubles.collect()
+        };
+        for (number, (_, replica)) in self.replicas.iter().enumerate() {
+            let lives = replica.process_id().is_none_or(engine::guard::is_alive);
+            if !lives {
+                let error = anyhow::Error::msg("its server has ended");
+                return Err(self.failure(number, "no longer follows its primary", error));
+            }
+            if let Some(trouble) = &troubles[number]
+                && trouble.is_lasting(now)
+            {
+                let error = anyhow::Error::msg(trouble.reason.clone());
+                return Err(self.failure(number, "no longer follows its primary", error));
+            }
+        }
+        match &*locked(&self.watch.primary) {
+            Some(trouble) if trouble.is_lasting(now) => {
+                bail!("the heartbeat can't be written: {}", trouble.reason)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl<E: Replicated> Replication for Replicas<E> {
-    fn readings(&self) -> Vec<Reading> {
-        let readings = self.readings.lock();
-        readings.map_or_else(|_| Vec::new(), |readings| readings.try_iter().collect())
+    fn end_step(&self, end_ns: u64) -> Vec<Reading> {
+        locked(&self.watch.heartbeats).end_step(end_ns);
+        std::mem::take(&mut locked(&self.watch.readings))
     }
 
-    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<bool> {
-        let began = self.clock.now();
-        let mut next_look = began + SECOND_NS;
+    fn lag(&self) -> Duration {
+        let (now, heartbeats) = (self.watch.clock.now(), locked(&self.watch.heartbeats));
+        let lags = (0..self.replicas.len()).map(|number| heartbeats.lag_ns(number, now));
+        Duration::from_nanos(lags.max().unwrap_or(0))
+    }
+
+    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Duration>> {
+        let began = self.watch.clock.now();
         loop {
-            if self
-                .seen
-                .iter()
-                .all(|seen| seen.load(Ordering::Acquire) >= began)
-            {
-                return Ok(true);
+            let took = locked(&self.watch.heartbeats).caught_up_after();
+            if took.is_some() {
+                return Ok(took);
             }
-            let failure = self.failure.lock().ok().and_then(|failure| failure.clone());
-            let now = self.clock.now();
-            if failure.is_some() || now >= next_look {
-                next_look = now + SECOND_NS;
-                for (name, replica) in &self.replicas {
-                    let broken = replica.broken();
-                    let broken = broken.with_context(|| format!("{name} does not answer"));
-                    if let Some(reason) = broken? {
-                        bail!("{name} no longer follows its primary: {reason}");
-                    }
-                }
-            }
-            if let Some(failure) = failure {
-                bail!("replication can't be watched: {failure}");
-            }
-            if now - began >= at_most.as_nanos() as u64 || stop.load(Ordering::Relaxed) {
-                return Ok(false);
+            self.check_following()?;
+            let waited = self.watch.clock.now() - began;
+            if waited >= at_most.as_nanos() as u64 || stop.load(Ordering::Relaxed) {
+                return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    fn inspect(
-        &self,
-        table: &Table,
-        indexes: bool,
-    ) -> Result<Vec<(String, TableFacts)>, engine::Error> {
-        let replicas = self.replicas.iter();
-        replicas
-            .map(|(name, replica)| Ok((name.clone(), replica.inspect(table, indexes)?)))
-            .collect()
+    fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>> {
+        let mut found = Vec::new();
+        for (number, (name, replica)) in self.replicas.iter().enumerate() {
+            let facts = self.inspect_one(replica, table, indexes);
+            let failed = |error| self.failure(number, "can't be compared", error);
+            found.push((name.clone(), facts.map_err(failed)?));
+        }
+        Ok(found)
     }
 
     fn stop(self: Rc<Self>) -> anyhow::Result<()> {
         let Some(mut this) = Rc::into_inner(self) else {
             return Ok(());
         };
-        this.done.store(true, Ordering::Release);
+        this.watch.done.store(true, Ordering::Release);
         let stop = |(name, replica): (String, E)| {
-            let stopped = replica.stop();
-            stopped.with_context(|| format!("{name} did not stop"))
+            let log = replica.log_path();
+            replica.stop().map_err(|error| {
+                let tail = log.map(|log| engine::log_tail(&log, LOG_LINES));
+                anyhow::Error::from(error).context(ReplicaFailure {
+                    what: format!("{name} did not stop"),
+                    log_tail: tail.unwrap_or_default(),
+                })
+            })
         };
         // All of them, even if one does not stop.
         let replicas = std::mem::take(&mut this.replicas).into_iter();
         replicas.map(stop).fold(Ok(()), Result::and)
-    }
-}
-
-/// Looks at one replica.
-struct Reader<E: SqlEngine> {
-    name: String,
-    replica: E::Session,
-    primary: E::Session,
-    sampler: Sampler,
-    clock: SystemClock,
-    seen: Arc<AtomicU64>,
-    sender: Sender<Reading>,
-}
-
-/// The replica's process counters that are recorded, without their prefix.
-const COSTS: [&str; 4] = [
-    "server_cpu_user_ns",
-    "server_cpu_system_ns",
-    "server_read_bytes",
-    "server_write_bytes",
-];
-
-impl<E: Replicated> Reader<E> {
-    fn read(&mut self, done: &AtomicBool) -> Result<(), engine::Error> {
-        let sql = format!("select at_ns from {TABLE}");
-        let mut second = 0;
-        while !done.load(Ordering::Acquire) {
-            let asked_at = self.clock.now();
-            let newest = match self.replica.query_i64(&sql) {
-                Ok(newest) => newest.unwrap_or(0) as u64,
-                Err(error) if error.class == engine::ErrorClass::ConnectionLost => {
-                    return Err(error);
-                }
-                // The table is not there yet, or replay canceled the query.
-                Err(_) => self.seen.load(Ordering::Acquire),
-            };
-            let now = self.clock.now();
-            let before = self.seen.swap(newest, Ordering::AcqRel);
-            // Until a late reply, the replica showed what it had shown before.
-            let shown = match now - asked_at > INTERVAL.as_nanos() as u64 {
-                true => before,
-                false => newest,
-            };
-            let mut counters = Vec::new();
-            if shown > 0 {
-                let lag_ms = now.saturating_sub(shown) as f64 / 1e6;
-                counters.push(Counter::gauge(format!("{REPLICA_PREFIX}lag_ms"), lag_ms));
-            }
-            if now / SECOND_NS != second {
-                second = now / SECOND_NS;
-                counters.extend(E::behind(&mut self.primary, &self.name)?);
-                counters.extend(self.costs());
-            }
-            let _ = self.sender.send((now, counters));
-            std::thread::sleep(INTERVAL.saturating_sub(Duration::from_nanos(now - asked_at)));
-        }
-        Ok(())
-    }
-
-    fn costs(&mut self) -> Vec<Counter> {
-        let Ok(sample) = self.sampler.sample() else {
-            return Vec::new();
-        };
-        let counter = |name: &&str| {
-            let value = sample.get(name)? as f64;
-            let name = format!("{REPLICA_PREFIX}{}", name.trim_start_matches("server_"));
-            Some(Counter::cumulative(name, value))
-        };
-        COSTS.iter().filter_map(counter).collect()
     }
 }
 
@@ -328,7 +474,7 @@ mod tests {
     #[test]
     fn a_second_has_the_largest_lag_of_its_looks() {
         let lag = |at_ms: u64, lag_ms: f64| {
-            let gauge = Counter::gauge("replica.lag_ms", lag_ms);
+            let gauge = Counter::gauge("replica_1.lag_ms", lag_ms);
             (at_ms * 1_000_000, vec![gauge])
         };
         let readings = vec![

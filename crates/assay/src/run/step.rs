@@ -18,6 +18,7 @@ use record::{
 };
 use workload::Task;
 
+use super::cell_run::LOG_LINES;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
@@ -26,7 +27,7 @@ use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
 use sampling::note_held_up;
-use sink::{StepSink, both_sides};
+use sink::{Instruments, StepSink, both_sides};
 pub use sink::{cpu, seen_states};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
@@ -39,6 +40,8 @@ const CLIENT_HOST_BUSY_SHARE: f64 = 0.9;
 const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 /// The longest delay of a load rank's reports without a warning.
 const REPORT_DELAY_NS_MAX: u64 = 2_000_000_000;
+/// A step begins with lag if a replica lags by more than this, which is twice the resolution of the lag.
+const LAG_BEFORE_MAX: Duration = Duration::from_millis(200);
 /// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
@@ -138,7 +141,9 @@ impl<'a> StepRunner<'a> {
             if let Some(why) = self.engine.engine().killed_for_memory() {
                 failure.causes.insert(0, why);
             }
-            failure.log_tail = self.engine.engine().log_tail(20);
+            if failure.log_tail.is_empty() {
+                failure.log_tail = self.engine.engine().log_tail(LOG_LINES);
+            }
             record.reasons.extend(failure.causes.first().cloned());
         }
         if record.status == Status::Interrupted {
@@ -173,6 +178,7 @@ impl<'a> StepRunner<'a> {
         let began = self.conductor.clock.now();
         if let Some(settle) = planned.settle {
             self.settle(settle, record)?;
+            self.catch_up_after_settling(record)?;
         }
         if planned.measures {
             // Compaction goes on while the data is checked, and settling is mostly that.
@@ -293,6 +299,7 @@ impl<'a> StepRunner<'a> {
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
         self.runner.describe(number, record);
+        self.note_lag_before(record);
         if !planned.warmup.is_zero() && !self.warm_up(number, planned.warmup, record)? {
             return Ok(());
         }
@@ -303,7 +310,7 @@ impl<'a> StepRunner<'a> {
         let load = self.prepare(number, false, limits)?;
         let sampler = self.sampler.take();
         let sampler = sampler.unwrap_or_else(|| self.new_sampler());
-        let observer = match self.second_observer.take() {
+        let mut observer = match self.second_observer.take() {
             Some(observer) => observer,
             None => self.engine.observer(self.runner.tables())?,
         };
@@ -319,11 +326,20 @@ impl<'a> StepRunner<'a> {
             let engine = self.engine.engine();
             Profiler::start(settings, engine, &conductor.data_root)
         });
-        let mut sink = StepSink::new(writer, display, feed, clock, (sampler, observer));
+        let instruments = Instruments {
+            sampler,
+            is_embedded: self.engine.engine().capabilities().embedded,
+            own_thread: observer.server_thread(),
+            observer,
+        };
+        let mut sink = StepSink::new(writer, display, feed, clock, instruments);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         profiler.iter_mut().for_each(Profiler::disable);
+        let started_ns = sink.started_ns();
         let (sampled, error) = sink.end(record);
+        let elapsed_ns = outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
+        self.record_lag(started_ns, elapsed_ns, writer)?;
         record.profile = profiler
             .map(|it| it.finish(writer, &conductor.stop))
             .transpose()?;
@@ -359,7 +375,7 @@ impl<'a> StepRunner<'a> {
         if self.checks_data() {
             record.checks = checks;
         }
-        self.catch_up(record, writer)?;
+        record.catch_up_ns = self.catch_up(record)?;
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());
@@ -367,47 +383,71 @@ impl<'a> StepRunner<'a> {
         self.check(record)
     }
 
-    /// Waits until the replicas show what the step wrote, and records how far they lagged.
-    fn catch_up(&self, record: &mut Step, writer: &mut StepWriter) -> anyhow::Result<()> {
+    /// Warns if the step begins with lag.
+    fn note_lag_before(&self, record: &mut Step) {
+        let Some(replication) = self.engine.replication() else {
+            return;
+        };
+        record.lag_at_most_ns = Some(self.policy.lag_at_most.as_nanos() as u64);
+        let lag = replication.lag();
+        if lag > LAG_BEFORE_MAX {
+            let text = format!(
+                "a replica already lagged by {:.1} s when the step began",
+                lag.as_secs_f64()
+            );
+            record.warnings.push(Warning::new("replica::behind", text));
+        }
+    }
+
+    /// Records how far the replicas lagged in a step that began and lasted this long by the clock, however it ended.
+    fn record_lag(
+        &self,
+        started_ns: Option<u64>,
+        elapsed_ns: Option<u64>,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<()> {
+        let Some((replication, started_ns)) = self.engine.replication().zip(started_ns) else {
+            return Ok(());
+        };
+        let elapsed_ns = elapsed_ns.unwrap_or_else(|| self.conductor.clock.now() - started_ns);
+        let readings = replication.end_step(started_ns + elapsed_ns);
+        for (second, at_ns, counters) in by_second(readings, started_ns, elapsed_ns) {
+            writer.counters(second, at_ns as i64, &counters)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the replicas have replayed what settling wrote.
+    fn catch_up_after_settling(&self, record: &mut Step) -> anyhow::Result<()> {
         let Some(replication) = self.engine.replication() else {
             return Ok(());
         };
-        let clock = &self.conductor.clock;
-        let began = clock.now();
+        replication.end_step(self.conductor.clock.now());
+        let took = self.catch_up(record)?;
+        if let Some(settle) = &mut record.settle {
+            let action = took.map(|took| ("replicas catch up".to_owned(), took));
+            settle.actions.extend(action);
+        }
+        Ok(())
+    }
+
+    /// Waits until the replicas show what the step wrote. Returns how many nanoseconds after its end they did.
+    fn catch_up(&self, record: &mut Step) -> anyhow::Result<Option<u64>> {
+        let Some(replication) = self.engine.replication() else {
+            return Ok(None);
+        };
         let at_most = self.policy.settle_at_most;
-        let caught_up = replication.catch_up(at_most, &self.conductor.stop)?;
-        record.catch_up_ns = caught_up.then(|| clock.now() - began);
-        if !caught_up && self.conductor.is_stopped() {
+        let took = replication.catch_up(at_most, &self.conductor.stop)?;
+        if took.is_none() && self.conductor.is_stopped() {
             record.status = Status::Interrupted;
-        } else if !caught_up {
+        } else if took.is_none() {
             let text = format!(
                 "a replica had not caught up {} s after the step: the next step begins with lag",
                 at_most.as_secs()
             );
             record.warnings.push(Warning::new("replica::behind", text));
         }
-        let age_ns = unix_now_ns().saturating_sub(record.started_unix_ns);
-        let start_ns = clock.now().saturating_sub(age_ns);
-        let readings = replication.readings();
-        let mut lag_ms = vec![None; (record.elapsed_ns / 1_000_000_000) as usize + 1];
-        for (second, at_ns, counters) in by_second(readings, start_ns, record.elapsed_ns) {
-            writer.counters(second, at_ns as i64, &counters)?;
-            let lag = counters.iter().find(|it| it.name.ends_with(".lag_ms"));
-            lag_ms[second as usize] = lag.map(|lag| lag.value);
-        }
-        if let Some((slope, half)) = analysis::lag_slope(&lag_ms)
-            && slope - half > 0.0
-        {
-            let text = format!(
-                "the lag of a replica grows: by {slope:.1} ms/s over the second half of the step (95% interval: {:.1} to {:.1})",
-                slope - half,
-                slope + half
-            );
-            record
-                .warnings
-                .push(Warning::new("replica::lag-grows", text));
-        }
-        Ok(())
+        Ok(took.map(|took| took.as_nanos() as u64))
     }
 
     /// Asks the engine for the plans of the step's statements, after the step: a failure is a warning.

@@ -192,6 +192,7 @@ pub(crate) mod tests {
             limits: &Limits::default(),
             timeout: std::time::Duration::MAX,
             network: None,
+            replicas: None,
             stop: &AtomicBool::new(false),
         })
     }

@@ -16,7 +16,7 @@ use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
-use crate::net::network::Network;
+use crate::net::network::{Network, Port};
 use crate::{DataDir, SetupError, trial};
 
 /// The files with a server's certificate and private key, next to its socket.
@@ -71,6 +71,8 @@ pub struct StartOptions<'a> {
     pub timeout: Duration,
     /// The TCP address and the password for its clients; `None`: they use its private socket.
     pub network: Option<&'a Network>,
+    /// The port of this host for replicas that can't use the private socket; `None`: the server has no replicas.
+    pub replicas: Option<&'a Port>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }

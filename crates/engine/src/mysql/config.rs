@@ -5,10 +5,10 @@ use std::path::Path;
 use super::dialect::StorageEngine;
 use super::installation::{Installation, ROCKSDB_PLUGIN};
 use super::notation::{MysqlNotation, plain};
+use super::replica;
 use crate::SetupError;
 use crate::local::config::{ConfigText, Format, OptionValue};
 use crate::local::server::{CERTIFICATE, KEY, StartOptions};
-use crate::net::network::Network;
 use crate::notation::Notation;
 
 pub(super) static FORMAT: Format = Format {
@@ -82,10 +82,19 @@ pub(super) fn compose(
         build_settings +=
             &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
+    let is_loaded = |plugin: &str| is_loaded(&plan_options, plugin);
+    for plugin in replica::semi_sync_plugins(options, build, is_loaded)? {
+        build_settings += &format!("\n# Options of the config.\nplugin_load_add={plugin}\n");
+    }
+    if options.replicas.is_some() {
+        let lines = replica::primary_options(&build.version, &plan_options)?;
+        build_settings += &format!("\n# Replication.\n{lines}");
+    }
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
-    let mut network = match options.network {
+    let port = options.network.map(|network| &network.port);
+    let mut network = match port.or(options.replicas) {
         None => "skip_networking".to_owned(),
-        Some(Network { port, .. }) => format!("bind_address={}\nport={}", port.ip(), port.number()),
+        Some(port) => format!("bind_address={}\nport={}", port.ip(), port.number()),
     };
     if options.network.is_some_and(|it| it.certificate.is_some()) {
         for (name, file) in [("ssl_cert", CERTIFICATE), ("ssl_key", KEY)] {
@@ -172,6 +181,14 @@ fn assigned(name: &str, value: &str) -> String {
     format!("{name}={}", quoted(value))
 }
 
+/// Returns true if the config itself loads this plugin.
+fn is_loaded(plan_options: &[OptionValue], plugin: &str) -> bool {
+    plan_options.iter().any(|(key, value)| {
+        let plugins = value.as_deref().unwrap_or("").to_ascii_lowercase();
+        key.starts_with("plugin_load") && plugins.contains(plugin)
+    })
+}
+
 /// Returns the plugin of MyRocks if the config selects MyRocks and does not load it.
 fn rocksdb_plugin(
     build: &Installation,
@@ -181,11 +198,9 @@ fn rocksdb_plugin(
     let requested = engines
         .next_back()
         .and_then(|(_, engine)| engine.as_deref());
-    let is_loaded = plan_options.iter().any(|(key, value)| {
-        let plugins = value.as_deref().unwrap_or("").to_ascii_lowercase();
-        key.starts_with("plugin_load") && plugins.contains("rocksdb")
-    });
-    if requested.map(StorageEngine::by_name) != Some(StorageEngine::RocksDb) || is_loaded {
+    if requested.map(StorageEngine::by_name) != Some(StorageEngine::RocksDb)
+        || is_loaded(plan_options, "rocksdb")
+    {
         return Ok(None);
     }
     if build.plugin(ROCKSDB_PLUGIN).is_some() {

@@ -472,17 +472,39 @@ impl Connection {
     pub(super) fn query(&mut self, sql: &str) -> Result<(Rows, Option<Done>), Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
         let mut rows = Rows::new();
-        let done = self.read_text(|row, columns| {
+        let visit = |row: &[u8], columns| {
             rows.push(packet::text_row(row, columns)?);
             Some(())
-        })?;
+        };
+        let done = self.read_text(|_| {}, visit)?;
         Ok((rows, done))
     }
 
-    /// Reads the reply to a statement as text. Calls `visit` with each row and its number of columns; `visit` returns `None`
-    /// for a malformed row.
+    /// Runs `sql` as text. Returns the values of its first row that are not NULL, with the names of their columns.
+    pub(super) fn first_row(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
+        self.send_command(packet::COM_QUERY, sql.as_bytes())?;
+        let (mut names, mut values) = (Vec::new(), None);
+        let define = |definition: &[u8]| {
+            let name = packet::column_name(definition).unwrap_or_default();
+            names.push(String::from_utf8_lossy(name).into_owned());
+        };
+        let visit = |row: &[u8], columns| {
+            let row = packet::text_row(row, columns)?;
+            values.get_or_insert(row);
+            Some(())
+        };
+        self.read_text(define, visit)?;
+        let pairs = names.into_iter().zip(values.unwrap_or_default());
+        Ok(pairs
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect())
+    }
+
+    /// Reads the reply to a statement as text. Calls `define` with each definition of a column, and `visit` with each row and
+    /// its number of columns; `visit` returns `None` for a malformed row.
     pub(super) fn read_text(
         &mut self,
+        mut define: impl FnMut(&[u8]),
         mut visit: impl FnMut(&[u8], u64) -> Option<()>,
     ) -> Result<Option<Done>, Error> {
         let body = self.packet()?;
@@ -504,7 +526,8 @@ impl Connection {
             return Err(self.broken("a reply of an unknown kind"));
         };
         for _ in 0..columns {
-            self.packet()?;
+            let body = self.packet()?;
+            define(self.bytes(body));
         }
         self.end_of_definitions()?;
         loop {

@@ -17,6 +17,7 @@ mod observer;
 mod obstacles;
 mod option_file;
 mod packet;
+mod replica;
 mod server;
 mod session;
 mod settle;
@@ -51,6 +52,10 @@ impl SqlEngine for Mysql {
         MysqlSession::connect(&self.address)
     }
 
+    fn connect_to_read(&self) -> Result<MysqlSession, Error> {
+        MysqlSession::connect(self.address_to_read())
+    }
+
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
         observer::open(self, tables)
     }
@@ -75,6 +80,10 @@ impl SqlEngine for Mysql {
 }
 
 impl ServerEngine for Mysql {
+    fn read_from(&self, replicas: &[&Self]) {
+        self.set_readers(replicas);
+    }
+
     fn url(&self) -> String {
         self.address.url()
     }

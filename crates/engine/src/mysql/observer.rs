@@ -62,6 +62,10 @@ const STATUS: &[Figure] = figures! {
     Cumulative "binlog_commits" => "binlog_commit_count";
     Cumulative "binlog_group_commits" => "binlog_group_commit_count";
     Cumulative "binlog_cache_disk_use" => "binlog_cache_disk_use_count" Work;
+    Cumulative "rpl_semi_sync_master_yes_tx" => "semi_sync_waited_commit_count";
+    Cumulative "rpl_semi_sync_source_yes_tx" => "semi_sync_waited_commit_count";
+    Cumulative "rpl_semi_sync_master_no_tx" => "semi_sync_not_waited_commit_count";
+    Cumulative "rpl_semi_sync_source_no_tx" => "semi_sync_not_waited_commit_count";
     Cumulative "rocksdb_rows_inserted" => "rocksdb_row_inserted_count";
     Cumulative "rocksdb_rows_deleted" => "rocksdb_row_deleted_count";
     Cumulative "rocksdb_rows_read" => "rocksdb_row_read_count";
@@ -110,8 +114,15 @@ const REDO_BYTES: &str = "redo_position_bytes";
 const BINLOG_FILES: &str = "select sum_number_of_bytes_write, count_misc \
      from performance_schema.file_summary_by_event_name where event_name = 'wait/io/file/sql/binlog'";
 
-/// The prefix of the binary log's counters.
+/// The prefixes of the counters of the binary log, and of commits that wait for replicas.
 const BINLOG: &str = "binlog_";
+const SEMI_SYNC: &str = "semi_sync_";
+
+/// The variables that say whether commits wait for replicas.
+const SEMI_SYNC_ENABLED: [&str; 2] = [
+    "rpl_semi_sync_master_enabled",
+    "rpl_semi_sync_source_enabled",
+];
 
 /// The error codes for a missing table, column, privilege or plugin.
 const ABSENT: [&str; 8] = [
@@ -348,6 +359,7 @@ struct MysqlObserver {
     is_mariadb: bool,
     is_rocksdb: bool,
     has_binlog: bool,
+    has_semi_sync: bool,
 }
 
 /// Opens an observer's connection.
@@ -360,8 +372,13 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
     // The session is idle during a step, so it gets the longest timeout.
     session.query("set session wait_timeout = 31536000")?;
     let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
+    let waits = session.query(&format!(
+        "show global variables where variable_name in ({}) and value = 'ON'",
+        quoted(SEMI_SYNC_ENABLED.into_iter())
+    ))?;
     Ok(Box::new(MysqlObserver {
         has_binlog,
+        has_semi_sync: !waits.is_empty(),
         session,
         tables: tables.to_vec(),
         is_mariadb: mysql.kind.version.is_mariadb(),
@@ -429,6 +446,9 @@ impl MysqlObserver {
                 counters.push(counter);
             }
         }
+        if !self.has_semi_sync {
+            counters.retain(|counter| !counter.name.starts_with(SEMI_SYNC));
+        }
         if !self.has_binlog {
             counters.retain(|counter| !counter.name.starts_with(BINLOG));
         } else if !self.is_mariadb {
@@ -452,6 +472,10 @@ impl Observer for MysqlObserver {
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         self.server_counters()
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
     }
 
     fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {

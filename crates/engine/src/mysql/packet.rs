@@ -148,6 +148,16 @@ impl Done {
     }
 }
 
+/// Parses the name of a column from its definition.
+pub(super) fn column_name(definition: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader(definition);
+    // Catalog, schema, table, its original.
+    for _ in 0..4 {
+        reader.bytes()?;
+    }
+    reader.bytes()
+}
+
 /// Parses the type and flags of a column from its definition.
 #[inline]
 pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
@@ -242,6 +252,7 @@ mod tests {
         let definition =
             b"\x03def\x00\x00\x00\x01k\x00\x0c\x3f\x00\x14\x00\x00\x00\x08\x21\x00\x00";
         assert_eq!(column_type(definition), Some((kind::LONGLONG, 0x21)));
+        assert_eq!(column_name(definition), Some(&b"k"[..]));
         assert_eq!(column_type(&definition[..15]), None);
     }
 

@@ -73,7 +73,7 @@ impl SqlKind for MysqlKind {
 
     const KIND: &'static Kind = &KIND;
     const CONFIG_FILE: &'static str = "server.cnf";
-    const COMMIT_ALONE: Option<&'static str> = None;
+    const COMMIT_ALONE: &'static str = "set session sql_log_bin = 0";
     const DATABASE_EXISTS: &'static str = "1007";
     const SETTINGS: &'static str = "show global variables";
     const LOG_PARSER: LogParser = log::events;

@@ -79,6 +79,16 @@ impl MysqlSession {
         self.shown("global variables", name)
     }
 
+    /// Returns the version in the server's greeting.
+    pub(super) fn server_version(&self) -> &str {
+        &self.connection.server_version
+    }
+
+    /// Returns the values of the first row of `sql` that are not NULL, with the names of their columns.
+    pub(super) fn first_row(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
+        self.connection.first_row(sql)
+    }
+
     /// Returns the value of `name` in `show KIND like 'NAME'`.
     pub(super) fn shown(&mut self, kind: &str, name: &str) -> Result<Option<String>, Error> {
         let rows = self.query(&format!("show {kind} like '{name}'"))?;
@@ -288,10 +298,11 @@ impl Session for MysqlSession {
         self.connection.send(&mut self.message)?;
         if self.is_text {
             let mut rows = 0;
-            let done = self.connection.read_text(|_, _| {
+            let count = |_: &[u8], _| {
                 rows += 1;
                 Some(())
-            })?;
+            };
+            let done = self.connection.read_text(|_| {}, count)?;
             return Ok(Outcome {
                 rows: done.map_or(rows, |done| done.rows),
                 value: None,
@@ -342,7 +353,7 @@ impl Session for MysqlSession {
         if handling.is_some_and(|handling| handling != "one-thread-per-connection") {
             return None;
         }
-        let sql = match self.connection.server_version.contains("MariaDB") {
+        let sql = match self.server_version().contains("MariaDB") {
             true => "select tid from information_schema.processlist where id = connection_id()",
             // Since 5.7, and empty if the performance schema is off.
             false => {

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::address::Address;
 use super::network::Network;
@@ -62,8 +64,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     const KIND: &'static Kind;
     /// The name of the configuration file.
     const CONFIG_FILE: &'static str;
-    /// A statement after which commits of a session don't wait for replicas, which start later; `None` if none do by default.
-    const COMMIT_ALONE: Option<&'static str>;
+    /// A statement after which commits of a session don't wait for replicas, which start later.
+    const COMMIT_ALONE: &'static str;
     /// The code of the error for a database that already exists.
     const DATABASE_EXISTS: &'static str;
     /// A query for the effective settings: name, value, and the source if the server has it.
@@ -136,6 +138,10 @@ pub struct SqlServer<K: SqlKind> {
     places: Option<K::Places>,
     /// The server that assay started; `None` for one that it connected to.
     server: Option<Server>,
+    /// The replicas that reads go to.
+    readers: OnceLock<Vec<Address>>,
+    /// The number of connections to them so far.
+    reader_count: AtomicUsize,
 }
 
 impl<K: SqlKind> SqlServer<K> {
@@ -268,8 +274,27 @@ impl<K: SqlKind> SqlServer<K> {
             is_on_other_host: false,
             places: None,
             server: None,
+            readers: OnceLock::new(),
+            reader_count: AtomicUsize::new(0),
         };
         Ok((server, session))
+    }
+
+    /// Makes connections that only read go to these replicas in turn. Only the first call has an effect.
+    pub(crate) fn set_readers(&self, replicas: &[&Self]) {
+        let addresses = replicas.iter().map(|replica| replica.address.clone());
+        let _ = self.readers.set(addresses.collect());
+    }
+
+    /// Returns the address of the next connection that only reads.
+    pub(crate) fn address_to_read(&self) -> &Address {
+        match self.readers.get().map(Vec::as_slice) {
+            None | Some([]) => &self.address,
+            Some(readers) => {
+                let number = self.reader_count.fetch_add(1, Ordering::Relaxed);
+                &readers[number % readers.len()]
+            }
+        }
     }
 
     /// Returns the address to which all clients connect.
@@ -281,14 +306,12 @@ impl<K: SqlKind> SqlServer<K> {
 /// Opens a session whose commits don't wait for replicas.
 fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
     let mut session = K::Session::connect(address)?;
-    if let Some(statement) = K::COMMIT_ALONE {
-        session.query(statement)?;
-    }
+    session.query(K::COMMIT_ALONE)?;
     Ok(session)
 }
 
 /// Creates the database on a new server, which also shows that the server answers.
-fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
+pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
     let mut session = connect_alone::<K>(address)?;
     match session.query(&format!("create database {DATABASE}")) {
         // An earlier attempt succeeded but its connection was lost.

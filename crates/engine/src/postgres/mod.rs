@@ -49,6 +49,10 @@ impl SqlEngine for Postgres {
         PostgresSession::connect(self.address())
     }
 
+    fn connect_to_read(&self) -> Result<PostgresSession, Error> {
+        PostgresSession::connect(self.address_to_read())
+    }
+
     fn connect_to_inspect(&self) -> Result<PostgresSession, Error> {
         let mut session = self.connect()?;
         session.query("set statement_timeout = 0")?;
@@ -79,6 +83,10 @@ impl SqlEngine for Postgres {
 }
 
 impl ServerEngine for Postgres {
+    fn read_from(&self, replicas: &[&Self]) {
+        self.set_readers(replicas);
+    }
+
     fn url(&self) -> String {
         self.address.url()
     }

@@ -416,6 +416,10 @@ impl Observer for PostgresObserver {
         Ok(counters)
     }
 
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
+    }
+
     fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {
         let sql = format!(
             "select coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) from pg_stat_activity \

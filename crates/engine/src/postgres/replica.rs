@@ -7,10 +7,7 @@ use super::{Host, Postgres, PostgresSession};
 use crate::local::config::ConfigText;
 use crate::local::server::Place;
 use crate::net::server::DATABASE;
-use crate::replication::REPLICA_PREFIX;
-use crate::{
-    Counter, Engine, Error, Replicated, Session, SetupError, SqlEngine, SqlServer, StartOptions,
-};
+use crate::{Counter, Engine, Error, Replicated, Session, SetupError, SqlServer, StartOptions};
 
 /// Log that the replica lacks in each phase, in bytes.
 const BEHIND: [(&str, &str); 4] = [
@@ -71,38 +68,33 @@ impl Replicated for Postgres {
         })
     }
 
-    fn behind(session: &mut PostgresSession, name: &str) -> Result<Vec<Counter>, Error> {
+    fn attach(url: &str) -> Result<Self, SetupError> {
+        Self::attach(url)
+    }
+
+    fn behind(
+        primary: &mut PostgresSession,
+        _replica: &mut PostgresSession,
+        name: &str,
+    ) -> Result<Vec<Counter>, Error> {
         let columns =
             BEHIND.map(|(_, lsn)| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint"));
         let sql = format!(
             "select {} from pg_stat_replication where application_name = '{name}' and state = 'streaming'",
             columns.join(", ")
         );
-        let rows = session.query(&sql)?;
+        let rows = primary.query(&sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
         let gauges = BEHIND.iter().zip(values).filter_map(|((gauge, _), value)| {
             let bytes: f64 = value?.parse().ok()?;
-            Some(Counter::gauge(
-                format!("{REPLICA_PREFIX}{gauge}"),
-                bytes.max(0.0),
-            ))
+            Some(Counter::gauge(format!("{name}.{gauge}"), bytes.max(0.0)))
         });
         Ok(gauges.collect())
     }
 
-    fn broken(&self) -> Result<Option<String>, Error> {
-        let mut session = self.connect()?;
+    fn broken(session: &mut PostgresSession) -> Result<Option<String>, Error> {
         let follows = "select count(*) from pg_stat_wal_receiver where status = 'streaming'";
-        if session.query_i64(follows)? == Some(1) {
-            return Ok(None);
-        }
-        let log = self.log_tail(100);
-        let error = log.iter().rev().find(|line| {
-            ["FATAL:", "PANIC:", "ERROR:"]
-                .iter()
-                .any(|level| line.contains(level))
-        });
-        let reason = error.map_or("it does not receive the log of its primary", String::as_str);
-        Ok(Some(reason.to_owned()))
+        let follows = session.query_i64(follows)? == Some(1);
+        Ok((!follows).then(|| "it does not receive the log of its primary".to_owned()))
     }
 }

@@ -63,7 +63,7 @@ impl SqlKind for PostgresKind {
 
     const KIND: &'static Kind = &KIND;
     const CONFIG_FILE: &'static str = "server.conf";
-    const COMMIT_ALONE: Option<&'static str> = Some("set synchronous_commit = local");
+    const COMMIT_ALONE: &'static str = "set synchronous_commit = local";
     const DATABASE_EXISTS: &'static str = "42P04";
     // `current_setting` returns a value with its unit, unlike `pg_settings`.
     const SETTINGS: &'static str =

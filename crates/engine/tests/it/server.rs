@@ -289,6 +289,7 @@ impl<S: TestServer> Place<S> {
             limits: &Limits::default(),
             timeout: Duration::from_secs(120),
             network: None,
+            replicas: None,
             stop: &GO_ON,
         })
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
     DeclaredOption, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn,
-    IntervalRow, Invocation, Limit, LoadPause, Ops, OptionStatus, Plan, PlanFile, ResolvedValue,
-    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
-    StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
+    IntervalRow, Invocation, Limit, LoadPause, Ops, OptionStatus, Plan, PlanFile, RateSearch,
+    ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step,
+    StepKind, StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -114,6 +114,13 @@ pub fn run() -> Run {
             code: "host::swap-in-use".into(),
             text: "swap is in use".into(),
         }],
+        search: Some(RateSearch {
+            step: "l.i1".into(),
+            p99_ms: Some(20.0),
+            lag_ms: None,
+            rate_max: Some(5e3),
+            tolerance: 0.05,
+        }),
         invocations: vec![Invocation {
             started_unix_ns: 1_795_287_731_250_000_000,
             ended_unix_ns: Some(1_795_287_799_000_000_000),
@@ -227,6 +234,7 @@ pub fn step() -> Step {
     };
     Step {
         name: "l.i1".into(),
+        lag_at_most_ns: Some(1_000_000_000),
         kind: StepKind::Load,
         main_op: Some("insert".into()),
         queries_per_event: Some(14.5),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::Row;
 use record::Role;
-use words::{WAIT_LOOKS, WAIT_PREFIX};
+use words::WaitView;
 
 use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
@@ -65,7 +65,8 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
             .split_once('.')
             .map_or(name.as_str(), |(whole, _)| whole);
         // States of sessions have a chart of their own.
-        let is_state = name == WAIT_LOOKS || name.starts_with(WAIT_PREFIX);
+        let is_looks = WaitView::ALL.iter().any(|view| view.looks() == name);
+        let is_state = is_looks || WaitView::of_gauge(name).is_some();
         // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
         if !tree::is_drawn(series.role) && !is_since_opened && !is_state {

@@ -108,6 +108,7 @@ fn body(
         (table(&metrics::time(matrix, step)))
         (waits::bars((matrix, names), step))
         (table(&metrics::upkeep(matrix, step)))
+        (table(&metrics::replication(matrix, step)))
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }
         }

@@ -5,7 +5,7 @@ use words::Stacks;
 
 use super::*;
 use crate::explain::accounting::Gap;
-use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, SessionState, Shift, Sla, Stall};
+use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, SessionState, Shift, Sla, Stall, Waits};
 
 /// A query of 133 us at 30,000 per second.
 const CACHED: &[(&str, f64)] = &[
@@ -107,19 +107,23 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     for row in &mut figures.rows {
         let fsync_us = row.metric("op_fsync_us").unwrap();
         let qps = row.metric("qps").unwrap();
-        row.wait_looks = 1000.0;
+        let mut waits = Waits {
+            looks: 1000.0,
+            ..Waits::default()
+        };
         for (name, us) in [
             ("running", 60.0),
             ("IO:WALSync", fsync_us),
             ("Lock:tuple", 1.0),
         ] {
-            row.waits.push(SessionState {
+            waits.states.push(SessionState {
                 name: name.to_owned(),
-                sightings: row.wait_looks * us * qps / 1e6,
+                sightings: Some(waits.looks * us * qps / 1e6),
                 percent: us,
                 us_per_op: Some(us),
             });
         }
+        row.waits.push(waits);
     }
     let finding = only(&figures, FindingKind::Fsyncs);
     let named = "By the engine, sessions spent 148 us more per query in `IO:WALSync`.";

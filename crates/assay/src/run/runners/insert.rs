@@ -38,16 +38,17 @@ impl WorkloadRunner for InsertRunner<'_> {
         let step = self.step(step);
         record.rows_per_commit = Some(step.rows_per_commit).filter(|rows| *rows > 0);
         record.row_bytes_mean = Some(self.workload.row_bytes_mean());
+        let of_all = |rate: f64| rate * f64::from(self.workload.clients());
         let (kind, main_op) = match step.kind {
             InsertStepKind::Settle => return,
-            InsertStepKind::Load { .. } | InsertStepKind::Write { .. } => {
+            InsertStepKind::Load { .. } => (StepKind::Load, "insert"),
+            InsertStepKind::Write { rate, .. } => {
+                record.insert_rate_target_rows_per_s = rate.map(of_all);
                 (StepKind::Load, "insert")
             }
             InsertStepKind::Index { .. } => (StepKind::Index, "insert"),
             InsertStepKind::Query { rate, .. } => {
-                let clients = f64::from(self.workload.clients());
-                let rate = (rate > 0.0).then_some(rate * clients);
-                record.insert_rate_target_rows_per_s = rate;
+                record.insert_rate_target_rows_per_s = (rate > 0.0).then(|| of_all(rate));
                 (StepKind::Query, "query")
             }
         };
@@ -63,6 +64,7 @@ impl WorkloadRunner for InsertRunner<'_> {
             InsertStepKind::Load { rows }
             | InsertStepKind::Write {
                 until: WriteEnd::Rows(rows),
+                ..
             } => rows * self.workload.tables().len() as u64,
             _ => 0,
         }

@@ -47,7 +47,7 @@ pub trait StepEngine {
 
     /// Compares the contents of each table on each replica with those on the primary: smallest and largest key, rows, and with
     /// `indexes`, rows in each index.
-    fn compare_replicas(&self, _: &[Table], _: bool) -> Result<Vec<Check>, Error> {
+    fn compare_replicas(&self, _: &[Table], _: bool) -> anyhow::Result<Vec<Check>> {
         Ok(Vec::new())
     }
 
@@ -86,7 +86,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
         self.replication.as_deref()
     }
 
-    fn compare_replicas(&self, tables: &[Table], indexes: bool) -> Result<Vec<Check>, Error> {
+    fn compare_replicas(&self, tables: &[Table], indexes: bool) -> anyhow::Result<Vec<Check>> {
         let mut checks = Vec::new();
         for (table, replication) in tables.iter().zip(self.replication.iter().cycle()) {
             let expected = self.engine.inspect(table, indexes)?;

@@ -7,6 +7,7 @@
 
 mod life;
 mod login;
+mod replica;
 mod statements;
 mod upkeep;
 

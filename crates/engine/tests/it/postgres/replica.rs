@@ -31,10 +31,11 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     });
     let setting = reader.query("show work_mem").unwrap();
     assert_eq!(setting, [[Some("7MB".to_owned())]]);
-    assert_eq!(replica.broken().unwrap(), None);
+    assert_eq!(Postgres::broken(&mut reader).unwrap(), None);
     session.query("set synchronous_commit = local").unwrap();
-    let behind = |session: &mut _| -> Vec<(String, f64)> {
-        let gauges = Postgres::behind(session, "replica_1").unwrap();
+    let mut looker = replica.connect().unwrap();
+    let mut behind = |session: &mut _| -> Vec<(String, f64)> {
+        let gauges = Postgres::behind(session, &mut looker, "replica_1").unwrap();
         gauges.into_iter().map(|it| (it.name, it.value)).collect()
     };
     eventually("it has everything", || {
@@ -48,13 +49,15 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         .unwrap();
     eventually("it lacks what it has not replayed", || {
         let behind = behind(&mut session);
-        behind[0] == ("replica.sent_bytes".to_owned(), 0.0) && behind[3].1 > 1e6
+        behind[0] == ("replica_1.sent_bytes".to_owned(), 0.0) && behind[3].1 > 1e6
     });
     reader.query("select pg_wal_replay_resume()").unwrap();
     // The primary goes away: the replica no longer receives its log.
     let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
     signal(pids[0], Signal::KILL);
-    eventually("it says so", || replica.broken().unwrap().is_some());
+    eventually("it says so", || {
+        Postgres::broken(&mut reader).unwrap().is_some()
+    });
     drop((reader, replica));
     eventually("nothing runs", || !pids.into_iter().any(is_running));
 }

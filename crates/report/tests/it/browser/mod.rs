@@ -6,6 +6,8 @@ mod flame;
 mod live;
 mod navigation;
 
+use analysis::StepEvents;
+use record::LogEvent;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -231,6 +233,58 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
         browser.value("document.querySelector('#step-l-i0 .whole').hidden"),
         true
     );
+}
+
+#[test]
+fn the_events_of_a_log_are_told_where_the_pointer_is() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let event = |second: i64, kind: &str, duration_ns, text: &str| LogEvent {
+        unix_ns: second * 1_000_000_000,
+        kind: kind.into(),
+        duration_ns,
+        text: text.into(),
+        ..LogEvent::default()
+    };
+    let mut figures = figures(SIZE);
+    figures.rows[0].events = Some(StepEvents {
+        all: vec![
+            event(
+                50,
+                "checkpoint",
+                Some(4_500_000_000),
+                "wrote <b>7</b> buffers",
+            ),
+            event(51, "warning", None, "too often"),
+        ],
+        ..StepEvents::default()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    fs_err::write(&file, html(&[source(SIZE)], &figures)).unwrap();
+    browser.open(&file);
+    to_first_chart(&mut browser);
+    let tip = format!("{FIRST}.querySelector('.tip')");
+    let mut told_at = |second: f64| {
+        let at = place(&mut browser, second / 199.0);
+        browser.mouse("mouseMoved", at, 0);
+        browser.wait_for(&format!(
+            "{tip} && {tip}.querySelector('b').textContent === 'second {second}'"
+        ));
+        let rows = "[...document.querySelectorAll('#step-l-i0 figure .tip div')]";
+        browser.value(&format!(
+            "{rows}.map((row) => row.textContent).filter((text) => text.includes(': '))"
+        ))
+    };
+    let [checkpoint, warning] = [
+        "checkpoint 4.5 s: wrote <b>7</b> buffers",
+        "warning: too often",
+    ];
+    assert_eq!(told_at(51.0), json!([warning, checkpoint]));
+    assert_eq!(told_at(54.0), json!([checkpoint]));
+    assert_eq!(told_at(56.0), json!([]));
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 #[test]
