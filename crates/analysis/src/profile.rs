@@ -457,7 +457,7 @@ fn difference(
         target: target.totals.clone(),
         function_count: functions.len(),
         shown_count: functions.values().filter(|it| it.is_shown()).count(),
-        functions: listed(functions),
+        functions: listed(functions, [base, target]),
         named,
     }
 }
@@ -465,13 +465,21 @@ fn difference(
 /// Functions by the numbers of their names.
 type Functions = BTreeMap<usize, FunctionDifference>;
 
+/// Returns true if a function has less than most of the CPU of one of the targets, the base first.
+fn is_part(function: &FunctionDifference, targets: [&TargetProfile<'_>; 2]) -> bool {
+    let cost = function.inclusive;
+    let mut costs = [cost.base_us, cost.target_us].into_iter().zip(targets);
+    costs.any(|(us, it)| us < WHOLE_SHARE * it.cpu.value)
+}
+
 /// Returns the functions that are listed, in their order.
-fn listed(functions: Functions) -> Vec<FunctionDifference> {
+fn listed(functions: Functions, targets: [&TargetProfile<'_>; 2]) -> Vec<FunctionDifference> {
     let mut functions: Vec<FunctionDifference> = functions.into_values().collect();
-    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are listed.
+    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are
+    // listed. So they are where a function has most of the CPU.
     functions.retain(|it| {
         let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
-        it.own.is_shown || (base_us > 0.0 && target_us > 0.0)
+        it.own.is_shown || (base_us > 0.0 && target_us > 0.0 && is_part(it, targets))
     });
     let rank = |it: &FunctionDifference| {
         let [own, inclusive] = [it.own, it.inclusive].map(|it| it.difference_us.abs());
@@ -523,11 +531,9 @@ fn named(
     let is_shown = |name: &usize| {
         let function = functions.get(name)?;
         let cost = function.inclusive;
-        let is_part = cost.base_us < WHOLE_SHARE * base.cpu.value
-            || cost.target_us < WHOLE_SHARE * target.cpu.value;
         let share = cost.difference_us / change_us;
         let is_much = (NAMED_SHARE..=NAMED_SHARE_MAX).contains(&share);
-        let says_much = (is_part || function.own.is_shown) && is_much;
+        let says_much = (is_part(function, [base, target]) || function.own.is_shown) && is_much;
         (cost.is_shown && says_much).then_some(cost)
     };
     let (at, cost) = (0..path.len())
@@ -629,6 +635,8 @@ mod tests {
             let error = (first.own.difference_us - 18.0).abs();
             assert!(error <= first.own.margin_us, "{first:?}");
             assert!(first.own.margin_us < 4.0, "{first:?}");
+            // All of the program is below it.
+            assert!(compared.functions.iter().all(|it| it.name != "main"));
             let named = compared.named.as_ref().unwrap();
             assert_eq!(
                 (named.name.as_str(), named.caller.as_deref()),
@@ -657,8 +665,7 @@ mod tests {
                 1001 + 2 * seed,
             );
             let compared = compare_profiles(&figures, "old", 0.05).remove(0);
-            let mut functions = compared.functions.iter();
-            shown += u32::from(functions.any(FunctionDifference::is_shown));
+            shown += u32::from(compared.shown_count > 0);
         }
         // 10 are expected at most; more than 18 happen in one of 200 cases.
         assert!(shown <= 18, "{shown} of 200");

@@ -1,8 +1,11 @@
 //! Replicas that fall behind, stop for a while, and go away with assay.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::place::{POSTGRES, Place, send, with_children, workload};
 use crate::postgres_is_here_or_test_is_skipped;
@@ -14,26 +17,120 @@ fn plan(end: &str, replica: &str) -> String {
     workload(5_000, 1_000, "1s", &steps) + POSTGRES + "replicas = 1\n" + replica
 }
 
-#[test]
-#[ignore = "a replica that lags is one that was stopped"]
-fn a_replica_with_too_little_cpu_falls_behind_and_catches_up() {
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
+/// A step whose replica has too little CPU for what its primary writes.
+pub(crate) const OVERLOADED: &str = "time = '12s'\nstep.\"l.i1\".rate = \"15k\"";
+/// The limit of that replica.
+pub(crate) const TOO_LITTLE: &str = "replica.cpu-quota = 0.05\n";
+
+/// The lag of `replica_1` in a step, by heartbeats and by positions in the log.
+#[derive(Debug)]
+pub(crate) struct LagByLog {
+    /// The growth of the lag over the second half of the step in ms/s: by heartbeats.
+    slope: f64,
+    /// The same by positions: since when the primary's log has been longer than what the replica has replayed.
+    slope_by_log: f64,
+    /// The log that the replica lacked in the end over the bytes that it replayed per second, in seconds.
+    catch_up_s_by_log: f64,
+}
+
+impl LagByLog {
+    /// Computes it from the record of a step. `position` is the counter of the bytes in the primary's log.
+    fn of(run: &Path, step: &str, position: &str) -> Self {
+        let step = crate::stall::step(run, step);
+        let mut series: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        step.for_each_counter(|row| {
+            let points = series.entry(row.name.to_owned()).or_default();
+            points.push((row.at_ns as f64 / 1e9, row.value));
+        })
+        .unwrap();
+        let half = step.step().elapsed_ns as f64 / 2e9;
+        let second_half = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            let points = points.iter().copied();
+            points.filter(|(at, _)| *at > half).collect()
+        };
+        let written = &series[position];
+        let lacks = second_half(&series["replica_1.replayed_bytes"]);
+        let replayed: Vec<(f64, f64)> = lacks
+            .iter()
+            .map(|(at, lacks)| (*at, interpolated(written.iter().copied(), *at) - lacks))
+            .collect();
+        let swapped = || written.iter().map(|(at, bytes)| (*bytes, *at));
+        let lags: Vec<(f64, f64)> = replayed
+            .iter()
+            .map(|(at, bytes)| (*at, 1e3 * (at - interpolated(swapped(), *bytes))))
+            .collect();
+        Self {
+            slope: slope(&second_half(&series["replica_1.lag_ms"])),
+            slope_by_log: slope(&lags),
+            catch_up_s_by_log: lacks.last().unwrap().1 / slope(&replayed),
+        }
     }
+}
+
+/// Returns the value of a growing function at `x` by its points.
+fn interpolated(points: impl Iterator<Item = (f64, f64)>, x: f64) -> f64 {
+    let points: Vec<(f64, f64)> = points.collect();
+    let after = points.iter().position(|it| it.0 >= x);
+    let after = after.unwrap_or(points.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (points[after - 1], points[after]);
+    y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+}
+
+/// Returns the slope of a least-squares line.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|it| it.0).sum::<f64>() / count;
+    let mean_y = points.iter().map(|it| it.1).sum::<f64>() / count;
+    let products = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y));
+    let squares = points.iter().map(|(x, _)| (x - mean_x).powi(2));
+    products.sum::<f64>() / squares.sum::<f64>()
+}
+
+/// Runs a plan whose replica has too little CPU in `l.i1`, and compares its lag with the positions in the log.
+pub(crate) fn lag_agrees_with_the_log(plan: &str, target: &str, position: &str) {
     let place = Place::new();
-    let ended = place
-        .run(&plan("rows = 60_000", "replica.cpu-quota = 0.03\n"), &[])
-        .expect_code(0);
-    let run = ended.run_directory();
-    let cell = run.join("cells/pg.base/c1/r1");
-    assert!(cell.join("replica_1.log").is_file());
-    let cell = fs_err::read_to_string(cell.join("cell.json")).unwrap();
-    assert!(cell.contains("replica.cpu-quota"), "{cell}");
+    let run = place.run(plan, &[]).expect_code(0).run_directory();
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
-    let metrics = &shown.row("pg.base", "l.i1")["metrics"];
-    assert!(number(&metrics["lag_ms_max"]) > 300.0, "{metrics}");
-    assert!(number(&metrics["catch_up_s"]) > 0.5, "{metrics}");
+    let row = shown.row(target, "l.i1");
+    assert_eq!(row["lag"]["verdict"], "grows", "{row}");
+    let by_log = LagByLog::of(&run, "l.i1", position);
+    eprintln!("{by_log:?} {}", row["metrics"]["catch_up_s"]);
+    let shown_slope = number(&row["metrics"]["lag_ms_slope"]);
+    assert!((shown_slope / by_log.slope - 1.0).abs() < 0.01, "{by_log:?} {row}");
+    assert!((by_log.slope / by_log.slope_by_log - 1.0).abs() < 0.1, "{by_log:?}");
+    let catch_up_s = number(&row["metrics"]["catch_up_s"]);
+    assert!((catch_up_s / by_log.catch_up_s_by_log - 1.0).abs() < 0.3, "{by_log:?}");
+}
+
+#[test]
+fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up() {
+    if postgres_is_here_or_test_is_skipped() {
+        let plan = plan(OVERLOADED, TOO_LITTLE);
+        lag_agrees_with_the_log(&plan, "pg.base", "wal_position_bytes");
+    }
+}
+
+/// The time for which a replica is stopped.
+const STOPPED: Duration = Duration::from_secs(5);
+
+/// Runs a plan whose replica is stopped for a while in `l.i1`.
+fn run_with_a_stopped_replica(place: &Place, plan: &str) -> PathBuf {
+    let mut running = place.spawn_run(plan, &[]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    let replica = with_children(place.server("pg.base/replica_1"));
+    assert!(replica.len() > 3, "{replica:?}");
+    replica.iter().for_each(|&pid| send(pid, Signal::STOP));
+    std::thread::sleep(STOPPED);
+    replica.iter().for_each(|&pid| send(pid, Signal::CONT));
+    running.wait().expect_code(0);
+    place.assert_nothing_is_left();
+    place.only_run()
+}
+
+/// Returns the longest response of an insert in a row, in milliseconds.
+fn longest_insert_ms(row: &Value) -> f64 {
+    number(&row["ops"]["insert"]["response_us"]["max"]) / 1e3
 }
 
 #[test]
@@ -42,22 +139,14 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
         return;
     }
     let place = Place::new();
-    let mut running = place.spawn_run(&plan("time = '8s'", ""), &[]);
-    place.wait_for_step(&mut running, "03-l.i1");
-    let replica = with_children(place.server("pg.base/replica_1"));
-    assert!(replica.len() > 3, "{replica:?}");
-    replica.iter().for_each(|&pid| send(pid, Signal::STOP));
-    std::thread::sleep(Duration::from_secs(5));
-    replica.iter().for_each(|&pid| send(pid, Signal::CONT));
-    running.wait().expect_code(0);
-    place.assert_nothing_is_left();
-    let run = place.only_run();
+    let run = run_with_a_stopped_replica(&place, &plan("time = '8s'", ""));
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
     // The resolution of the lag is 0.1 s.
     assert!(lag_ms >= 4_800.0, "{row}");
+    assert!(longest_insert_ms(&row) < 4_000.0, "{row}");
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
@@ -68,6 +157,21 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     let mut checks = step.step().checks.iter();
     let check = checks.find(|check| check.what == "contents of pi1 on replica_1");
     assert!(check.is_some_and(|check| check.holds && check.found.contains("pdc")));
+}
+
+#[test]
+fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = plan("time = '8s'", "");
+    let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
+    let run = run_with_a_stopped_replica(&place, &plan);
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    let row = shown.row("pg.base", "l.i1");
+    assert!(longest_insert_ms(&row) >= 4_800.0, "{row}");
 }
 
 #[test]
