@@ -186,8 +186,10 @@ impl ThreadStates {
     /// Takes one sample of each connection, or of the next ones if there are many. Skips connections that have ended or
     /// whose threads can't be read.
     pub fn sample(&mut self) {
-        // The second thread is read some microseconds after the first, so the order alternates.
-        self.is_server_first = !self.is_server_first;
+        // The second thread is read some microseconds after the first, so the order alternates: that of looks, too, which are every
+        // tenth sample.
+        let is_look = self.engine.as_ref().is_some_and(|it| it.until_look == 0);
+        self.is_server_first ^= !is_look;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
         for _ in 0..count {
             let index = self.next;

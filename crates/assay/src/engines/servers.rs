@@ -170,7 +170,12 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             (self.try_config)(&options)?;
             if config.replicas > 0 && !config.replica_set.is_empty() {
                 let set = &config.set_of_replicas();
-                let tried = (self.try_config)(&StartOptions { set, ..options });
+                let replica = StartOptions {
+                    set,
+                    replicas: None,
+                    ..options
+                };
+                let tried = (self.try_config)(&replica);
                 tried.context(ITS_REPLICAS)?;
             }
             Ok(())

@@ -2,6 +2,7 @@
 
 mod heartbeats;
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,7 +166,9 @@ impl Watch {
 
     /// Reads the lag and costs of replicas. Never waits for any of them.
     fn read(&self, replicas: &mut [(String, Sampler)]) {
-        let mut second = 0;
+        // So each second of a step has a reading of the costs, whenever the step began.
+        let half_second_ns = SECOND_NS / 2;
+        let mut half_second = 0;
         while self.sleep_until(READ_AT) {
             let now = self.clock.now();
             let mut counters = Vec::new();
@@ -175,8 +178,8 @@ impl Watch {
                 counters.push(Counter::gauge(format!("{name}.lag_ms"), lag_ms));
             }
             drop(heartbeats);
-            if now / SECOND_NS != second {
-                second = now / SECOND_NS;
+            if now / half_second_ns != half_second {
+                half_second = now / half_second_ns;
                 let costs = replicas.iter_mut().flat_map(|it| costs(&it.0, &mut it.1));
                 counters.extend(costs);
             }
@@ -214,8 +217,8 @@ impl<E: Replicated> Link<E> {
             None => E::attach(&self.url).map_err(failed)?.connect()?,
         };
         let result = act(&mut session);
-        let is_lost = matches!(&result, Err(error) if error.class == ErrorClass::ConnectionLost);
-        self.session = (!is_lost).then_some(session);
+        let has_ended = matches!(&result, Err(error) if error.class.ends_session());
+        self.session = (!has_ended).then_some(session);
         result
     }
 }
@@ -434,35 +437,30 @@ impl<E: Replicated> Replication for Replicas<E> {
     }
 }
 
-/// Merges the readings of a step that began at `start_ns` by the clock into one row for each of its `elapsed_ns`, with the largest
-/// value of each gauge and counter in that second.
-pub fn by_second(
+/// Returns the largest value of each gauge and counter in each second of a step that began at `start_ns` by the clock and lasted
+/// `elapsed_ns`: by the time of its reading since then.
+pub fn largest_by_second(
     readings: Vec<Reading>,
     start_ns: u64,
     elapsed_ns: u64,
-) -> Vec<(u32, u64, Vec<Counter>)> {
-    let mut rows: Vec<(u32, u64, Vec<Counter>)> = Vec::new();
-    let within = |(at, counters): Reading| {
-        let at = at.checked_sub(start_ns).filter(|at| *at < elapsed_ns)?;
-        Some((at, counters))
-    };
-    let mut readings: Vec<Reading> = readings.into_iter().filter_map(within).collect();
-    readings.sort_by_key(|(at, _)| *at);
+) -> BTreeMap<u64, Vec<Counter>> {
+    let mut largest: BTreeMap<(u64, String), (u64, Counter)> = BTreeMap::new();
     for (at, counters) in readings {
-        let second = (at / SECOND_NS) as u32;
-        if rows.last().is_none_or(|(last, ..)| *last != second) {
-            rows.push((second, at, Vec::new()));
-        }
-        let Some((_, last_at, row)) = rows.last_mut() else {
+        let Some(at) = at.checked_sub(start_ns).filter(|at| *at < elapsed_ns) else {
             continue;
         };
-        *last_at = at;
         for counter in counters {
-            match row.iter_mut().find(|it| it.name == counter.name) {
-                Some(known) => known.value = known.value.max(counter.value),
-                None => row.push(counter),
+            let key = (at / SECOND_NS, counter.name.clone());
+            let known = largest.get(&key);
+            // The last of equal ones, since growth is computed between readings.
+            if known.is_none_or(|(_, known)| known.value <= counter.value) {
+                largest.insert(key, (at, counter));
             }
         }
+    }
+    let mut rows: BTreeMap<u64, Vec<Counter>> = BTreeMap::new();
+    for (at, counter) in largest.into_values() {
+        rows.entry(at).or_default().push(counter);
     }
     rows
 }
@@ -484,11 +482,11 @@ mod tests {
             lag(3_500, 40.0),
             lag(4_100, 5.0),
         ];
-        let rows = by_second(readings, SECOND_NS, 3 * SECOND_NS);
-        let found: Vec<(u32, u64, f64)> = rows
+        let rows = largest_by_second(readings, SECOND_NS, 3 * SECOND_NS);
+        let found: Vec<(u64, f64)> = rows
             .iter()
-            .map(|(second, at, row)| (*second, at / 1_000_000, row[0].value))
+            .map(|(at, row)| (at / 1_000_000, row[0].value))
             .collect();
-        assert_eq!(found, [(0, 800, 90.0), (2, 2_500, 40.0)]);
+        assert_eq!(found, [(800, 90.0), (2_500, 40.0)]);
     }
 }

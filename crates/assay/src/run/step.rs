@@ -22,7 +22,7 @@ use super::cell_run::LOG_LINES;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
-use super::replication::by_second;
+use super::replication::largest_by_second;
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
@@ -409,9 +409,11 @@ impl<'a> StepRunner<'a> {
         let Some((replication, started_ns)) = self.engine.replication().zip(started_ns) else {
             return Ok(());
         };
-        let elapsed_ns = elapsed_ns.unwrap_or_else(|| self.conductor.clock.now() - started_ns);
+        let so_far = || self.conductor.clock.now().saturating_sub(started_ns);
+        let elapsed_ns = elapsed_ns.unwrap_or_else(so_far);
         let readings = replication.end_step(started_ns + elapsed_ns);
-        for (second, at_ns, counters) in by_second(readings, started_ns, elapsed_ns) {
+        for (at_ns, counters) in largest_by_second(readings, started_ns, elapsed_ns) {
+            let second = (at_ns / 1_000_000_000) as u32;
             writer.counters(second, at_ns as i64, &counters)?;
         }
         Ok(())

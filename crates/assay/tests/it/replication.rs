@@ -18,17 +18,14 @@ fn plan(end: &str, replica: &str) -> String {
 }
 
 /// A step whose replica has too little CPU for what its primary writes.
-pub(crate) const OVERLOADED: &str = "time = '12s'\nstep.\"l.i1\".rate = \"15k\"";
-/// The limit of that replica.
-pub(crate) const TOO_LITTLE: &str = "replica.cpu-quota = 0.05\n";
-
+const OVERLOADED: &str = "time = '12s'\nstep.\"l.i1\".rate = \"15k\"";
 /// The lag of `replica_1` in a step, by heartbeats and by positions in the log.
 #[derive(Debug)]
-pub(crate) struct LagByLog {
-    /// The growth of the lag over the second half of the step in ms/s: by heartbeats.
-    slope: f64,
+struct LagByLog {
+    /// The mean lag over the second half of the step in seconds: by heartbeats.
+    lag_s: f64,
     /// The same by positions: since when the primary's log has been longer than what the replica has replayed.
-    slope_by_log: f64,
+    lag_s_by_log: f64,
     /// The log that the replica lacked in the end over the bytes that it replayed per second, in seconds.
     catch_up_s_by_log: f64,
 }
@@ -44,25 +41,31 @@ impl LagByLog {
         })
         .unwrap();
         let half = step.step().elapsed_ns as f64 / 2e9;
-        let second_half = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
-            let points = points.iter().copied();
+        let second_half = |name: &str| -> Vec<(f64, f64)> {
+            let points = series[name].iter().copied();
             points.filter(|(at, _)| *at > half).collect()
         };
         let written = &series[position];
-        let lacks = second_half(&series["replica_1.replayed_bytes"]);
-        let replayed: Vec<(f64, f64)> = lacks
-            .iter()
-            .map(|(at, lacks)| (*at, interpolated(written.iter().copied(), *at) - lacks))
-            .collect();
-        let swapped = || written.iter().map(|(at, bytes)| (*bytes, *at));
-        let lags: Vec<(f64, f64)> = replayed
-            .iter()
-            .map(|(at, bytes)| (*at, 1e3 * (at - interpolated(swapped(), *bytes))))
-            .collect();
+        let lacks = second_half("replica_1.replayed_bytes");
+        let replayed = |lacks: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            let points = lacks.iter();
+            let position = |at| interpolated(written.iter().copied(), at);
+            points
+                .map(|(at, lacks)| (*at, position(*at) - lacks))
+                .collect()
+        };
+        let lag = |(at, bytes): &(f64, f64)| {
+            let swapped = written.iter().map(|(at, bytes)| (*bytes, *at));
+            (*at, at - interpolated(swapped, *bytes))
+        };
+        let lags: Vec<(f64, f64)> = replayed(&lacks).iter().map(lag).collect();
+        let lag_ms = &series["replica_1.lag_ms"];
+        let then = |(at, _): &(f64, f64)| (*at, interpolated(lag_ms.iter().copied(), *at) / 1e3);
         Self {
-            slope: slope(&second_half(&series["replica_1.lag_ms"])),
-            slope_by_log: slope(&lags),
-            catch_up_s_by_log: lacks.last().unwrap().1 / slope(&replayed),
+            lag_s: mean(&lacks.iter().map(then).collect::<Vec<_>>()).1,
+            lag_s_by_log: mean(&lags).1,
+            catch_up_s_by_log: lacks.last().unwrap().1
+                / slope(&replayed(&series["replica_1.replayed_bytes"])),
         }
     }
 }
@@ -76,11 +79,17 @@ fn interpolated(points: impl Iterator<Item = (f64, f64)>, x: f64) -> f64 {
     y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 }
 
+/// Returns the mean point.
+fn mean(points: &[(f64, f64)]) -> (f64, f64) {
+    let sums = points
+        .iter()
+        .fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    (sums.0 / points.len() as f64, sums.1 / points.len() as f64)
+}
+
 /// Returns the slope of a least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
-    let count = points.len() as f64;
-    let mean_x = points.iter().map(|it| it.0).sum::<f64>() / count;
-    let mean_y = points.iter().map(|it| it.1).sum::<f64>() / count;
+    let (mean_x, mean_y) = mean(points);
     let products = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y));
     let squares = points.iter().map(|(x, _)| (x - mean_x).powi(2));
     products.sum::<f64>() / squares.sum::<f64>()
@@ -95,18 +104,18 @@ pub(crate) fn lag_agrees_with_the_log(plan: &str, target: &str, position: &str) 
     let row = shown.row(target, "l.i1");
     assert_eq!(row["lag"]["verdict"], "grows", "{row}");
     let by_log = LagByLog::of(&run, "l.i1", position);
-    eprintln!("{by_log:?} {}", row["metrics"]["catch_up_s"]);
-    let shown_slope = number(&row["metrics"]["lag_ms_slope"]);
-    assert!((shown_slope / by_log.slope - 1.0).abs() < 0.01, "{by_log:?} {row}");
-    assert!((by_log.slope / by_log.slope_by_log - 1.0).abs() < 0.1, "{by_log:?}");
+    let ratio = by_log.lag_s / by_log.lag_s_by_log;
+    assert!((0.9..1.1).contains(&ratio), "{by_log:?} {row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
-    assert!((catch_up_s / by_log.catch_up_s_by_log - 1.0).abs() < 0.3, "{by_log:?}");
+    // The replica replays some of the log faster than the rest, and shares processors with its primary and other tests.
+    let ratio = catch_up_s / by_log.catch_up_s_by_log;
+    assert!((0.5..2.0).contains(&ratio), "{by_log:?} {row}");
 }
 
 #[test]
 fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up() {
     if postgres_is_here_or_test_is_skipped() {
-        let plan = plan(OVERLOADED, TOO_LITTLE);
+        let plan = plan(OVERLOADED, "replica.cpu-quota = 0.05\n");
         lag_agrees_with_the_log(&plan, "pg.base", "wal_position_bytes");
     }
 }
@@ -139,7 +148,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
         return;
     }
     let place = Place::new();
-    let run = run_with_a_stopped_replica(&place, &plan("time = '8s'", ""));
+    let run = run_with_a_stopped_replica(&place, &plan("time = '12s'", ""));
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
@@ -165,7 +174,7 @@ fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
         return;
     }
     let place = Place::new();
-    let plan = plan("time = '8s'", "");
+    let plan = plan("time = '12s'", "");
     let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
     let run = run_with_a_stopped_replica(&place, &plan);
     let shown = Shown::read(&place, &run);
@@ -217,17 +226,23 @@ fn reads_of_a_replica_burden_it_instead_of_its_primary_and_find_what_they_should
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     for step in ["qr100", "qp100"] {
-        let cpu = |target, metric: &str| number(&shown.row(target, step)["metrics"][metric]);
+        let metric = |target, name: &str| number(&shown.row(target, step)["metrics"][name]);
         let [near, far] = ["pg.base", "pg.far"];
-        let (server, replica) = ("server_cpu_us_per_op", "replica_cpu_us_per_op");
-        assert!(cpu(near, server) > 2.0 * cpu(far, server), "{step}");
-        assert!(cpu(far, replica) > 2.0 * cpu(near, replica), "{step}");
-        for metric in [
+        // Each query commits where it is executed.
+        let commits_per_query = |target| {
+            let row = shown.row(target, step);
+            number(&row["counters"]["commit_count"]) / number(&row["ops"]["query"]["count"])
+        };
+        assert!(commits_per_query(near) >= 1.0, "{step}");
+        assert!(commits_per_query(far) < 1.0, "{step}");
+        for name in [
+            "server_cpu_us_per_op",
+            "replica_cpu_us_per_op",
             "replica_write_kb_per_op",
             "replica_switches_per_op",
             "server_switches_per_op",
         ] {
-            assert!(cpu(far, metric) > 0.0, "{metric}");
+            assert!(metric(far, name) > 0.0, "{name}");
         }
     }
     let cell = fs_err::read_to_string(run.join("cells/pg.far/c1/r1/cell.json")).unwrap();
@@ -239,7 +254,7 @@ fn reads_of_a_replica_burden_it_instead_of_its_primary_and_find_what_they_should
 }
 
 #[test]
-fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step() {
+fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step_which_is_resumed() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
@@ -252,9 +267,19 @@ fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step() {
         "entering standby mode",
     ]);
     place.assert_nothing_is_left();
-    let mut running = place.spawn_run(&plan("time = '20s'", ""), &["--results", "killed"]);
-    place.wait_for_step_in(&place.join("killed"), &mut running, "03-l.i1");
+    let run = place.only_run();
+    let resumed = ["run", "--resume", run.to_str().unwrap(), "--data", "data"];
+    let mut running = place.spawn(&resumed);
+    place.wait_for_step(&mut running, "03-l.i1");
+    send(place.server("pg.base"), Signal::KILL);
+    running.wait().expect_code(1);
+    place.assert_nothing_is_left();
+    let mut running = place.spawn(&resumed);
+    place.wait_for_step(&mut running, "03-l.i1");
     running.signal(Signal::KILL);
     running.wait();
     crate::place::eventually("no process is left", || place.processes().is_empty());
+    place.assay(&resumed).expect_code(0);
+    place.assert_nothing_is_left();
+    Shown::read(&place, &run).assert_all_valid();
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use words::ConnectionState::{self, Runnable};
 
-use super::{Activity, Functions, Looks, Thread};
+use super::{Activity, Functions, Looks, Thread, OPEN_FILES_MAX};
 use crate::Proc;
 use crate::parse::parse_process_stat;
 
@@ -54,6 +54,7 @@ impl Background {
         self.threads.retain(|(thread, _)| {
             !thread.has_ended && present.iter().any(|(tid, _)| *tid == thread.tid)
         });
+        let keep_open = present.len() <= OPEN_FILES_MAX;
         for (tid, pid) in present {
             let is_known = self.threads.iter().any(|(thread, _)| thread.tid == tid);
             if is_known || self.served.contains(&tid) {
@@ -62,7 +63,7 @@ impl Background {
             let name = name(proc, tid, pid);
             // In this process, threads without a name of their own are assay's.
             if pid != own || !name.is_empty() {
-                self.threads.push((Thread::new(tid, true), name));
+                self.threads.push((Thread::new(tid, keep_open), name));
             }
         }
     }
