@@ -25,7 +25,7 @@ use crate::{
 
 /// Options without which a server can't have replicas, or be one.
 const NEEDED_BY_PRIMARY: [&str; 2] = ["log_bin", "gtid_mode"];
-const NEEDED_BY_REPLICA: [&str; 1] = ["gtid_mode"];
+const NEEDED_BY_REPLICA: [&str; 2] = ["gtid_mode", "replica_preserve_commit_order"];
 
 /// Options with paths of files that a server writes.
 const WRITTEN: [&str; 11] = [
@@ -121,8 +121,15 @@ fn default_options(
         false => "",
     };
     let replica = Words::of(version).replica;
+    // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide lag.
+    let in_order = match version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
+        true => String::new(),
+        false => {
+            format!("{replica}_parallel_type=LOGICAL_CLOCK\n{replica}_preserve_commit_order=ON\n")
+        }
+    };
     Ok(format!(
-        "server_id=1\nlog_bin=binlog\nlog_{replica}_updates=ON\n{own}\n{of_engine}"
+        "server_id=1\nlog_bin=binlog\nlog_{replica}_updates=ON\n{own}\n{of_engine}{in_order}"
     ))
 }
 

@@ -191,7 +191,7 @@ pub enum Draw {
 pub enum Effect {
     /// Reads rows.
     Reads,
-    /// Changes rows, but not their number.
+    /// Changes or locks rows, but does not change their number.
     Changes,
     /// Inserts as many rows as it answers with.
     Inserts,
@@ -212,6 +212,8 @@ impl Effect {
         let first = words.next().unwrap_or_default();
         let mut has = |others: &[&str]| words.any(|word| others.contains(&word.as_str()));
         match first.as_str() {
+            // `for update`, `for share`, `lock in share mode`: no replica does that.
+            "select" if has(&["update", "share"]) => Self::Changes,
             "select" => Self::Reads,
             "with" if !has(&["insert", "update", "delete", "merge", "replace"]) => Self::Reads,
             "update" => Self::Changes,
@@ -304,6 +306,7 @@ mod tests {
                 Effect::Unknown,
             ),
             ("UPDATE {table} SET k = 1", Effect::Changes),
+            ("SELECT k FROM {table} FOR UPDATE", Effect::Changes),
             ("DELETE FROM {table}", Effect::Deletes),
             (
                 "insert into {table} (c) values ('{{\"on\": 1}}')",

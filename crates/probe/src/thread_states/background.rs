@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use words::ConnectionState::{self, Runnable};
 
-use super::{Activity, Functions, Looks, Thread, OPEN_FILES_MAX};
+use super::{Activity, Functions, Looks, OPEN_FILES_MAX, Thread};
 use crate::Proc;
 use crate::parse::parse_process_stat;
 
