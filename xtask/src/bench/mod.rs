@@ -4,6 +4,7 @@
 //! of their figures have bounds.
 
 mod causes;
+mod heartbeat;
 mod insert;
 mod kv;
 mod lookup;
@@ -40,6 +41,7 @@ mysql-sysbench     the same on MariaDB
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
 profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
+heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 verdicts           simulated machines without any change: how often a comparison claims one
@@ -61,6 +63,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "load-ranks" => ranks::against_one_process(setup),
         "profile" => profile::run(setup),
         "rank-intake" => ranks::intake(setup),
+        "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),
         "verdicts" => {
