@@ -42,10 +42,15 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 "assay makes replicas only of a server that it starts",
                 "remove `replicas` from its config",
             )),
-            _ if config.reads_replicas && config.replicas == 0 => Some((
+            _ if config.reads_replicas && !plan.has_replicas(target) => Some((
                 of_config(&|key| key == "reads"),
                 "its reads go to a replica, but it has none",
-                "set `replicas` in its config, or remove `reads`",
+                "set `replicas` in its config, or `replica-url` in a build with a `url`, or remove `reads`",
+            )),
+            _ if config.logical_replication && config.replicas == 0 => Some((
+                of_config(&|key| key == "replication"),
+                "its replication is logical, but it has no replica",
+                "set `replicas` in its config, or remove `replication`",
             )),
             (_, BuildSource::Url(_)) if configured => Some((
                 of_config(&is_option),
@@ -93,10 +98,12 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
         let BuildSource::Url(url) = &build.source else {
             continue;
         };
-        if let Err(error) = engines::of(build.engine).check_url(url.expose()) {
-            let message = format!("build `{}`: {error}", build.name);
-            let place = file.place_of_build(build);
-            refused.push(refusal("plan::bad-url", place, message, error.help()));
+        for url in [url].into_iter().chain(&build.replica_urls) {
+            if let Err(error) = engines::of(build.engine).check_url(url.expose()) {
+                let message = format!("build `{}`: {error}", build.name);
+                let place = file.place_of_build(build);
+                refused.push(refusal("plan::bad-url", place, message, error.help()));
+            }
         }
     }
     refused.extend(unusable_address(file));

@@ -29,6 +29,19 @@ pub struct Configs<'a> {
 }
 
 impl Configs<'_> {
+    /// Returns the needs of the cells from a replica that this many connections watch.
+    pub fn needs_of_replicas(&self, watching: u32) -> Needs {
+        let mut configs = self.targets.keys().map(|&it| &self.file.plan.configs[it]);
+        let reading = match configs.any(|config| config.reads_replicas) {
+            true => self.needs.connections,
+            false => 0,
+        };
+        Needs {
+            connections: watching + reading,
+            makes_tables: false,
+        }
+    }
+
     /// Tries each config with `try_config`, which returns what is wrong with it.
     pub fn each(
         &mut self,

@@ -1,10 +1,10 @@
 //! Replicas of a server, which assay starts.
 
-use crate::{Counter, Error, ServerEngine, SetupError, StartOptions};
+use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOptions, Table};
 
 /// A server that can have replicas on this host. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
-    /// Clones this server, and starts a replica with the unique `name`. When this returns, the replica answers queries and
+    /// Starts a replica with the unique `name` and the data of this server. When this returns, the replica answers queries and
     /// follows this server.
     ///
     /// # Errors
@@ -16,6 +16,45 @@ pub trait Replicated: ServerEngine + Sized {
     /// # Errors
     /// The server can't be reached or refuses.
     fn attach(url: &str) -> Result<Self, SetupError>;
+
+    /// Creates new tables of the primary, which are empty, on a replica. Creates none of them, and returns false, if replication does
+    /// that.
+    ///
+    /// # Errors
+    /// An error of the engine; then none of the tables is on the replica.
+    fn create_tables(
+        _primary: &mut Self::Session,
+        _replica: &mut Self::Session,
+        _tables: &[Table],
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Drops tables on a replica for which [`Self::create_tables`] returned true, and does nothing on any other.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn drop_tables(_replica: &mut Self::Session, _tables: &[Table]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Creates the indexes of the primary's tables on a replica for which [`Self::create_tables`] returned true.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn create_indexes(
+        _primary: &mut Self::Session,
+        _replica: &mut Self::Session,
+        _tables: &[Table],
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Returns the problems with a replica that assay did not start, which would make a run fail.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
     /// Reads on sessions of the primary and of the replica `name` how much of the primary's log the replica lacks, as gauges in
     /// bytes, transactions and seconds, which are called `NAME.written_bytes`, `NAME.replayed_bytes` and so on. Empty if the replica

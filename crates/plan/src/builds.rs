@@ -6,7 +6,7 @@ use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
 use crate::spec::{Build, BuildSource, Engine};
-use crate::tree::Entry;
+use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
 
@@ -59,6 +59,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         "remove one of them, or write two builds",
     ];
     let factors = factors(cx, &mut section);
+    let replicas = section.take("replica-url");
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
     let keys: Vec<&str> = engines.chain(["url"]).collect();
     let source = section.take_one(cx, &keys, exclusive, missing)?;
@@ -82,28 +83,70 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
             (engine, BuildSource::Installed(installed), shown)
         }
         None => {
-            if node.text().is_none() {
-                cx.wrong_type(&key, &node, "a URL").help(URL_HELP);
-                return None;
-            }
-            let url = Line.read(cx, &key, &node)?;
-            let has = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
-            let Some((_, engine)) = SCHEMES.iter().find(|(scheme, _)| has(scheme)) else {
-                let message = format!("{} is not the URL of a server: {}", code(&key), code(&url));
-                cx.error("plan::bad-url", node.place, message)
-                    .label("expected `postgresql://...` or `mysql://...`")
-                    .help(URL_HELP);
-                return None;
-            };
-            let shown = quoted(&redact(&url));
-            (*engine, BuildSource::Url(Secret::new(url)), shown)
+            let (engine, url, shown) = server_url(cx, &key, &node)?;
+            (engine, BuildSource::Url(url), shown)
         }
     };
+    let is_url = matches!(source, BuildSource::Url(_));
     cx.resolve(key, shown, node.place);
+    let replicas = replicas.map(|entry| {
+        let key = section.name_of(&entry.key);
+        if !is_url {
+            let message = format!("{} is given without `url`", code(&key));
+            cx.error("plan::conflict", entry.key_place, message)
+                .label("assay starts this build's server, and its replicas")
+                .help("set `replicas` in its config, or give the build a `url`");
+        }
+        replica_urls(cx, engine, &key, entry.node)
+    });
     is_named.then_some(Build {
         name,
         engine,
         source,
+        replica_urls: replicas.unwrap_or_default(),
         factors,
     })
+}
+
+/// Reads the URLs of replicas of an engine: one, or a list.
+fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> Vec<Secret> {
+    let place = node.place;
+    let nodes = match node.value {
+        Value::List(nodes) => nodes,
+        _ => vec![node],
+    };
+    let (mut urls, mut all_shown) = (Vec::new(), Vec::new());
+    for node in &nodes {
+        let Some((of, url, shown)) = server_url(cx, key, node) else {
+            continue;
+        };
+        if of != engine {
+            let message = format!("{} has a replica of another engine: {shown}", code(key));
+            cx.error("plan::conflict", node.place, message)
+                .label(format!("the primary is a server of `{}`", engine.name()));
+        }
+        urls.push(url);
+        all_shown.push(shown);
+    }
+    cx.resolve(key, format!("[{}]", all_shown.join(", ")), place);
+    urls
+}
+
+/// Reads the URL of a server. Returns the URL with its engine, and as listings show it.
+fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(Engine, Secret, String)> {
+    if node.text().is_none() {
+        cx.wrong_type(key, node, "a URL").help(URL_HELP);
+        return None;
+    }
+    let url = Line.read(cx, key, node)?;
+    let has = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
+    let Some((_, engine)) = SCHEMES.iter().find(|(scheme, _)| has(scheme)) else {
+        let message = format!("{} is not the URL of a server: {}", code(key), code(&url));
+        cx.error("plan::bad-url", node.place, message)
+            .label("expected `postgresql://...` or `mysql://...`")
+            .help(URL_HELP);
+        return None;
+    };
+    let shown = quoted(&redact(&url));
+    Some((*engine, Secret::new(url), shown))
 }

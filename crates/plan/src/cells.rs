@@ -2,7 +2,7 @@
 
 use words::Random;
 
-use crate::spec::{Order, Plan};
+use crate::spec::{Order, Plan, Target};
 
 /// One target with one variant of the workload, one number of clients and one repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,12 @@ pub struct NotApplicable {
 }
 
 impl Plan {
+    /// Returns true if a target's server has replicas, which assay starts or does not start.
+    pub fn has_replicas(&self, target: &Target) -> bool {
+        let build = &self.builds[target.build];
+        self.configs[target.config].replicas > 0 || !build.replica_urls.is_empty()
+    }
+
     /// Returns the targets and variants that have no cells together.
     pub fn not_applicable(&self) -> Vec<NotApplicable> {
         let mut pairs = Vec::new();

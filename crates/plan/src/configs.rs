@@ -10,13 +10,14 @@ use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
 /// name should be.
-const KEYS: [(&str, bool); 13] = [
+const KEYS: [(&str, bool); 14] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
     ("cpus", false),
     ("cpu-quota", false),
     ("replicas", false),
+    ("replication", false),
     ("reads", false),
     ("tls", false),
     ("unknown-options", false),
@@ -40,6 +41,8 @@ const MEMORY_MIN: u64 = 64 << 20;
 
 /// The servers that connections go to if they only read.
 const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
+/// What replicas of PostgreSQL get from their primary: its log, or the changes of rows.
+const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
 /// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
 
@@ -59,6 +62,7 @@ struct WrittenConfig {
     statistics: Option<bool>,
     tls: Option<bool>,
     replicas: Option<u32>,
+    logical_replication: Option<bool>,
     reads_replicas: Option<bool>,
 }
 
@@ -139,10 +143,13 @@ fn config(
     let mut own = Config::new(&name, engine);
     own.files.extend(cx.given(section, "file", &Line));
     own.limits = limits(cx, section);
-    let (mut replicas, mut reads_replicas) = (None, None);
+    let (mut replicas, mut logical_replication, mut reads_replicas) = (None, None, None);
     if matches!(engine, Engine::Postgres | Engine::Mysql) {
         replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
         reads_replicas = cx.given(section, "reads", &READS);
+        if engine == Engine::Postgres {
+            logical_replication = cx.given(section, "replication", &REPLICATION);
+        }
         let path = section.name_of("replica");
         let place = section.place_of("replica");
         let section = &mut Section::new(&path, cx.table(section, "replica"), place);
@@ -175,6 +182,7 @@ fn config(
         statistics,
         tls,
         replicas,
+        logical_replication,
         reads_replicas,
     })
 }
@@ -343,6 +351,8 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             override_limits(&mut merged.limits, &own.limits);
             override_limits(&mut merged.replica_limits, &own.replica_limits);
             merged.replicas = ancestor.replicas.unwrap_or(merged.replicas);
+            let logical = ancestor.logical_replication;
+            merged.logical_replication = logical.unwrap_or(merged.logical_replication);
             let reads = ancestor.reads_replicas;
             merged.reads_replicas = reads.unwrap_or(merged.reads_replicas);
             let skips = ancestor.skips_unknown_options;

@@ -150,6 +150,10 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     Some(match key {
         "set" | "load" | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
         "sqlite" | "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
+        "replica-url" => {
+            let list = json!({ "type": "array", "items": text, "minItems": 1 });
+            json!({ "anyOf": [text, list] })
+        }
         _ if above[0] == "build" => text,
         "base" | "against-itself" | "sql" | "values" => text,
         "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),

@@ -560,6 +560,8 @@ pub struct Build {
     pub engine: Engine,
     /// The location of the build.
     pub source: BuildSource,
+    /// The URLs of replicas of a running server.
+    pub replica_urls: Vec<Secret>,
     /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,
 }
@@ -594,6 +596,8 @@ pub struct Config {
     pub limits: Limits,
     /// The number of the server's replicas.
     pub replicas: u32,
+    /// Replicas get the changes of rows instead of the log (PostgreSQL).
+    pub logical_replication: bool,
     /// Options of the replicas, which override `set`.
     pub replica_set: Vec<(String, String)>,
     /// The part of the machine that each replica may use.
@@ -620,6 +624,7 @@ impl Config {
             factors: Vec::new(),
             limits: Limits::default(),
             replicas: 0,
+            logical_replication: false,
             replica_set: Vec::new(),
             replica_limits: Limits::default(),
             reads_replicas: false,
@@ -648,17 +653,22 @@ impl Config {
 
     /// Returns what it declares about replicas; empty without replicas.
     pub fn replica_options(&self) -> Vec<(String, String)> {
-        if self.replicas == 0 {
+        if self.replicas == 0 && !self.reads_replicas {
             return Vec::new();
         }
         let limits = self.replica_limits.declared().into_iter();
         let limits = limits.map(|(name, value)| (name.to_owned(), value));
         let options = self.replica_set.iter().cloned().chain(limits);
         let options = options.map(|(name, value)| (format!("replica.{name}"), value));
-        let replicas = ("replicas".to_owned(), self.replicas.to_string());
-        let reads = ("reads".to_owned(), "replica".to_owned());
-        let reads = self.reads_replicas.then_some(reads);
-        [replicas].into_iter().chain(reads).chain(options).collect()
+        let count = self.replicas.to_string();
+        let chosen = [
+            (self.replicas > 0, "replicas", count.as_str()),
+            (self.logical_replication, "replication", "logical"),
+            (self.reads_replicas, "reads", "replica"),
+        ];
+        let chosen = chosen.into_iter().filter(|(is_chosen, ..)| *is_chosen);
+        let chosen = chosen.map(|(_, name, value)| (name.to_owned(), value.to_owned()));
+        chosen.chain(options).collect()
     }
 }
 

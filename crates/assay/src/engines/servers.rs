@@ -9,7 +9,10 @@ use anyhow::{Context, bail};
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::{Certificate, Network, Port, Replicated, ServerEngine, SetupError, StartOptions};
+use engine::{
+    Certificate, ForReplicas, Network, Obstacle, Port, Replicated, ServerEngine, SetupError,
+    StartOptions,
+};
 use plan::{Build, BuildSource, Config, Plan};
 use record::Status;
 use words::Secret;
@@ -32,19 +35,12 @@ pub struct Servers<E> {
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
     attach: fn(&str) -> Result<E, SetupError>,
     check_url: fn(&str) -> Result<(), SetupError>,
-    /// Starts a replica of a server and watches it with others; `None` if this kind of server has none.
-    replicate: Option<Replicate<E>>,
     /// The file in the server's directory that assay writes its config into.
     config_file: &'static str,
 }
 
-/// Starts replicas: the primary, the options of each replica with its name, and the name of its config file.
-type Replicate<E> = fn(
-    &CellRun<'_>,
-    &E,
-    &[(String, StartOptions<'_>)],
-    &str,
-) -> anyhow::Result<Rc<dyn Replication>>;
+/// The connections that watch a replica.
+const WATCHING: u32 = 4;
 
 /// Starts the replicas of a server, and waits until they follow it.
 fn replicate<E: Replicated + 'static>(
@@ -53,7 +49,7 @@ fn replicate<E: Replicated + 'static>(
     options: &[(String, StartOptions<'_>)],
     config_file: &str,
 ) -> anyhow::Result<Rc<dyn Replication>> {
-    let (conductor, mut replicas) = (cell.conductor, Vec::new());
+    let mut replicas = Vec::new();
     for (name, options) in options {
         let replica = primary.start_replica(name, options);
         let kept = format!("{name}.conf");
@@ -64,6 +60,16 @@ fn replicate<E: Replicated + 'static>(
             .write_text(&kept, replica.config_text().unwrap_or_default())?;
         replicas.push((name.clone(), replica));
     }
+    watch(cell, primary, replicas)
+}
+
+/// Watches replicas, and waits until they follow their primary.
+fn watch<E: Replicated + 'static>(
+    cell: &CellRun<'_>,
+    primary: &E,
+    replicas: Vec<(String, E)>,
+) -> anyhow::Result<Rc<dyn Replication>> {
+    let conductor = cell.conductor;
     if cell.config().reads_replicas {
         if conductor.ranks.is_some() {
             bail!(
@@ -107,7 +113,6 @@ pub const POSTGRES: Servers<Postgres> = Servers {
     start: Postgres::start,
     attach: Postgres::attach,
     check_url: |url| postgres::parse_url(url).map(drop),
-    replicate: Some(replicate),
     config_file: "server.conf",
 };
 
@@ -125,17 +130,24 @@ pub const MYSQL: Servers<Mysql> = Servers {
     start: Mysql::start,
     attach: Mysql::attach,
     check_url: |url| mysql::parse_url(url).map(drop),
-    replicate: Some(replicate),
     config_file: "server.cnf",
 };
 
-impl<E: ServerEngine> EngineRow for Servers<E> {
+impl<E: Replicated + 'static> EngineRow for Servers<E> {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         if let BuildSource::Url(url) = &build.source {
             let server = (self.attach)(url.expose())?;
             let obstacles = server.obstacles(configs.needs);
             configs.obstacles =
                 obstacles.context("cannot read the server's limits and privileges")?;
+            for (name, replica) in self.attach_replicas(build)? {
+                let obstacles = server.obstacles_of(&replica, configs.needs_of_replicas(WATCHING));
+                let obstacles = obstacles.with_context(|| format!("cannot examine {name}"))?;
+                configs.obstacles.extend(obstacles.into_iter().map(|it| {
+                    let what = format!("{name}: {}", it.what);
+                    Obstacle { what, ..it }
+                }));
+            }
             return Ok(BuildFacts {
                 version: server.version().to_owned(),
                 source: words::redact(url.expose()),
@@ -164,7 +176,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
-                replicas: replicas.as_ref(),
+                replicas: for_replicas(config, replicas.as_ref()),
                 stop: &AtomicBool::new(false),
             };
             (self.try_config)(&options)?;
@@ -191,7 +203,13 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         if let BuildSource::Url(url) = &cell.build().source {
             let server = (self.attach)(url.expose())?;
             cell.url = Some(url.expose().to_owned());
-            return measure(cell, server, |_, _| Ok(()));
+            let replicas = self.attach_replicas(cell.build())?;
+            return measure(cell, server, |cell, server| {
+                if !replicas.is_empty() {
+                    cell.replication = Some(watch(cell, server, replicas)?);
+                }
+                Ok(())
+            });
         }
         let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
         let plan = conductor.plan();
@@ -210,7 +228,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             limits: &config.limits,
             timeout: plan.server_timeout,
             network: network.as_ref(),
-            replicas: replicas.as_ref(),
+            replicas: for_replicas(config, replicas.as_ref()),
             stop: &conductor.stop,
         };
         let server = (self.start)(&options)
@@ -220,9 +238,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
             cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
         let set = config.set_of_replicas();
-        let names: Vec<String> = (1..=config.replicas)
-            .map(|number| format!("replica_{number}"))
-            .collect();
+        let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
         let homes: Vec<PathBuf> = names.iter().map(|name| home.join(name)).collect();
         let logs: Vec<PathBuf> = names
             .iter()
@@ -238,7 +254,7 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
         };
         let options: Vec<_> = names.iter().cloned().zip((0..).map(of_replica)).collect();
         let result = measure(cell, server, |cell, server| {
-            if let Some(replicate) = self.replicate.filter(|_| config.replicas > 0) {
+            if config.replicas > 0 {
                 let replicas = replicate(cell, server, &options, self.config_file)?;
                 cell.replication = Some(replicas);
             }
@@ -258,6 +274,24 @@ impl<E: ServerEngine> EngineRow for Servers<E> {
     fn check_url(&self, url: &str) -> Result<(), SetupError> {
         (self.check_url)(url)
     }
+}
+
+impl<E: Replicated + 'static> Servers<E> {
+    /// Connects to the replicas of a build's server that assay does not start.
+    fn attach_replicas(&self, build: &Build) -> anyhow::Result<Vec<(String, E)>> {
+        let replicas = (1..).zip(&build.replica_urls).map(|(number, url)| {
+            let name = replica_name(number);
+            let replica = (self.attach)(url.expose());
+            let replica = replica.with_context(|| format!("{name} can't be used"))?;
+            Ok((name, replica))
+        });
+        replicas.collect()
+    }
+}
+
+/// Returns the name of a replica, numbered from 1.
+fn replica_name(number: u32) -> String {
+    format!("replica_{number}")
 }
 
 /// Returns the TCP address for clients of a server that is started next; `None` if they use its private socket. Password and
@@ -291,6 +325,14 @@ fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
         .context("replicas can't reach a server on this host")
 }
 
+/// Returns what the replicas of a server need.
+fn for_replicas<'a>(config: &Config, port: Option<&'a Port>) -> Option<ForReplicas<'a>> {
+    Some(ForReplicas {
+        port: port?,
+        logical: config.logical_replication,
+    })
+}
+
 /// Measures a cell on a started server after `prepare`, and stops it.
 fn measure<E: ServerEngine>(
     cell: &mut CellRun<'_>,
@@ -304,7 +346,8 @@ fn measure<E: ServerEngine>(
     let result = cell.measure(server, |cell, engine| {
         prepare(cell, engine)?;
         let result = cell.sql(engine, foreign);
-        let stopped = cell.replication.take().map_or(Ok(()), Replication::stop);
+        let replication = cell.replication.take();
+        let stopped = replication.map_or(Ok(()), |it| it.stop(cell.keep));
         match result? {
             Status::Complete => stopped.map(|()| Status::Complete),
             status => Ok(status),

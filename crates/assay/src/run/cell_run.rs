@@ -251,6 +251,7 @@ impl<'a> CellRun<'a> {
         let mut session = engine.connect()?;
         if !foreign {
             tables::make(engine, &mut session, tables, |_| Ok(()))?;
+            self.create_on_replicas(tables)?;
             return steps(self);
         }
         tables::drop_leftover_tables(self.conductor.directory, &self.record.build, &mut session)?;
@@ -262,6 +263,7 @@ impl<'a> CellRun<'a> {
         let made = tables::make(engine, &mut session, tables, note);
         // A server may close a session that is idle for as long as the steps take.
         drop(session);
+        let made = made.and_then(|()| self.create_on_replicas(tables));
         let result = made.and_then(|()| steps(self));
         if !self.keep {
             let dropped = engine
@@ -280,6 +282,12 @@ impl<'a> CellRun<'a> {
             self.record.tables_left.clear();
         }
         result
+    }
+
+    /// Creates new tables on replicas that get no definitions from the server.
+    fn create_on_replicas(&self, tables: &[Table]) -> anyhow::Result<()> {
+        let replication = self.replication.as_ref();
+        replication.map_or(Ok(()), |it| it.create_tables(tables))
     }
 
     fn run_all_steps<E: SqlEngine>(

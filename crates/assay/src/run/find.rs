@@ -69,13 +69,13 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     }
     if search.lag_ms.is_some()
         && let Some(target) =
-            (file.plan.targets.iter()).find(|target| file.plan.configs[target.config].replicas == 0)
+            (file.plan.targets.iter()).find(|target| !file.plan.has_replicas(target))
     {
         let message = format!(
             "`{}` has no replica whose lag could be bounded",
             target.name
         );
-        let help = "add `replicas = 1` to its config, or leave it out with `--only`";
+        let help = "add `replicas = 1` to its config, or `replica-url` to a build with a `url`, or leave it out with `--only`";
         return Err(error(message, help.into()).into());
     }
     let path = format!("workload.{}", workload.name());

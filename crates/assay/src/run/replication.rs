@@ -1,27 +1,35 @@
 //! Replicas of a cell's server: how far they lag, how they catch up, and what data they have.
 
 mod heartbeats;
+mod indexes;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::bail;
-use engine::{Counter, ErrorClass, Replicated, ServerEngine, Session, Table, TableFacts};
+use engine::{
+    Column, ColumnType, Counter, ErrorClass, Replicated, ServerEngine, Session, SettleLimits,
+    Table, TableFacts,
+};
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
 use super::cell_run::LOG_LINES;
-use heartbeats::{Heartbeats, INTERVAL, Trouble};
+use heartbeats::{BROKEN_FOR, Heartbeats, INTERVAL, Trouble};
+use indexes::Indexes;
 
 /// The table of the heartbeats.
 const TABLE: &str = "assay_heartbeat";
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
+/// The time between looks at what is waited for.
+const POLL: Duration = Duration::from_millis(5);
 /// The time of looks within an interval, which begins with a heartbeat.
 const LOOK_AT: Duration = Duration::from_millis(50);
 /// The time of readings within an interval: after the reply to a look.
@@ -39,12 +47,34 @@ pub trait Replication {
     /// Returns how far the replica that lags most is behind now.
     fn lag(&self) -> Duration;
 
-    /// Waits until all replicas show what was committed before the end of the step. Returns how long after it that was; `None` if
-    /// `at_most` has passed since this call or `stop` is set.
+    /// Creates new and empty tables on replicas that get no definitions from their primary.
+    ///
+    /// # Errors
+    /// A replica refuses them.
+    fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()>;
+
+    /// Waits until all replicas show what was committed before the end of the step, and have the indexes of these tables. Returns
+    /// how long after it that was; `None` if `at_most` has passed since this call or `stop` is set.
     ///
     /// # Errors
     /// A replica no longer follows.
-    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Duration>>;
+    fn catch_up(
+        &self,
+        tables: &[Table],
+        at_most: Duration,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Option<Duration>>;
+
+    /// Settles replicas whose tables do not get the maintenance of their primary. Returns what was done, and how long it took.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Vec<(String, Duration)>>;
 
     /// Returns the contents of a table on each replica, with its name.
     ///
@@ -52,11 +82,11 @@ pub trait Replication {
     /// An error of the engine.
     fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>>;
 
-    /// Stops the replicas.
+    /// Stops replicas that assay started, and drops what it created in others; with `keeps_tables`, only the heartbeats.
     ///
     /// # Errors
-    /// One of them did not stop cleanly.
-    fn stop(self: Rc<Self>) -> anyhow::Result<()>;
+    /// One of them did not stop cleanly, or has not caught up.
+    fn stop(self: Rc<Self>, keeps_tables: bool) -> anyhow::Result<()>;
 }
 
 /// The failure of a replica.
@@ -196,11 +226,19 @@ struct Link<E: ServerEngine> {
 }
 
 impl<E: Replicated> Link<E> {
+    /// Returns a session that will be opened when it is needed.
+    fn to(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            session: None,
+            engine: PhantomData,
+        }
+    }
+
     fn open(engine: &E) -> Result<Self, engine::Error> {
         Ok(Self {
-            url: engine.url(),
             session: Some(engine.connect()?),
-            engine: PhantomData,
+            ..Self::to(&engine.url())
         })
     }
 
@@ -245,9 +283,31 @@ fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
 }
 
 /// Running replicas, with threads that write a heartbeat on the primary and look for it on each replica.
-pub struct Replicas<E> {
+pub struct Replicas<E: Replicated + 'static> {
     replicas: Vec<(String, E)>,
+    /// The URL of the primary.
+    primary: String,
+    /// The thread that writes heartbeats in servers that assay did not start; `None` in others, and when it has cleaned up.
+    foreign: Option<JoinHandle<()>>,
+    /// The replicas that get no definitions from their primary, by number.
+    logical: Vec<usize>,
+    /// The tables that assay created on them.
+    created: Mutex<Vec<(usize, Table)>>,
+    indexes: Indexes<E>,
     watch: Arc<Watch>,
+}
+
+/// Returns the table of the heartbeats.
+fn heartbeat_table() -> Table {
+    Table {
+        name: TABLE.into(),
+        columns: vec![Column {
+            name: "at_ns",
+            kind: ColumnType::AutoKey,
+        }],
+        indexes: Vec::new(),
+        partitions: None,
+    }
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
@@ -263,10 +323,9 @@ impl<E: Replicated + 'static> Replicas<E> {
         stop: &AtomicBool,
     ) -> anyhow::Result<Self> {
         let mut writer = Link::open(primary)?;
-        for sql in [
-            format!("drop table if exists {TABLE}"),
-            format!("create table {TABLE} (at_ns bigint primary key)"),
-        ] {
+        let table = heartbeat_table();
+        let dialect = primary.dialect();
+        for sql in [dialect.drop_table(&table), dialect.create_table(&table)].concat() {
             writer.ask(|it| it.query(&sql))?;
         }
         let watch = Arc::new(Watch {
@@ -276,12 +335,18 @@ impl<E: Replicated + 'static> Replicas<E> {
             readings: Mutex::default(),
             done: AtomicBool::new(false),
         });
-        let watched = Self {
+        let beating = Arc::clone(&watch);
+        let mut watched = Self {
             replicas,
+            primary: primary.url(),
+            foreign: None,
+            logical: Vec::new(),
+            created: Mutex::default(),
+            indexes: Indexes::default(),
             watch: Arc::clone(&watch),
         };
         // The threads are not joined: one that waits for a server would delay the end of that server.
-        let mut sampled = Vec::new();
+        let (mut sampled, mut logical) = (Vec::new(), Vec::new());
         for (number, (name, replica)) in watched.replicas.iter().enumerate() {
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
@@ -291,21 +356,37 @@ impl<E: Replicated + 'static> Replicas<E> {
             sampled.push((name.clone(), sampler));
             let failed = |error| watched.failure(number, "does not answer", error);
             let link = || Link::open(replica).map_err(failed);
-            let (looker, of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
+            let (looker, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
+            let table = std::slice::from_ref(&table);
+            let create = |replica: &mut E::Session| {
+                // What a killed run left behind.
+                E::drop_tables(replica, table)?;
+                writer.ask(|primary| E::create_tables(primary, replica, table))
+            };
+            let created = of_replica.ask(create);
+            if created.map_err(|error| watched.lacks_tables(number, error))? {
+                logical.push(number);
+                locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
+            }
             let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
             let name = name.clone();
             std::thread::spawn(move || looking.look::<E>(number, looker));
             std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
         }
-        let [beating, reading] = [(); 2].map(|()| Arc::clone(&watch));
-        std::thread::spawn(move || beating.beat::<E>(writer));
+        watched.logical = logical;
+        let reading = Arc::clone(&watch);
+        let beating = std::thread::spawn(move || beating.beat::<E>(writer));
+        watched.foreign = primary.server().is_none().then_some(beating);
         std::thread::spawn(move || reading.read(&mut sampled));
         watched.end_step(clock.now());
-        let follows = watched.catch_up(timeout, stop)?.is_some();
+        let follows = watched.catch_up(&[], timeout, stop)?.is_some();
         if !follows && !stop.load(Ordering::Relaxed) {
             let late = locked(&watched.watch.heartbeats).late();
             let seconds = timeout.as_secs();
-            let error = anyhow::Error::msg(format!("it had {seconds} s"));
+            let hint = watched.foreign.as_ref().map_or("", |_| {
+                "; check that it follows the server of `url`, and gets all tables of this database"
+            });
+            let error = anyhow::Error::msg(format!("it had {seconds} s{hint}"));
             let what = "does not show what is on the primary";
             return Err(watched.failure(late, what, error));
         }
@@ -313,13 +394,58 @@ impl<E: Replicated + 'static> Replicas<E> {
     }
 }
 
-impl<E> Drop for Replicas<E> {
+impl<E: Replicated + 'static> Drop for Replicas<E> {
     fn drop(&mut self) {
-        self.watch.done.store(true, Ordering::Release);
+        // An earlier error takes precedence.
+        let _ = self.end(false);
     }
 }
 
-impl<E: Replicated> Replicas<E> {
+impl<E: Replicated + 'static> Replicas<E> {
+    /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
+    fn end(&mut self, keeps_tables: bool) -> anyhow::Result<()> {
+        self.watch.done.store(true, Ordering::Release);
+        let Some(beating) = self.foreign.take() else {
+            return Ok(());
+        };
+        let began = self.watch.clock.now();
+        let is_late = || self.watch.clock.now() - began > BROKEN_FOR.as_nanos() as u64;
+        while !beating.is_finished() && !is_late() {
+            std::thread::sleep(POLL);
+        }
+        let newest = format!("select max(at_ns) from {TABLE}");
+        let mut primary = Link::<E>::to(&self.primary);
+        let last = primary.ask(|it| it.query_i64(&newest))?;
+        primary.ask(|it| it.query(&format!("drop table {TABLE}")))?;
+        for &number in &self.logical {
+            let (name, replica) = &self.replicas[number];
+            let created = locked(&self.created);
+            let created = created.iter().filter(|(on, _)| *on == number);
+            let tables = created.map(|(_, table)| table.clone());
+            let tables = tables.filter(|table| !keeps_tables || table.name == TABLE);
+            let tables: Vec<Table> = tables.collect();
+            let mut replica = Link::<E>::to(&replica.url());
+            // It could not apply changes of tables that it lacks.
+            while replica.ask(|it| it.query_i64(&newest))? < last {
+                if is_late() {
+                    let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
+                    bail!(
+                        "{name} has not applied all changes, so these tables are left on it: {}; drop them when it has caught up",
+                        names.join(", ")
+                    );
+                }
+                std::thread::sleep(INTERVAL);
+            }
+            replica.ask(|it| E::drop_tables(it, &tables))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the error of a replica that refuses tables of its primary.
+    fn lacks_tables(&self, number: usize, error: engine::Error) -> anyhow::Error {
+        self.failure(number, "can't get the tables of its primary", error)
+    }
+
     /// Returns an error about a replica, with its log.
     fn failure(&self, number: usize, what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
         let (name, replica) = &self.replicas[number];
@@ -346,6 +472,13 @@ impl<E: Replicated> Replicas<E> {
                 result => return result,
             }
         }
+    }
+
+    /// Returns whether all replicas have the indexes that have begun.
+    fn have_indexes(&self) -> anyhow::Result<bool> {
+        let there = self.indexes.are_there();
+        let what = "can't get the indexes of its primary";
+        there.map_err(|(number, error)| self.failure(number, what, error))
     }
 
     /// Fails if a replica has stopped to follow for good.
@@ -378,7 +511,7 @@ impl<E: Replicated> Replicas<E> {
     }
 }
 
-impl<E: Replicated> Replication for Replicas<E> {
+impl<E: Replicated + 'static> Replication for Replicas<E> {
     fn end_step(&self, end_ns: u64) -> Vec<Reading> {
         locked(&self.watch.heartbeats).end_step(end_ns);
         std::mem::take(&mut locked(&self.watch.readings))
@@ -390,20 +523,64 @@ impl<E: Replicated> Replication for Replicas<E> {
         Duration::from_nanos(lags.max().unwrap_or(0))
     }
 
-    fn catch_up(&self, at_most: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Duration>> {
+    fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()> {
+        let mut primary = Link::<E>::to(&self.primary);
+        for &number in &self.logical {
+            let mut replica = Link::<E>::to(&self.replicas[number].1.url());
+            let created = primary
+                .ask(|primary| replica.ask(|replica| E::create_tables(primary, replica, tables)));
+            created.map_err(|error| self.lacks_tables(number, error))?;
+            locked(&self.created).extend(tables.iter().map(|it| (number, it.clone())));
+        }
+        Ok(())
+    }
+
+    fn catch_up(
+        &self,
+        tables: &[Table],
+        at_most: Duration,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Option<Duration>> {
         let began = self.watch.clock.now();
+        for &number in &self.logical {
+            let replica = self.replicas[number].1.url();
+            self.indexes
+                .begin(number, [&self.primary, &replica], tables);
+        }
+        let mut indexed_after = None;
         loop {
+            let waited = Duration::from_nanos(self.watch.clock.now() - began);
+            if indexed_after.is_none() && self.have_indexes()? {
+                indexed_after = Some(waited);
+            }
             let took = locked(&self.watch.heartbeats).caught_up_after();
-            if took.is_some() {
-                return Ok(took);
+            if let Some((took, indexed_after)) = took.zip(indexed_after) {
+                return Ok(Some(took.max(indexed_after)));
             }
             self.check_following()?;
-            let waited = self.watch.clock.now() - began;
-            if waited >= at_most.as_nanos() as u64 || stop.load(Ordering::Relaxed) {
+            if waited >= at_most || stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(POLL);
         }
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Vec<(String, Duration)>> {
+        let mut actions = Vec::new();
+        for &number in &self.logical {
+            let (name, replica) = &self.replicas[number];
+            let settled = replica.settle(tables, limits, stop);
+            let settled =
+                settled.map_err(|error| self.failure(number, "can't be settled", error))?;
+            let done = settled.actions.into_iter();
+            actions.extend(done.map(|it| (format!("{} on {name}", it.what), it.took)));
+        }
+        Ok(actions)
     }
 
     fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>> {
@@ -416,11 +593,11 @@ impl<E: Replicated> Replication for Replicas<E> {
         Ok(found)
     }
 
-    fn stop(self: Rc<Self>) -> anyhow::Result<()> {
+    fn stop(self: Rc<Self>, keeps_tables: bool) -> anyhow::Result<()> {
         let Some(mut this) = Rc::into_inner(self) else {
             return Ok(());
         };
-        this.watch.done.store(true, Ordering::Release);
+        let cleaned = this.end(keeps_tables);
         let stop = |(name, replica): (String, E)| {
             let log = replica.log_path();
             replica.stop().map_err(|error| {
@@ -433,7 +610,7 @@ impl<E: Replicated> Replication for Replicas<E> {
         };
         // All of them, even if one does not stop.
         let replicas = std::mem::take(&mut this.replicas).into_iter();
-        replicas.map(stop).fold(Ok(()), Result::and)
+        replicas.map(stop).fold(cleaned, Result::and)
     }
 }
 

@@ -264,11 +264,15 @@ impl<'a> StepRunner<'a> {
         Ok(self.runner.apply(number, summaries, totals))
     }
 
-    fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
-        let limits = SettleLimits {
+    fn settle_limits(&self) -> SettleLimits {
+        SettleLimits {
             at_least: self.policy.settle_at_least,
             at_most: self.policy.settle_at_most,
-        };
+        }
+    }
+
+    fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
+        let limits = self.settle_limits();
         let tables = self.runner.tables();
         let stop = &self.conductor.stop;
         let settled = self.engine.settle(tables, settle, limits, stop)?;
@@ -419,16 +423,21 @@ impl<'a> StepRunner<'a> {
         Ok(())
     }
 
-    /// Waits until the replicas have replayed what settling wrote.
+    /// Waits until the replicas have replayed what settling wrote, and settles those that it did not reach.
     fn catch_up_after_settling(&self, record: &mut Step) -> anyhow::Result<()> {
         let Some(replication) = self.engine.replication() else {
             return Ok(());
         };
         replication.end_step(self.conductor.clock.now());
         let took = self.catch_up(record)?;
+        let tables = self.runner.tables();
+        let own = replication.settle(tables, self.settle_limits(), &self.conductor.stop)?;
         if let Some(settle) = &mut record.settle {
             let action = took.map(|took| ("replicas catch up".to_owned(), took));
-            settle.actions.extend(action);
+            let own = own
+                .into_iter()
+                .map(|(what, took)| (what, took.as_nanos() as u64));
+            settle.actions.extend(action.into_iter().chain(own));
         }
         Ok(())
     }
@@ -439,7 +448,7 @@ impl<'a> StepRunner<'a> {
             return Ok(None);
         };
         let at_most = self.policy.settle_at_most;
-        let took = replication.catch_up(at_most, &self.conductor.stop)?;
+        let took = replication.catch_up(self.runner.tables(), at_most, &self.conductor.stop)?;
         if took.is_none() && self.conductor.is_stopped() {
             record.status = Status::Interrupted;
         } else if took.is_none() {

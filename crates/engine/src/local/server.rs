@@ -71,10 +71,19 @@ pub struct StartOptions<'a> {
     pub timeout: Duration,
     /// The TCP address and the password for its clients; `None`: they use its private socket.
     pub network: Option<&'a Network>,
-    /// The port of this host for replicas that can't use the private socket; `None`: the server has no replicas.
-    pub replicas: Option<&'a Port>,
+    /// What its replicas need; `None`: it has none.
+    pub replicas: Option<ForReplicas<'a>>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
+}
+
+/// What replicas need from their primary.
+#[derive(Clone, Copy, Debug)]
+pub struct ForReplicas<'a> {
+    /// The port of this host for replicas that can't use the private socket.
+    pub port: &'a Port,
+    /// They get the changes of rows instead of the log (PostgreSQL).
+    pub logical: bool,
 }
 
 /// The properties in which kinds of servers differ.

@@ -92,7 +92,7 @@ pub(super) fn compose(
     }
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
     let port = options.network.map(|network| &network.port);
-    let mut network = match port.or(options.replicas) {
+    let mut network = match port.or(options.replicas.map(|it| it.port)) {
         None => "skip_networking".to_owned(),
         Some(port) => format!("bind_address={}\nport={}", port.ip(), port.number()),
     };

@@ -19,13 +19,16 @@ use crate::local::server::Place;
 use crate::net::server::{SqlKind, create_database};
 use crate::notation::{Notation, as_boolean};
 use crate::{
-    Counter, Engine, Error, ErrorClass, Replicated, Session, SetupError, SqlEngine, SqlServer,
-    StartOptions,
+    Counter, Engine, Error, ErrorClass, Needs, Obstacle, Replicated, ServerEngine, Session,
+    SetupError, SqlEngine, SqlServer, StartOptions,
 };
 
 /// Options without which a server can't have replicas, or be one.
 const NEEDED_BY_PRIMARY: [&str; 2] = ["log_bin", "gtid_mode"];
 const NEEDED_BY_REPLICA: [&str; 2] = ["gtid_mode", "replica_preserve_commit_order"];
+
+/// The code of the error for a missing privilege.
+const DENIED: &str = "1227";
 
 /// Options with paths of files that a server writes.
 const WRITTEN: [&str; 11] = [
@@ -346,8 +349,42 @@ impl Replicated for Mysql {
     }
 
     fn broken(session: &mut MysqlSession) -> Result<Option<String>, Error> {
-        let trouble = trouble(session)?;
-        Ok(trouble.map(|trouble| trouble.text))
+        match trouble(session) {
+            // Only some users may know.
+            Err(error) if error.code.as_deref() == Some(DENIED) => Ok(None),
+            trouble => Ok(trouble?.map(|trouble| trouble.text)),
+        }
+    }
+
+    fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        let needs = Needs {
+            makes_tables: false,
+            ..needs
+        };
+        let mut found = replica.obstacles(needs)?;
+        let (mut session, mut primary) = (replica.connect()?, self.connect()?);
+        let status = match status(&mut session) {
+            Err(error) if error.code.as_deref() == Some(DENIED) => return Ok(found),
+            status => status?,
+        };
+        let [of_source, of_primary] = match self.kind.version.is_mariadb() {
+            true => ["source_server_id", "select @@server_id"],
+            false => ["source_uuid", "select @@server_uuid"],
+        };
+        let id = primary.query_column(of_primary)?.into_iter().next();
+        let what = match (status.get(of_source), id) {
+            (None, _) => "it follows no primary".to_owned(),
+            (Some(source), Some(id)) if *source != id => "it follows another primary".to_owned(),
+            _ => match Self::broken(&mut session)? {
+                Some(reason) => reason,
+                None => return Ok(found),
+            },
+        };
+        found.push(Obstacle {
+            what,
+            help: "write the URL of a running replica of the server of `url`".into(),
+        });
+        Ok(found)
     }
 }
 

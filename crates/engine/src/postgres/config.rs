@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::logical;
 use super::notation::PostgresNotation;
 use crate::SetupError;
 use crate::local::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
@@ -45,7 +46,7 @@ pub(super) fn compose(
     cluster: &Path,
     socket: &Path,
 ) -> Result<ConfigText, SetupError> {
-    let initial = format!(
+    let mut initial = format!(
         "# The defaults that initdb wrote.\ninclude {}\n\
          # Events of the log; the config may turn them off.\n\
          log_checkpoints = on\nlog_autovacuum_min_duration = 0\n",
@@ -87,6 +88,9 @@ pub(super) fn compose(
     }
     let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
     let plan_options = FORMAT.plan_options(options)?;
+    if options.replicas.is_some_and(|it| it.logical) {
+        initial += &logical::primary_options(&plan_options)?;
+    }
     Ok(FORMAT.compose(options, &plan_options, &initial, line, &own))
 }
 

@@ -11,6 +11,7 @@ mod failure;
 mod inspect;
 mod installation;
 mod log;
+mod logical;
 mod notation;
 mod observer;
 mod obstacles;

@@ -1,13 +1,16 @@
-//! Streaming replication.
+//! Replicas: physical ones, which replay the primary's log, and [`logical`] ones.
 
 use std::ffi::OsString;
 
 use super::server::PostgresKind;
-use super::{Host, Postgres, PostgresSession};
+use super::{Host, Postgres, PostgresSession, logical};
 use crate::local::config::ConfigText;
 use crate::local::server::Place;
 use crate::net::server::DATABASE;
-use crate::{Counter, Engine, Error, Replicated, Session, SetupError, SqlServer, StartOptions};
+use crate::{
+    Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine, SqlServer,
+    StartOptions, Table,
+};
 
 /// Log that the replica lacks in each phase, in bytes.
 const BEHIND: [(&str, &str); 4] = [
@@ -35,6 +38,10 @@ impl Replicated for Postgres {
             address.port,
             quoted(&address.user)
         );
+        if options.replicas.is_some_and(|it| it.logical) {
+            let conninfo = format!("{primary} dbname={DATABASE}");
+            return logical::start_replica(self, name, &conninfo, options);
+        }
         let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
             let args = [
                 "--wal-method=stream",
@@ -72,19 +79,55 @@ impl Replicated for Postgres {
         Self::attach(url)
     }
 
+    fn create_tables(
+        primary: &mut PostgresSession,
+        replica: &mut PostgresSession,
+        tables: &[Table],
+    ) -> Result<bool, Error> {
+        logical::create_tables(primary, replica, tables)
+    }
+
+    fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Result<(), Error> {
+        logical::drop_tables(replica, tables)
+    }
+
+    fn create_indexes(
+        primary: &mut PostgresSession,
+        replica: &mut PostgresSession,
+        tables: &[Table],
+    ) -> Result<(), Error> {
+        logical::create_indexes(primary, replica, tables)
+    }
+
+    fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        logical::obstacles(&mut self.connect()?, &mut replica.connect()?, needs)
+    }
+
     fn behind(
         primary: &mut PostgresSession,
-        _replica: &mut PostgresSession,
+        replica: &mut PostgresSession,
         name: &str,
     ) -> Result<Vec<Counter>, Error> {
-        let columns =
-            BEHIND.map(|(_, lsn)| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint"));
-        let sql = format!(
-            "select {} from pg_stat_replication where application_name = '{name}' and state = 'streaming'",
-            columns.join(", ")
-        );
-        let rows = primary.query(&sql)?;
-        let values = rows.into_iter().next().unwrap_or_default();
+        let bytes = |lsn: &str| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint");
+        let mut values = Vec::new();
+        if let Some(slot) = logical::slot(replica)? {
+            let columns = BEHIND.map(|(_, lsn)| bytes(lsn)).join(", ");
+            let sql = format!(
+                "select {columns} from pg_stat_replication r join pg_replication_slots s on s.active_pid = r.pid \
+                 where s.slot_name = '{slot}' and r.state = 'streaming'"
+            );
+            values.extend(primary.query(&sql)?.into_iter().next());
+        } else if logical::is_physical(replica)? {
+            // A replica without a slot, or a role that may not know it.
+            let lsns = "select pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()";
+            let lsns = replica.query(lsns)?.into_iter().flatten();
+            let columns =
+                lsns.map(|lsn| lsn.map_or("null".into(), |lsn| bytes(&format!("'{lsn}'"))));
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            let sql = format!("select null, null, {columns}");
+            values.extend(primary.query(&sql)?.into_iter().next());
+        }
+        let values = values.into_iter().flatten();
         let gauges = BEHIND.iter().zip(values).filter_map(|((gauge, _), value)| {
             let bytes: f64 = value?.parse().ok()?;
             Some(Counter::gauge(format!("{name}.{gauge}"), bytes.max(0.0)))
@@ -93,8 +136,6 @@ impl Replicated for Postgres {
     }
 
     fn broken(session: &mut PostgresSession) -> Result<Option<String>, Error> {
-        let follows = "select count(*) from pg_stat_wal_receiver where status = 'streaming'";
-        let follows = session.query_i64(follows)? == Some(1);
-        Ok((!follows).then(|| "it does not receive the log of its primary".to_owned()))
+        logical::broken(session)
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use engine::mysql::{Flavor, Mysql, MysqlSession};
-use engine::{Engine, Port, Replicated, Session, SetupError, SqlEngine, StartOptions};
+use engine::{Engine, ForReplicas, Port, Replicated, Session, SetupError, SqlEngine, StartOptions};
 use rustix::process::Signal;
 
 use super::{Place, build, installed, storage_engines};
@@ -13,7 +13,10 @@ use crate::guard::{eventually, is_running, signal};
 fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
     place.with_options(&place.path().join("data"), &build(), set, |options| {
         Mysql::start(&StartOptions {
-            replicas: Some(port),
+            replicas: Some(ForReplicas {
+                port,
+                logical: false,
+            }),
             ..options
         })
     })

@@ -1,7 +1,12 @@
-//! Streaming replication between two real servers.
+//! Physical and logical replication between two real servers.
+
+use std::net::Ipv4Addr;
 
 use engine::postgres::Postgres;
-use engine::{Engine, Replicated, Session, SqlEngine};
+use engine::{
+    Column, ColumnType, Engine, ForReplicas, Index, IndexStatements, Port, Replicated, Session,
+    SqlEngine, StartOptions, Table,
+};
 use rustix::process::Signal;
 
 use super::{Place, is_installed};
@@ -60,4 +65,105 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     });
     drop((reader, replica));
     eventually("nothing runs", || !pids.into_iter().any(is_running));
+}
+
+#[test]
+fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
+    if !is_installed() {
+        return;
+    }
+    // The replica, which has the same option, waits for no replica.
+    let waits = [("synchronous_standby_names", "*")];
+    let (place, other) = (Place::new(), Place::new());
+    let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let replicas = Some(ForReplicas {
+        port: &port,
+        logical: true,
+    });
+    let [primary, replica] = [&place, &other].map(|place| place.path().join("data"));
+    let primary = place.with_options(&primary, &super::build(), &waits, |options| {
+        Postgres::start(&StartOptions {
+            replicas,
+            ..options
+        })
+    });
+    let primary = primary.unwrap();
+    let replica = other.with_options(&replica, &super::build(), &waits, |options| {
+        let options = StartOptions {
+            replicas,
+            ..options
+        };
+        primary.start_replica("replica_1", &options)
+    });
+    let replica = replica.unwrap();
+    let column = |name, kind| Column { name, kind };
+    let table = Table {
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::AutoInt4 { primary: false }),
+            column("k", ColumnType::Int4),
+        ],
+        indexes: vec![Index {
+            name: "byk",
+            columns: vec!["k"],
+        }],
+        partitions: None,
+    };
+    let [mut session, mut reader] = [&primary, &replica].map(|it| it.connect().unwrap());
+    for sql in primary.dialect().create_table(&table) {
+        session.query(&sql).unwrap();
+    }
+    let tables = std::slice::from_ref(&table);
+    assert!(Postgres::create_tables(&mut session, &mut reader, tables).unwrap());
+    // It exists, and is left alone.
+    Postgres::create_tables(&mut session, &mut reader, tables).unwrap_err();
+    // Without a primary key, all of a row tells which one it is.
+    for sql in [
+        "truncate t",
+        "insert into t (k) select i from generate_series(1, 100) i",
+        "update t set k = -k where k > 90",
+        "delete from t where k > 50",
+    ] {
+        session.query(sql).unwrap();
+    }
+    let sums = "select 1000 * count(*) + sum(k)::int from t";
+    let expected = session.query_i64(sums).unwrap();
+    eventually("the rows are there", || {
+        reader.query_i64(sums).unwrap() == expected
+    });
+    for sql in primary
+        .dialect()
+        .create_indexes(&table, IndexStatements::Usual)
+    {
+        session.query(&sql).unwrap();
+    }
+    for _ in 0..2 {
+        Postgres::create_indexes(&mut session, &mut reader, tables).unwrap();
+    }
+    let [of_primary, of_replica] = [&primary, &replica].map(|it| it.inspect(&table, true).unwrap());
+    assert_eq!(of_primary, of_replica);
+    let names = "select indexname from pg_indexes where tablename = 't' order by 1";
+    assert_eq!(reader.query_column(names).unwrap(), ["t_byk", "t_xid"]);
+
+    assert_eq!(Postgres::broken(&mut reader).unwrap(), None);
+    eventually("it has everything", || {
+        let behind = Postgres::behind(&mut session, &mut reader, "replica_1").unwrap();
+        behind.len() == 4 && behind.iter().all(|it| it.value == 0.0)
+    });
+    session.query("set synchronous_commit = local").unwrap();
+    reader
+        .query("insert into t (id, k) select max(id) + 1, 7 from t")
+        .unwrap();
+    reader
+        .query("create unique index only_here on t (id)")
+        .unwrap();
+    session.query("insert into t (k) values (8)").unwrap();
+    eventually("it says that it can't apply a row", || {
+        Postgres::broken(&mut reader).unwrap().is_some()
+    });
+    let log = replica.log_tail(20).join("\n");
+    assert!(
+        log.contains("violates unique constraint \"only_here\""),
+        "{log}"
+    );
 }

@@ -1,0 +1,232 @@
+//! Replicas that assay did not start: used by their URLs, and left as they were.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::limits::Limits;
+use engine::mysql::Mysql;
+use engine::postgres::Postgres;
+use engine::{
+    Engine, ForReplicas, Network, Port, Replicated, ServerEngine, Session, SetupError, SqlEngine,
+    StartOptions,
+};
+
+use crate::place::{ASSAY, Place, workload};
+use crate::show_json::{Shown, number};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+fn port() -> Port {
+    Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap()
+}
+
+/// Returns the access to a server for clients with the password `right`.
+fn network() -> Network {
+    Network {
+        port: port(),
+        password: words::Secret::new("right"),
+        certificate: None,
+    }
+}
+
+/// Starts a server in a directory of the place.
+fn start<E>(
+    place: &Place,
+    (name, build, config): (&str, &str, &str),
+    network: Option<&Network>,
+    replicas: Option<ForReplicas<'_>>,
+    start: impl FnOnce(&StartOptions<'_>) -> Result<E, SetupError>,
+) -> E {
+    let log = place.join(&format!("{name}.log"));
+    let options = StartOptions {
+        build,
+        data_dir: &place.join(name),
+        config_files: &[config.to_owned()],
+        set: &[],
+        user: None,
+        guard_exe: ASSAY.as_ref(),
+        log: &log,
+        connections: 20,
+        limits: &Limits::default(),
+        timeout: Duration::from_secs(60),
+        network,
+        replicas,
+        stop: &GO_ON,
+    };
+    let started = start(&options);
+    started.unwrap_or_else(|error| panic!("{error}\n{}", fs_err::read_to_string(log).unwrap()))
+}
+
+/// A PostgreSQL server with a replica.
+struct Pair {
+    primary: Postgres,
+    replica: Postgres,
+}
+
+impl Pair {
+    fn start(place: &Place, logical: bool) -> Self {
+        let (port, of_primary, of_replica) = (port(), network(), network());
+        // A physical replica has the roles of its primary, and no more.
+        let of_replica = logical.then_some(&of_replica);
+        let replicas = Some(ForReplicas {
+            port: &port,
+            logical,
+        });
+        let server = |name| (name, "distribution", "fsync = off\nshared_buffers = 16MB\n");
+        let primary = start(
+            place,
+            server("primary"),
+            Some(&of_primary),
+            replicas,
+            Postgres::start,
+        );
+        let replica = start(place, server("replica"), of_replica, replicas, |options| {
+            primary.start_replica("theirs", options)
+        });
+        Self { primary, replica }
+    }
+
+    fn plan(&self) -> String {
+        plan(&self.primary.url(), &self.replica.url(), "postgres")
+    }
+}
+
+fn plan(url: &str, replica: &str, engine: &str) -> String {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]";
+    let engine = format!("[config.{engine}.base]\nreads = \"replica\"\n");
+    workload(2_000, 1_000, "2s", steps)
+        + &format!("[build.theirs]\nurl = \"{url}\"\nreplica-url = \"{replica}\"\n{engine}")
+}
+
+/// Returns the names of tables in a database of PostgreSQL.
+fn tables(server: &Postgres) -> Vec<String> {
+    let sql = "select tablename from pg_tables where schemaname = 'public' order by 1";
+    server.connect().unwrap().query_column(sql).unwrap()
+}
+
+/// Runs the plan, and looks at its results. Returns the run directory.
+fn measures(place: &Place, plan: &str) -> std::path::PathBuf {
+    let run = place.run(plan, &[]).expect_code(0).run_directory();
+    let shown = Shown::read(place, &run);
+    shown.assert_all_valid();
+    let row = shown.row("theirs.base", "qr100");
+    let metric = |name: &str| number(&row["metrics"][name]);
+    for name in ["lag_ms_max", "lag_bytes_max", "catch_up_s"] {
+        assert!(metric(name) >= 0.0, "{name}");
+    }
+    assert!(metric("replica_cpu_us_per_op") > metric("server_cpu_us_per_op"));
+    let step = crate::stall::step(&run, "l.i1");
+    let mut checks = step.step().checks.iter();
+    let check = checks.find(|check| check.what == "contents of pi1 on replica_1");
+    assert!(check.is_some_and(|check| check.holds && check.found.contains("pdc")));
+    for file in [
+        "run.json",
+        "report.html",
+        "cells/theirs.base/c1/r1/cell.json",
+    ] {
+        let text = fs_err::read_to_string(run.join(file)).unwrap();
+        assert!(!text.contains(":right"), "`{file}` holds the password");
+    }
+    run
+}
+
+#[test]
+fn a_replica_that_runs_is_measured_and_left_as_it_was() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let (servers, place) = (Place::new(), Place::new());
+    let pair = Pair::start(&servers, false);
+    measures(&place, &pair.plan());
+    for server in [&pair.primary, &pair.replica] {
+        assert!(engine::guard::is_alive(server.process_id().unwrap()));
+    }
+    assert_eq!(tables(&pair.primary), Vec::<String>::new());
+    // A server is no replica of itself.
+    let url = pair.primary.url();
+    let ended = place.run(&plan(&url, &url, "postgres"), &[]).expect_code(2);
+    ended.expect_in_stderr(&["replica_1: it follows no primary", "help: "]);
+}
+
+#[test]
+fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_these() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let (servers, place) = (Place::new(), Place::new());
+    let pair = Pair::start(&servers, true);
+    let mut session = pair.replica.connect().unwrap();
+    for sql in [
+        "create table pi1 (precious text)",
+        "create role weak login password 'right'",
+        "revoke create on schema public from public",
+    ] {
+        session.query(sql).unwrap();
+    }
+    let ended = place.run(&pair.plan(), &[]).expect_code(1);
+    ended.expect_in_stderr(&[
+        "replica_1 can't get the tables of its primary",
+        "relation \"pi1\" already exists",
+    ]);
+    assert_eq!(tables(&pair.primary), Vec::<String>::new());
+    assert_eq!(tables(&pair.replica), ["pi1"]);
+    session.query("drop table pi1").unwrap();
+    let weak = pair.plan().replace(
+        "replica-url = \"postgresql://assay:",
+        "replica-url = \"postgresql://weak:",
+    );
+    let ended = place.run(&weak, &[]).expect_code(2);
+    let ended = ended.expect_in_stderr(&[
+        "replica_1: role `weak` lacks the privilege to create tables in schema `public`",
+        "replica_1: only `assay` may add tables to subscription `theirs`",
+        "help: write a URL with the user `assay`",
+    ]);
+    assert!(!ended.stderr.contains(":right"), "{ended}");
+
+    measures(&place, &pair.plan());
+    for server in [&pair.primary, &pair.replica] {
+        assert_eq!(tables(server), Vec::<String>::new());
+    }
+    assert_eq!(Postgres::broken(&mut session).unwrap(), None);
+    session.query("alter subscription theirs disable").unwrap();
+    let ended = place.run(&pair.plan(), &[]).expect_code(2);
+    ended.expect_in_stderr(&["replica_1: its subscription does not apply changes"]);
+}
+
+#[test]
+#[ignore = "other servers with the same code"]
+fn a_replica_of_mysql_that_runs_is_measured_and_left_as_it_was() {
+    let Some(build) = mysql_or_test_is_skipped("innodb") else {
+        return;
+    };
+    let (servers, place) = (Place::new(), Place::new());
+    let (port, of_primary, of_replica) = (port(), network(), network());
+    let replicas = Some(ForReplicas {
+        port: &port,
+        logical: false,
+    });
+    let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n";
+    let of = |name| (name, build.as_str(), config);
+    let primary = start(
+        &servers,
+        of("primary"),
+        Some(&of_primary),
+        replicas,
+        Mysql::start,
+    );
+    let replica = start(
+        &servers,
+        of("replica"),
+        Some(&of_replica),
+        replicas,
+        |options| primary.start_replica("replica_1", options),
+    );
+    measures(&place, &plan(&primary.url(), &replica.url(), "mysql"));
+    let left = primary.connect().unwrap().query("show tables").unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    let other = plan(&replica.url(), &primary.url(), "mysql");
+    let ended = place.run(&other, &[]).expect_code(2);
+    ended.expect_in_stderr(&["replica_1: it follows no primary", "help: "]);
+}

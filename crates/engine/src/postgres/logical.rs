@@ -1,0 +1,274 @@
+//! Logical replication: a replica has a subscription to all tables of its primary.
+//!
+//! It gets rows, but no definitions. So assay creates tables on the replica as soon as they exist on the primary, before they have
+//! rows, and indexes after the step that created them.
+
+use super::server::PostgresKind;
+use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
+use crate::local::config::{ConfigText, OptionValue};
+use crate::local::server::Place;
+use crate::net::server::{SqlKind, create_database};
+use crate::{
+    Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, SqlServer, StartOptions, Table,
+};
+
+/// The publication of all tables.
+const PUBLICATION: &str = "assay";
+/// The code of the error for a publication that already exists.
+const EXISTS: &str = "42710";
+/// The option without which a server can't have logical replicas.
+const WAL_LEVEL: &str = "wal_level";
+/// The subscriptions of the session's database.
+const SUBSCRIPTIONS: &str = "pg_subscription where subdbid = (select oid from pg_database where datname = current_database())";
+
+/// Returns the lines of options with which a server can have logical replicas.
+///
+/// # Errors
+/// [`SetupError::Config`] if the config has other values.
+pub(super) fn primary_options(plan_options: &[OptionValue]) -> Result<String, SetupError> {
+    let mut values = plan_options.iter().rev();
+    let value = values.find(|(name, _)| name == WAL_LEVEL);
+    match value.map(|(_, value)| value.as_deref().unwrap_or_default()) {
+        Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::Config {
+            what: format!(
+                "logical replication needs `{WAL_LEVEL} = logical`, and the config has `{value}`"
+            ),
+            help: format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
+        }),
+        _ => Ok(format!("# Logical replication.\n{WAL_LEVEL} = logical\n")),
+    }
+}
+
+/// Starts the replica `name` with the same empty database as `primary`, to which it connects with `conninfo`.
+pub(super) fn start_replica(
+    primary: &Postgres,
+    name: &str,
+    conninfo: &str,
+    options: &StartOptions<'_>,
+) -> Result<Postgres, SetupError> {
+    let options = &StartOptions {
+        replicas: None,
+        ..*options
+    };
+    let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
+        // It would wait for replicas of its own.
+        config.text += "synchronous_standby_names = ''\n";
+        PostgresKind::create_data(options, build, place, config)
+    };
+    let replica =
+        SqlServer::<PostgresKind>::launch(options, create, create_database::<PostgresKind>)?;
+    let subscribe = || -> Result<(), Error> {
+        let mut session = primary.connect()?;
+        session.query(PostgresKind::COMMIT_ALONE)?;
+        match session.query(&format!("create publication {PUBLICATION} for all tables")) {
+            Err(error) if error.code.as_deref() != Some(EXISTS) => return Err(error),
+            // Another replica has it already.
+            _ => {}
+        }
+        // Only a primary that waits for replicas needs to know soon what they have flushed.
+        let synchronous_commit = match session.setting("synchronous_standby_names")?.as_str() {
+            "" => "off",
+            _ => "on",
+        };
+        let sql = format!(
+            "create subscription {name} connection '{}' publication {PUBLICATION} with (synchronous_commit = {synchronous_commit})",
+            conninfo.replace('\'', "''")
+        );
+        replica.connect()?.query(&sql).map(drop)
+    };
+    subscribe().map_err(|source| SetupError::Server {
+        server: name.to_owned(),
+        help: None,
+        source,
+    })?;
+    Ok(replica)
+}
+
+/// Creates new tables of the primary, which are empty, on a replica. Returns false for a replica that gets definitions, too.
+pub(super) fn create_tables(
+    primary: &mut PostgresSession,
+    replica: &mut PostgresSession,
+    tables: &[Table],
+) -> Result<bool, Error> {
+    if is_physical(replica)? {
+        return Ok(false);
+    }
+    let statements = tables
+        .iter()
+        .flat_map(|it| PostgresDialect.create_table(it));
+    // All or none of them.
+    for sql in ["begin".to_owned()].into_iter().chain(statements) {
+        if let Err(error) = replica.query(&sql) {
+            replica.query("rollback")?;
+            return Err(error);
+        }
+    }
+    replica.query("commit")?;
+    if let Err(error) = subscribe_to_new(primary, replica, tables) {
+        drop_tables(replica, tables)?;
+        return Err(error);
+    }
+    Ok(true)
+}
+
+/// Drops tables on a replica that gets no definitions.
+pub(super) fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Result<(), Error> {
+    if is_physical(replica)? {
+        return Ok(());
+    }
+    let mut statements = tables.iter().flat_map(|it| PostgresDialect.drop_table(it));
+    statements.try_for_each(|sql| replica.query(&sql).map(drop))
+}
+
+/// Makes changes of new and empty tables reach a replica that has these tables.
+fn subscribe_to_new(
+    primary: &mut PostgresSession,
+    replica: &mut PostgresSession,
+    tables: &[Table],
+) -> Result<(), Error> {
+    for table in tables.iter().filter(|table| !table.is_key_primary()) {
+        // The primary refuses to change rows that replicas can't find.
+        primary.query(&format!("alter table {} replica identity full", table.name))?;
+    }
+    let names = format!("select quote_ident(subname) from {SUBSCRIPTIONS}");
+    for subscription in replica.query_column(&names)? {
+        replica.query(&format!(
+            "alter subscription {subscription} refresh publication with (copy_data = false)"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Creates the indexes of the primary's tables on a replica that has these tables, but not all of the indexes.
+pub(super) fn create_indexes(
+    primary: &mut PostgresSession,
+    replica: &mut PostgresSession,
+    tables: &[Table],
+) -> Result<(), Error> {
+    replica.query("set statement_timeout = 0")?;
+    for table in tables {
+        let definitions = format!(
+            "select pg_get_indexdef(indexrelid) from pg_index where indrelid = to_regclass('{}') and indisvalid",
+            table.name
+        );
+        for definition in primary.query_column(&definitions)? {
+            // `only` would leave out the partitions.
+            let sql = definition
+                .replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1)
+                .replacen(" ON ONLY ", " ON ", 1);
+            replica.query(&sql)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns true for a replica of the primary's log.
+pub(super) fn is_physical(replica: &mut PostgresSession) -> Result<bool, Error> {
+    Ok(value(replica, "select pg_is_in_recovery()")?.as_deref() == Some("t"))
+}
+
+/// Returns the slot on the primary from which a replica gets its changes, if it has one and this role may know it.
+pub(super) fn slot(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
+    match is_physical(replica)? {
+        true => value(replica, "select slot_name from pg_stat_wal_receiver"),
+        false => value(replica, &format!("select subslotname from {SUBSCRIPTIONS}")),
+    }
+}
+
+fn value(session: &mut PostgresSession, sql: &str) -> Result<Option<String>, Error> {
+    Ok(session.query_column(sql)?.into_iter().next())
+}
+
+/// Returns the reason why a replica does not follow its primary now; `None` if it follows.
+pub(super) fn broken(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
+    let (sql, reason) = match is_physical(replica)? {
+        // Only some roles see the status.
+        true => (
+            "select count(*) from pg_stat_wal_receiver where coalesce(status, 'streaming') = 'streaming'".to_owned(),
+            "it does not receive the log of its primary",
+        ),
+        // A worker ends at the first error, and begins again 5 s later.
+        false => (
+            format!(
+                "select count(*) from pg_stat_subscription where pid is not null and relid is null \
+                 and subid in (select oid from {SUBSCRIPTIONS} and subenabled)"
+            ),
+            "its subscription does not apply changes",
+        ),
+    };
+    let follows = replica.query_i64(&sql)? > Some(0);
+    Ok((!follows).then(|| reason.to_owned()))
+}
+
+/// Finds problems with a replica that assay did not start.
+pub(super) fn obstacles(
+    primary: &mut PostgresSession,
+    replica: &mut PostgresSession,
+    needs: Needs,
+) -> Result<Vec<Obstacle>, Error> {
+    let is_physical = is_physical(replica)?;
+    let needs = Needs {
+        makes_tables: !is_physical,
+        ..needs
+    };
+    let mut found = obstacles::find(replica, needs)?;
+    let mut add = |what: String, help: &str| {
+        found.push(Obstacle {
+            what,
+            help: help.to_owned(),
+        });
+    };
+    let other = "write the URL of a replica of the server of `url`";
+    if is_physical {
+        let id = "select system_identifier from pg_control_system()";
+        // A role may lack the privilege.
+        let ids = [&mut *primary, &mut *replica].map(|session| value(session, id).ok().flatten());
+        if let [Some(one), Some(two)] = ids
+            && one != two
+        {
+            add("it follows another primary".into(), other);
+        }
+    } else {
+        let sql = format!(
+            "select quote_ident(subname), subpublications, pg_has_role(subowner, 'usage'), quote_ident(pg_get_userbyid(subowner)) from {SUBSCRIPTIONS}"
+        );
+        let subscriptions = replica.query(&sql)?;
+        if subscriptions.is_empty() {
+            add(
+                "it follows no primary: it is no standby, and its database has no subscription"
+                    .into(),
+                other,
+            );
+            return Ok(found);
+        }
+        for row in subscriptions {
+            let [name, publications, is_own, owner] =
+                [0, 1, 2, 3].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+            let published = format!(
+                "from pg_publication where pubname = any('{}')",
+                publications.replace('\'', "''")
+            );
+            let whole = "and (puballtables or to_regclass('pg_publication_namespace') is not null)";
+            if primary.query_i64(&format!("select count(*) {published}"))? == Some(0) {
+                let what = format!(
+                    "it follows another primary: the server of `url` has no publication of {publications}, which subscription `{name}` names"
+                );
+                add(what, other);
+            } else if primary.query_i64(&format!("select count(*) {published} {whole}"))? == Some(0)
+            {
+                let what = format!(
+                    "subscription `{name}` does not get new tables: its publications list tables"
+                );
+                add(what, "subscribe to a publication `for all tables`");
+            }
+            if is_own != "t" {
+                let what = format!("only `{owner}` may add tables to subscription `{name}`");
+                add(what, &format!("write a URL with the user `{owner}`"));
+            }
+        }
+    }
+    if let Some(reason) = broken(replica)? {
+        add(reason, "see the log of its server, and start replication");
+    }
+    Ok(found)
+}
