@@ -4,7 +4,7 @@
 //! repeats without a profiler measured it, is the function's cost. `docs/profiles.md` explains the intervals.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{CellKey, StepProfile};
 use serde::Serialize;
@@ -449,7 +449,8 @@ fn difference(
         let is_seen = [of_base, of_target].map(|it| it.iter().any(|samples| *samples > 0));
         is_seen == [true; 2] && !calls.tree.names()[name].starts_with('[')
     });
-    let named = named(&functions, &common, base, target);
+    let changes = Changes::of(&common, base, target);
+    let named = named(&functions, &common, &changes, [base, target]);
     ComparedProfile {
         cell,
         step: step.to_owned(),
@@ -457,7 +458,7 @@ fn difference(
         target: target.totals.clone(),
         function_count: functions.len(),
         shown_count: functions.values().filter(|it| it.is_shown()).count(),
-        functions: listed(functions, [base, target]),
+        functions: listed(functions, &changes.passed_on(&common), [base, target]),
         named,
     }
 }
@@ -472,56 +473,98 @@ fn is_part(function: &FunctionDifference, targets: [&TargetProfile<'_>; 2]) -> b
     costs.any(|(us, it)| us < WHOLE_SHARE * it.cpu.value)
 }
 
-/// Returns the functions that are listed, in their order.
-fn listed(functions: Functions, targets: [&TargetProfile<'_>; 2]) -> Vec<FunctionDifference> {
-    let mut functions: Vec<FunctionDifference> = functions.into_values().collect();
+/// The change of each node's cost with all its callees, in microseconds per operation.
+struct Changes {
+    us: Vec<f64>,
+}
+
+impl Changes {
+    fn of(calls: &Calls, base: &TargetProfile<'_>, target: &TargetProfile<'_>) -> Self {
+        let us_per_sample = |it: &TargetProfile<'_>| it.cpu.value / it.totals.samples.max(1) as f64;
+        let inclusive = calls.inclusive();
+        let (of_base, of_target) = inclusive.split_at(base.repeats.len());
+        let us = (0..calls.tree.node_count()).map(|node| {
+            let samples = |of: &[Vec<u64>]| of.iter().map(|it| it[node]).sum::<u64>() as f64;
+            us_per_sample(target) * samples(of_target) - us_per_sample(base) * samples(of_base)
+        });
+        Self { us: us.collect() }
+    }
+
+    /// Returns the functions most of whose change is that of one callee, which says more, by the numbers of their names.
+    fn passed_on(&self, calls: &Calls) -> BTreeSet<usize> {
+        let tree = &calls.tree;
+        let mut functions: BTreeMap<usize, (f64, BTreeMap<usize, f64>)> = BTreeMap::new();
+        for node in 1..tree.node_count() {
+            let name = tree.name(node);
+            if tree.callers(node).any(|it| tree.name(it) == name) {
+                continue;
+            }
+            let (whole, callees) = functions.entry(name).or_default();
+            *whole += self.us[node];
+            for callee in tree.callees(node).filter(|it| tree.name(*it) != name) {
+                *callees.entry(tree.name(callee)).or_default() += self.us[callee];
+            }
+        }
+        let passed_on = functions.into_iter().filter(|(_, (whole, callees))| {
+            let mut shares = callees.values().map(|us| us / whole);
+            shares.any(|share| share >= DOMINANT_SHARE)
+        });
+        passed_on.map(|(name, _)| name).collect()
+    }
+}
+
+/// Returns the functions that are listed, in their order. Those that are `passed_on` are listed only for their own cost.
+fn listed(
+    functions: Functions,
+    passed_on: &BTreeSet<usize>,
+    targets: [&TargetProfile<'_>; 2],
+) -> Vec<FunctionDifference> {
     // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are
     // listed. So they are where a function has most of the CPU.
-    functions.retain(|it| {
+    let says_much = |(name, it): &(usize, FunctionDifference)| {
         let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
-        it.own.is_shown || (base_us > 0.0 && target_us > 0.0 && is_part(it, targets))
-    });
-    let rank = |it: &FunctionDifference| {
-        let [own, inclusive] = [it.own, it.inclusive].map(|it| it.difference_us.abs());
-        let shown = |cost: CostDifference, size: f64| if cost.is_shown { size } else { 0.0 };
-        // A function's own cost says more than that of everything below it.
-        [
-            shown(it.own, own),
-            shown(it.inclusive, inclusive),
-            own.max(inclusive),
-        ]
+        let is_common = base_us > 0.0 && target_us > 0.0;
+        it.own.is_shown || (is_common && is_part(it, targets) && !passed_on.contains(name))
+    };
+    let mut functions: Vec<(usize, FunctionDifference)> =
+        functions.into_iter().filter(says_much).collect();
+    let rank = |(name, it): &(usize, FunctionDifference)| {
+        let costs = [
+            Some(it.own),
+            Some(it.inclusive).filter(|_| !passed_on.contains(name)),
+        ];
+        let largest = |is_counted: fn(&CostDifference) -> bool| {
+            let counted = costs.iter().flatten().filter(|it| is_counted(it));
+            counted.map(|it| it.difference_us.abs()).fold(0.0, f64::max)
+        };
+        [largest(|it| it.is_shown), largest(|_| true)]
     };
     functions.sort_by(|a, b| {
         let order = rank(b).partial_cmp(&rank(a));
-        order.unwrap_or(Ordering::Equal).then(a.name.cmp(&b.name))
+        order
+            .unwrap_or(Ordering::Equal)
+            .then(a.1.name.cmp(&b.1.name))
     });
     functions.truncate(LISTED);
-    functions
+    functions.into_iter().map(|(_, it)| it).collect()
 }
 
 /// Returns the function in which most of a change is: from the outermost function inward, as long as one callee has most of
-/// the change. `common` are the calls of functions that both targets have.
+/// the change. `common` are the calls of functions that both targets have, and `changes` those of their costs.
 fn named(
     functions: &Functions,
     common: &Calls,
-    base: &TargetProfile<'_>,
-    target: &TargetProfile<'_>,
+    changes: &Changes,
+    targets: [&TargetProfile<'_>; 2],
 ) -> Option<NamedFunction> {
-    let us_per_sample = |it: &TargetProfile<'_>| it.cpu.value / it.totals.samples.max(1) as f64;
-    let inclusive = common.inclusive();
-    let (of_base, of_target) = inclusive.split_at(base.repeats.len());
-    let difference_us = |node: usize| {
-        let samples = |of: &[Vec<u64>]| of.iter().map(|it| it[node]).sum::<u64>() as f64;
-        us_per_sample(target) * samples(of_target) - us_per_sample(base) * samples(of_base)
-    };
-    let change_us = difference_us(0);
+    let change_us = changes.us[0];
     let mut path: Vec<usize> = Vec::new();
     let mut node = 0;
     while let Some(callee) = common.tree.callees(node).max_by(|a, b| {
-        let [a, b] = [a, b].map(|it| difference_us(*it) * change_us.signum());
+        let [a, b] = [a, b].map(|it| changes.us[*it] * change_us.signum());
         a.total_cmp(&b)
     }) {
-        if difference_us(callee) / difference_us(node) < DOMINANT_SHARE {
+        if changes.us[callee] / changes.us[node] < DOMINANT_SHARE {
             break;
         }
         path.push(common.tree.name(callee));
@@ -533,7 +576,7 @@ fn named(
         let cost = function.inclusive;
         let share = cost.difference_us / change_us;
         let is_much = (NAMED_SHARE..=NAMED_SHARE_MAX).contains(&share);
-        let says_much = (is_part(function, [base, target]) || function.own.is_shown) && is_much;
+        let says_much = (is_part(function, targets) || function.own.is_shown) && is_much;
         (cost.is_shown && says_much).then_some(cost)
     };
     let (at, cost) = (0..path.len())

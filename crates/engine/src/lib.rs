@@ -75,7 +75,7 @@ pub use local::server::{ForReplicas, Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;
-pub use replication::Replicated;
+pub use replication::{HEARTBEAT_TABLE, Replicated};
 pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,

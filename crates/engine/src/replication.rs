@@ -2,6 +2,9 @@
 
 use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOptions, Table};
 
+/// The table of the heartbeats that a run writes on a primary. Looks at the load's sessions leave out statements about it.
+pub const HEARTBEAT_TABLE: &str = "assay_heartbeat";
+
 /// A server that can have replicas on this host. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
     /// Starts a replica with the unique `name` and the data of this server. When this returns, the replica answers queries and
@@ -16,6 +19,12 @@ pub trait Replicated: ServerEngine + Sized {
     /// # Errors
     /// The server can't be reached or refuses.
     fn attach(url: &str) -> Result<Self, SetupError>;
+
+    /// Opens a session that watches this server, which is not one of the load's.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn connect_watcher(&self) -> Result<Self::Session, Error>;
 
     /// Creates new tables of the primary, which are empty, on a replica. Creates none of them, and returns false, if replication does
     /// that.

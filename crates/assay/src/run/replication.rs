@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{
-    Column, ColumnType, Counter, ErrorClass, Replicated, ServerEngine, Session, SettleLimits,
-    Table, TableFacts,
+    Column, ColumnType, Counter, ErrorClass, HEARTBEAT_TABLE, Replicated, ServerEngine, Session,
+    SettleLimits, Table, TableFacts,
 };
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
@@ -23,8 +23,6 @@ use super::cell_run::LOG_LINES;
 use heartbeats::{BROKEN_FOR, Heartbeats, INTERVAL, Trouble};
 use indexes::Indexes;
 
-/// The table of the heartbeats.
-const TABLE: &str = "assay_heartbeat";
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
@@ -143,7 +141,7 @@ impl Watch {
         while self.sleep_until(Duration::ZERO) {
             let sent_at = self.clock.now();
             // A row that is updated has old versions, whose removal would conflict with queries on replicas.
-            let sql = format!("insert into {TABLE} values ({sent_at})");
+            let sql = format!("insert into {HEARTBEAT_TABLE} values ({sent_at})");
             let written = primary.ask(|session| session.query(&sql).map(drop));
             let now = self.clock.now();
             if written.is_ok() {
@@ -172,7 +170,7 @@ impl Watch {
 
     /// Looks for heartbeats on a replica, and once a second whether it still follows.
     fn look<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
-        let sql = format!("select max(at_ns) from {TABLE}");
+        let sql = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut second = 0;
         while self.sleep_until(LOOK_AT) {
             let newest = replica.ask(|session| session.query_i64(&sql));
@@ -237,7 +235,7 @@ impl<E: Replicated> Link<E> {
 
     fn open(engine: &E) -> Result<Self, engine::Error> {
         Ok(Self {
-            session: Some(engine.connect()?),
+            session: Some(engine.connect_watcher()?),
             ..Self::to(&engine.url())
         })
     }
@@ -252,7 +250,7 @@ impl<E: Replicated> Link<E> {
         };
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => E::attach(&self.url).map_err(failed)?.connect()?,
+            None => E::attach(&self.url).map_err(failed)?.connect_watcher()?,
         };
         let result = act(&mut session);
         let has_ended = matches!(&result, Err(error) if error.class.ends_session());
@@ -300,7 +298,7 @@ pub struct Replicas<E: Replicated + 'static> {
 /// Returns the table of the heartbeats.
 fn heartbeat_table() -> Table {
     Table {
-        name: TABLE.into(),
+        name: HEARTBEAT_TABLE.into(),
         columns: vec![Column {
             name: "at_ns",
             kind: ColumnType::AutoKey,
@@ -413,16 +411,16 @@ impl<E: Replicated + 'static> Replicas<E> {
         while !beating.is_finished() && !is_late() {
             std::thread::sleep(POLL);
         }
-        let newest = format!("select max(at_ns) from {TABLE}");
+        let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut primary = Link::<E>::to(&self.primary);
         let last = primary.ask(|it| it.query_i64(&newest))?;
-        primary.ask(|it| it.query(&format!("drop table {TABLE}")))?;
+        primary.ask(|it| it.query(&format!("drop table {HEARTBEAT_TABLE}")))?;
         for &number in &self.logical {
             let (name, replica) = &self.replicas[number];
             let created = locked(&self.created);
             let created = created.iter().filter(|(on, _)| *on == number);
             let tables = created.map(|(_, table)| table.clone());
-            let tables = tables.filter(|table| !keeps_tables || table.name == TABLE);
+            let tables = tables.filter(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
             let tables: Vec<Table> = tables.collect();
             let mut replica = Link::<E>::to(&replica.url());
             // It could not apply changes of tables that it lacks.

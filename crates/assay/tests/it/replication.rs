@@ -105,7 +105,8 @@ pub(crate) fn lag_agrees_with_the_log(plan: &str, target: &str, position: &str) 
     assert_eq!(row["lag"]["verdict"], "grows", "{row}");
     let by_log = LagByLog::of(&run, "l.i1", position);
     let ratio = by_log.lag_s / by_log.lag_s_by_log;
-    assert!((0.9..1.1).contains(&ratio), "{by_log:?} {row}");
+    // A replica that waits for a processor reports its position late, to the log as to the heartbeats.
+    assert!((0.8..1.25).contains(&ratio), "{by_log:?} {row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
     // The replica replays some of the log faster than the rest, and shares processors with its primary and other tests.
     let ratio = catch_up_s / by_log.catch_up_s_by_log;
@@ -181,6 +182,21 @@ fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
     assert!(longest_insert_ms(&row) >= 4_800.0, "{row}");
+    // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's sessions.
+    let mut looks = BTreeMap::new();
+    let step = crate::stall::step(&run, "l.i1");
+    step.for_each_counter(|row| {
+        if ["wait.IPC:SyncRep", "wait_looks"].contains(&row.name) {
+            let second: &mut BTreeMap<String, f64> = looks.entry(row.at_ns).or_default();
+            second.insert(row.name.to_owned(), row.value);
+        }
+    })
+    .unwrap();
+    let waiting = looks
+        .values()
+        .filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_looks"]));
+    let most = waiting.reduce(f64::max).unwrap();
+    assert!((1.0..=2.0).contains(&most), "{looks:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
 use crate::figures::{Figure, figures, quoted, session_states, table_counters};
 use crate::rocksdb::{add_stall_totals, levels};
-use crate::{Counter, Error, Observer, Role, Session, Table};
+use crate::{Counter, Error, HEARTBEAT_TABLE, Observer, Role, Session, Table};
 
 /// Status variables, in lower case.
 const STATUS: &[Figure] = figures! {
@@ -479,10 +479,13 @@ impl Observer for MysqlObserver {
     }
 
     fn session_states(&mut self) -> Result<Option<Vec<(String, u64)>>, Error> {
-        const SQL: &str = "select case when state is null or state = '' then 'running' else lower(state) end, count(*) \
+        let sql = format!(
+            "select case when state is null or state = '' then 'running' else lower(state) end, count(*) \
              from information_schema.processlist \
-             where db = database() and command not in ('Sleep', 'Daemon') and id <> connection_id() group by 1";
-        Ok(Some(session_states(self.session.query(SQL)?)))
+             where db = database() and command not in ('Sleep', 'Daemon') and id <> connection_id() \
+             and coalesce(info, '') not like '%{HEARTBEAT_TABLE}%' group by 1"
+        );
+        Ok(Some(session_states(self.session.query(&sql)?)))
     }
 }
 

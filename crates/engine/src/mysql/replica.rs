@@ -311,6 +311,10 @@ impl Replicated for Mysql {
         Self::attach(url)
     }
 
+    fn connect_watcher(&self) -> Result<MysqlSession, Error> {
+        self.connect()
+    }
+
     fn behind(
         primary: &mut MysqlSession,
         replica: &mut MysqlSession,

@@ -121,7 +121,7 @@ impl Dialect for PostgresDialect {
             Value::Int8(value) => ("bigint", value.to_string()),
             Value::Timestamp(us) => (
                 "timestamp",
-                format!("timestamp 'epoch' + interval '{us} microseconds'"),
+                format!("timestamp 'epoch' + {us} * interval '1 microsecond'"),
             ),
             Value::Text(text) => ("text", text_literal(text)),
         };

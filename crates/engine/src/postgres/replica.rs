@@ -79,6 +79,13 @@ impl Replicated for Postgres {
         Self::attach(url)
     }
 
+    fn connect_watcher(&self) -> Result<PostgresSession, Error> {
+        PostgresSession::connect(&super::Address {
+            application_name: "assay replication".into(),
+            ..self.address().clone()
+        })
+    }
+
     fn create_tables(
         primary: &mut PostgresSession,
         replica: &mut PostgresSession,
