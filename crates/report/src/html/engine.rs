@@ -10,6 +10,9 @@ use crate::html::curve::{Curve, Place, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
 
+/// The beginning of the names of replicas.
+const REPLICA: &str = "replica_";
+
 /// The parts in which counters with a common name differ, which determine how they are combined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CounterParts {
@@ -61,9 +64,11 @@ impl CounterParts {
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, series) in &row.series.engine {
-        let whole = name
-            .split_once('.')
-            .map_or(name.as_str(), |(whole, _)| whole);
+        let whole = match name.split_once('.') {
+            // The parts of a replica have nothing in common.
+            Some((whole, _)) if !whole.starts_with(REPLICA) => whole,
+            _ => name.as_str(),
+        };
         // States of sessions have a chart of their own.
         let is_looks = WaitView::ALL.iter().any(|view| view.looks() == name);
         let is_state = is_looks || WaitView::of_gauge(name).is_some();
@@ -197,6 +202,30 @@ mod tests {
             [
                 ("dead_rows".into(), "each table", 2, vec![10.0, 12.0]),
                 (wal, "each table", 0, vec![1.0, 2.0]),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_counter_of_a_replica_has_its_own_chart_and_unit() {
+        let row = row_with(&[
+            ("replica_1.cpu_user_ns", true, None, [1e6, 2e6]),
+            ("replica_1.lag_ms", false, None, [5.0, 70.0]),
+            ("replica_1.replayed_bytes", false, None, [0.0, MIB]),
+        ]);
+        let charts = drawn(&row).into_iter();
+        let charts: Vec<_> = charts
+            .map(|(title, _, _, points)| (title, points))
+            .collect();
+        assert_eq!(
+            charts,
+            [
+                (
+                    "replica_1.cpu_user_ns, ms per second".into(),
+                    vec![1.0, 2.0]
+                ),
+                ("replica_1.lag_ms, ms".into(), vec![5.0, 70.0]),
+                ("replica_1.replayed_bytes, MB".into(), vec![0.0, 1.0]),
             ]
         );
     }
