@@ -8,9 +8,13 @@ use engine::{Replicated, Table};
 
 use super::{Link, locked};
 
+/// What came of the indexes of a replica.
+type Created = Receiver<Result<(), engine::Error>>;
+
 /// Creates indexes on replicas, each on a thread of its own, since that may take long.
 pub struct Indexes<E> {
-    running: Mutex<Vec<(usize, Receiver<Result<(), engine::Error>>)>>,
+    /// The replicas, by number, that are busy with that.
+    running: Mutex<Vec<(usize, Created)>>,
     engine: PhantomData<fn() -> E>,
 }
 

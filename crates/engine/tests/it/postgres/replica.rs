@@ -162,8 +162,5 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         Postgres::broken(&mut reader).unwrap().is_some()
     });
     let log = replica.log_tail(20).join("\n");
-    assert!(
-        log.contains("violates unique constraint \"only_here\""),
-        "{log}"
-    );
+    assert!(log.contains("unique") && log.contains("only_here"), "{log}");
 }
