@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{CellKey, RateSearch, Run};
+use record::{CellKey, RateSearch, Run, Status};
 use serde::Serialize;
 
-use crate::{Figures, LagVerdict, Row, operation};
+use crate::{Figures, LagVerdict, OpFigures, Row, operation};
 
 /// The search for one target with one number of clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,12 +43,14 @@ pub struct RateTrial {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialVerdict {
-    /// Every valid repeat met all bounds.
+    /// Every repeat met all bounds.
     Sustained,
     /// A repeat missed these bounds.
     Missed(Vec<MissedBound>),
     /// There is no answer, for this reason.
     NotJudged(String),
+    /// A repeat was not measured, or not to its end.
+    NotMeasured,
 }
 
 /// A bound that was missed.
@@ -67,8 +69,10 @@ pub enum MissedBound {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchState {
-    /// To try next: a rate per second and client, or `None` for as fast as possible.
-    Next(Option<f64>),
+    /// The rate to try next, per second and client.
+    Next(f64),
+    /// A rate was chosen, but a repeat was not measured.
+    Unfinished,
     /// The highest rate that met all bounds, and the lowest that did not, per second of all clients. The latter is that of
     /// the cell without a rate if no other missed a bound.
     Found {
@@ -113,73 +117,123 @@ pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
     searched
 }
 
+/// The beginning of the names of variants with a rate.
+const WITH_RATE: &str = "rate-";
+
+/// Returns the name of the variant with a rate per second and client.
+pub fn rate_variant(rate: f64) -> String {
+    // A name can't have a point.
+    format!("{WITH_RATE}{rate}").replace('.', "_")
+}
+
+/// Returns the rate per second and client of a variant; `None`: as fast as possible.
+fn rate_of(variant: &str) -> Option<f64> {
+    let rate = variant.strip_prefix(WITH_RATE)?;
+    rate.replace('_', ".").parse().ok()
+}
+
 /// Returns the rates that were tried on the target of a cell, with its number of clients.
 fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) -> Vec<RateTrial> {
     let cells = record.cells.iter().map(|cell| &cell.key);
     let cells =
         cells.filter(|it| it.target == of.target && it.clients == of.clients && !it.profiled);
-    let mut rows: BTreeMap<Option<&str>, Vec<Option<&Row>>> = BTreeMap::new();
+    let mut repeats: BTreeMap<Option<&str>, Vec<Repeat<'_>>> = BTreeMap::new();
     for cell in cells {
-        let row = figures
-            .rows
-            .iter()
-            .find(|row| row.step == search.step && row.cell == *cell);
-        rows.entry(cell.variant.as_deref()).or_default().push(row);
+        let of_variant = repeats.entry(cell.variant.as_deref()).or_default();
+        of_variant.push(Repeat::new(search, cell, figures));
     }
-    let trial = |(variant, rows): (Option<&str>, Vec<Option<&Row>>)| trial(search, variant, &rows);
-    let mut trials: Vec<RateTrial> = rows.into_iter().map(trial).collect();
+    let trial = |(variant, repeats): (Option<&str>, Vec<Repeat<'_>>)| {
+        trial(search, variant, of.clients, &repeats)
+    };
+    let mut trials: Vec<RateTrial> = repeats.into_iter().map(trial).collect();
     let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     trials
 }
 
-/// Judges the repeats of one variant. A repeat without a row has failed or was not measured.
-fn trial(search: &RateSearch, variant: Option<&str>, repeats: &[Option<&Row>]) -> RateTrial {
-    let rows: Vec<&Row> = repeats.iter().flatten().copied().collect();
-    let valid: Vec<&Row> = rows.iter().copied().filter(|row| row.valid).collect();
-    let largest = |figure: &dyn Fn(&Row) -> Option<f64>| {
-        valid.iter().filter_map(|row| figure(row)).reduce(f64::max)
-    };
-    let rate = rows.iter().find_map(|row| Some(row.sla.as_ref()?.target));
-    let verdict = match valid.is_empty() {
-        true => {
-            let mut reasons = rows.iter().flat_map(|row| &row.reasons);
-            let reason = reasons.next().cloned();
-            TrialVerdict::NotJudged(reason.unwrap_or_else(|| "its cell has no such step".into()))
+/// What is known of one repeat of a rate.
+enum Repeat<'a> {
+    Valid(&'a Row),
+    /// It failed or is invalid, for this reason.
+    Invalid(String),
+    NotMeasured,
+}
+
+impl<'a> Repeat<'a> {
+    fn new(search: &RateSearch, cell: &CellKey, figures: &'a Figures) -> Self {
+        let mut rows = figures.rows.iter();
+        let row = rows.find(|row| row.step == search.step && row.cell == *cell);
+        let mut unfinished = figures.unfinished.iter();
+        let end = unfinished.find(|it| it.cell == *cell);
+        match (row, end) {
+            (Some(row), _) if row.valid => Self::Valid(row),
+            (_, Some(end)) if end.status == Some(Status::Failed) => Self::Invalid(
+                Some(end.causes.join(": "))
+                    .filter(|causes| !causes.is_empty())
+                    .unwrap_or_else(|| "it failed".into()),
+            ),
+            (Some(row), end) if end.is_none_or(|end| end.status == Some(Status::Complete)) => {
+                Self::Invalid(row.reasons.join("; "))
+            }
+            _ => Self::NotMeasured,
         }
-        false => together(valid.iter().map(|row| verdict(search, row))),
-    };
-    RateTrial {
-        variant: variant.map(str::to_owned),
-        rate,
-        achieved: valid
-            .iter()
-            .filter_map(|row| achieved(row))
-            .reduce(f64::min),
-        p99_ms: largest(&p99_ms),
-        lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
-        lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
-        verdict,
+    }
+
+    fn verdict(&self, search: &RateSearch) -> TrialVerdict {
+        match self {
+            Self::Valid(row) => verdict(search, row),
+            Self::Invalid(reason) => TrialVerdict::NotJudged(reason.clone()),
+            Self::NotMeasured => TrialVerdict::NotMeasured,
+        }
     }
 }
 
-/// Returns the verdict of several repeats: a bound that one of them misses is missed.
+/// Judges the repeats of one variant.
+fn trial(
+    search: &RateSearch,
+    variant: Option<&str>,
+    clients: u32,
+    repeats: &[Repeat<'_>],
+) -> RateTrial {
+    let valid = || {
+        repeats.iter().filter_map(|repeat| match repeat {
+            Repeat::Valid(row) => Some(*row),
+            _ => None,
+        })
+    };
+    let largest =
+        |figure: &dyn Fn(&Row) -> Option<f64>| valid().filter_map(figure).reduce(f64::max);
+    RateTrial {
+        variant: variant.map(str::to_owned),
+        rate: variant
+            .and_then(rate_of)
+            .map(|rate| rate * f64::from(clients)),
+        achieved: valid().filter_map(achieved).reduce(f64::min),
+        p99_ms: largest(&p99_ms),
+        lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
+        lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
+        verdict: together(repeats.iter().map(|repeat| repeat.verdict(search))),
+    }
+}
+
+/// Returns the verdict of several repeats or bounds: a bound that one of them misses is missed.
 fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
     let mut missed = Vec::new();
-    let mut unknown = None;
+    let mut unknown = TrialVerdict::Sustained;
     for verdict in verdicts {
         match verdict {
             TrialVerdict::Sustained => {}
             TrialVerdict::Missed(bounds) => missed.extend(bounds),
-            TrialVerdict::NotJudged(reason) => unknown = Some(reason),
+            // It may be judged once it is measured.
+            TrialVerdict::NotJudged(_) if unknown == TrialVerdict::NotMeasured => {}
+            verdict => unknown = verdict,
         }
     }
     missed.sort();
     missed.dedup();
-    match (missed.is_empty(), unknown) {
-        (false, _) => TrialVerdict::Missed(missed),
-        (true, Some(reason)) => TrialVerdict::NotJudged(reason),
-        (true, None) => TrialVerdict::Sustained,
+    match missed.is_empty() {
+        true => unknown,
+        false => TrialVerdict::Missed(missed),
     }
 }
 
@@ -196,10 +250,15 @@ fn achieved(row: &Row) -> Option<f64> {
     })
 }
 
+/// Returns the kinds of operations whose response times are bounded: those that have a schedule.
+fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
+    let ops = row.ops.values();
+    ops.filter(|op| op.scheduled && op.count > 0)
+}
+
 /// Returns the longest 99th percentile of response times in milliseconds; `None` without operations that have a schedule.
 fn p99_ms(row: &Row) -> Option<f64> {
-    let scheduled = row.ops.values().filter(|op| op.scheduled && op.count > 0);
-    scheduled
+    scheduled(row)
         .map(|op| op.response_us.p99 / 1e3)
         .reduce(f64::max)
 }
@@ -207,17 +266,19 @@ fn p99_ms(row: &Row) -> Option<f64> {
 fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
     let rate = row.sla.iter().filter(|sla| !sla.met);
     let rate = rate.map(|_| TrialVerdict::Missed(vec![MissedBound::Rate]));
-    let p99 = search.p99_ms.iter().map(|bound| match p99_ms(row) {
-        None => TrialVerdict::NotJudged("without a rate there is no response time".into()),
-        Some(_) if row.ops.values().map(|op| op.count).sum::<u64>() < OPS_MIN => {
-            let reason = format!(
+    let p99 =
+        search.p99_ms.iter().map(|bound| {
+            if p99_ms(row).is_none() {
+                return TrialVerdict::NotJudged("without a rate there is no response time".into());
+            }
+            together(scheduled(row).map(|op| match op.response_us.p99 / 1e3 > *bound {
+            _ if op.count < OPS_MIN => TrialVerdict::NotJudged(format!(
                 "fewer than {OPS_MIN} operations have no 99th percentile: make the step longer"
-            );
-            TrialVerdict::NotJudged(reason)
-        }
-        Some(p99) if p99 > *bound => TrialVerdict::Missed(vec![MissedBound::ResponseTime]),
-        Some(_) => TrialVerdict::Sustained,
-    });
+            )),
+            true => TrialVerdict::Missed(vec![MissedBound::ResponseTime]),
+            false => TrialVerdict::Sustained,
+        }))
+        });
     // The plan's bound is that of the search.
     let lag = search
         .lag_ms
@@ -237,54 +298,49 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
 /// not.
 fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState {
     let clients = f64::from(clients);
+    for trial in trials {
+        let is_upper_end = trial.rate.is_none() && trial.achieved.is_some();
+        match &trial.verdict {
+            TrialVerdict::NotMeasured => return SearchState::Unfinished,
+            TrialVerdict::NotJudged(reason) if !is_upper_end => return stopped(trial, reason),
+            _ => {}
+        }
+    }
     let unlimited = trials.iter().find(|trial| trial.rate.is_none());
     let top = match (search.rate_max, unlimited) {
         (Some(rate), _) => rate * clients,
-        (None, None) => return SearchState::Next(None),
+        (None, None) => return SearchState::Unfinished,
         (None, Some(trial)) => match (trial.achieved, &trial.verdict) {
             (Some(rate), TrialVerdict::Sustained) => return SearchState::NotLimited(rate),
-            (Some(rate), _) => rate,
-            (None, TrialVerdict::NotJudged(reason)) => return stopped(trial, reason),
-            (None, _) => return stopped(trial, "it achieved nothing"),
+            (Some(rate), _) if rate > 0.0 => rate,
+            _ => return stopped(trial, "it achieved nothing"),
         },
     };
-    let rated = || trials.iter().filter(|trial| trial.rate.is_some());
-    for trial in rated() {
-        if let TrialVerdict::NotJudged(reason) = &trial.verdict {
-            return stopped(trial, reason);
-        }
-    }
     let rates = |is_sustained: bool| {
-        let such =
-            rated().filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
+        let such = trials
+            .iter()
+            .filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
         such.filter_map(|trial| trial.rate)
     };
     let missed = rates(false).reduce(f64::min);
-    let ceiling = missed.unwrap_or(top);
-    let sustained = rates(true).filter(|rate| *rate < ceiling).reduce(f64::max);
-    if missed.is_none() && search.rate_max.is_some() {
+    if let (None, Some(highest)) = (missed, search.rate_max) {
         // The highest rate first: it may be the answer.
-        let highest = rates(true).reduce(f64::max);
-        return match highest {
+        return match rates(true).reduce(f64::max) {
             Some(rate) => SearchState::NotLimited(rate),
-            None => SearchState::Next(search.rate_max),
+            None => SearchState::Next(highest),
         };
     }
-    let next = rounded((sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients);
-    let was_tried = rated().any(|trial| {
-        trial
-            .rate
-            .is_some_and(|rate| (rate / (next * clients) - 1.0).abs() < 1e-9)
-    });
+    let ceiling = missed.unwrap_or(top);
+    let sustained = rates(true).filter(|rate| *rate < ceiling).reduce(f64::max);
+    let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
+    let next = rounded(middle, search.tolerance);
     match sustained {
-        Some(sustained) if was_tried || sustained >= ceiling * (1.0 - search.tolerance) => {
-            SearchState::Found {
-                sustained,
-                missed: ceiling,
-            }
-        }
-        None if was_tried || ceiling <= top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
-        _ => SearchState::Next(Some(next)),
+        Some(sustained) if sustained >= ceiling * (1.0 - search.tolerance) => SearchState::Found {
+            sustained,
+            missed: ceiling,
+        },
+        None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
+        _ => SearchState::Next(next),
     }
 }
 
@@ -293,9 +349,11 @@ fn stopped(trial: &RateTrial, reason: &str) -> SearchState {
     SearchState::Stopped(format!("{what} can't be judged: {reason}"))
 }
 
-/// Rounds a rate to three significant digits.
-fn rounded(rate: f64) -> f64 {
-    let digits = 10_f64.powf(2.0 - rate.log10().floor());
+/// Rounds a rate to three significant digits, or to as many as a rate needs that lies between two others which are further
+/// apart than the tolerance.
+fn rounded(rate: f64, tolerance: f64) -> f64 {
+    let needed = (1.0 - tolerance.log10()).floor() + 1.0;
+    let digits = 10_f64.powf(needed.max(3.0) - 1.0 - rate.log10().floor());
     (rate * digits).round() / digits
 }
 
@@ -325,20 +383,27 @@ mod tests {
 
     /// Searches with four clients a system that sustains `limit` per second and achieves 4,000 per second without a rate.
     fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
-        let mut trials = Vec::new();
+        let mut trials = match search.rate_max {
+            None => vec![trial(None, 4000.0, no_response_time())],
+            Some(_) => Vec::new(),
+        };
         loop {
             let next = match state(search, &trials, 4) {
-                SearchState::Next(next) => next,
+                SearchState::Next(next) => next * 4.0,
                 state => return (state, trials.len()),
             };
+            assert!(next > 0.0 && trials.iter().all(|it| it.rate != Some(next)));
             let missed = TrialVerdict::Missed(vec![MissedBound::ResponseTime]);
-            trials.push(match next.map(|rate| rate * 4.0) {
-                None => trial(None, 4000.0, TrialVerdict::NotJudged("no rate".into())),
-                Some(rate) if rate <= limit => trial(Some(rate), rate, TrialVerdict::Sustained),
-                Some(rate) => trial(Some(rate), limit, missed),
+            trials.push(match next <= limit {
+                true => trial(Some(next), next, TrialVerdict::Sustained),
+                false => trial(Some(next), limit, missed),
             });
-            assert!(trials.len() < 20, "{trials:?}");
+            assert!(trials.len() < 40, "{trials:?}");
         }
+    }
+
+    fn no_response_time() -> TrialVerdict {
+        TrialVerdict::NotJudged("no rate".into())
     }
 
     #[test]
@@ -356,12 +421,40 @@ mod tests {
 
     #[test]
     fn a_rate_that_nothing_sustains_ends_the_search() {
-        let (state, _) = search(10.0, &SEARCH);
-        let is_low = |rate| (10.0..=4000.0 / 64.0).contains(&rate);
-        assert!(
-            matches!(state, SearchState::NoneSustained(rate) if is_low(rate)),
-            "{state:?}"
+        assert_eq!(search(10.0, &SEARCH), (SearchState::NoneSustained(62.8), 7));
+        // Rounding makes of 1/64 of this rate 16, which is less.
+        let capped = RateSearch {
+            rate_max: Some(1024.8),
+            ..SEARCH
+        };
+        assert_eq!(
+            search(10.0, &capped),
+            (SearchState::NoneSustained(128.0), 6)
         );
+    }
+
+    #[test]
+    fn a_small_tolerance_is_reached() {
+        for (tolerance, limit) in [(0.01, 404.1), (0.001, 1001.3), (1e-6, 2345.678)] {
+            let fine = RateSearch {
+                tolerance,
+                ..SEARCH
+            };
+            let (state, _) = search(limit, &fine);
+            let SearchState::Found { sustained, missed } = state else {
+                panic!("{state:?}");
+            };
+            assert!(sustained <= limit && limit < missed, "{state:?}");
+            assert!(sustained >= missed * (1.0 - tolerance), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_variant_says_its_rate() {
+        for rate in [0.5, 12.0, 15.6, 1234.5, 1e7] {
+            assert_eq!(rate_of(&rate_variant(rate)), Some(rate));
+        }
+        assert_eq!(rate_of("unlimited"), None);
     }
 
     #[test]
@@ -398,47 +491,214 @@ mod tests {
                 2000.0,
                 TrialVerdict::NotJudged("it failed".into()),
             ),
-            trial(None, 4000.0, TrialVerdict::NotJudged("no rate".into())),
+            trial(None, 4000.0, no_response_time()),
         ];
         let stopped = SearchState::Stopped("tried can't be judged: it failed".into());
         assert_eq!(state(&SEARCH, &trials, 4), stopped);
     }
 
+    const STEP: &str = "l.i1";
+
+    /// Returns a run that searches with four clients and has one or more repeats of these variants, and its figures: the
+    /// statuses of its cells, with the row of each that has one.
+    fn run_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> (Run, Figures) {
+        let mut run = Run {
+            search: Some(RateSearch {
+                step: STEP.into(),
+                ..search.clone()
+            }),
+            ..Run::default()
+        };
+        let mut figures = Figures::default();
+        for (variant, status, row) in cells {
+            let repeat = 1 + run
+                .cells
+                .iter()
+                .filter(|it| it.key.variant.as_deref() == Some(variant))
+                .count() as u32;
+            let cell = record::CellRef::new("a", "insert", Some(variant), 4, repeat);
+            if *status != Status::Complete {
+                figures.unfinished.push(crate::UnfinishedCell {
+                    run: 0,
+                    cell: cell.key.clone(),
+                    status: Some(*status),
+                    causes: vec!["the server did not start".into()],
+                });
+            }
+            figures.rows.extend(row.clone().map(|row| Row {
+                cell: cell.key.clone(),
+                step: STEP.into(),
+                ..row
+            }));
+            run.cells.push(cell);
+        }
+        (run, figures)
+    }
+
+    fn state_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> SearchState {
+        let (run, figures) = run_of(search, cells);
+        let mut searched = rate_searches(&run, &figures);
+        assert_eq!(searched.len(), 1);
+        searched.remove(0).state
+    }
+
+    /// Returns a valid row of 1,000 operations, whose 99th percentile meets the bound of [`SEARCH`] or not.
+    fn row(is_met: bool) -> Row {
+        let p99_ms = if is_met { 19.9 } else { 20.1 };
+        Row {
+            valid: true,
+            sla: Some(crate::Sla {
+                met: true,
+                achieved: 1900.0,
+                ..crate::Sla::default()
+            }),
+            ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
+            ..Row::default()
+        }
+    }
+
+    /// Returns operations that have a rate.
+    fn op(count: u64, p99_ms: f64) -> OpFigures {
+        OpFigures {
+            count,
+            scheduled: true,
+            response_us: crate::Percentiles {
+                p99: p99_ms * 1e3,
+                ..crate::Percentiles::default()
+            },
+            ..OpFigures::default()
+        }
+    }
+
+    #[test]
+    fn a_cell_that_fails_before_the_step_stops_the_search() {
+        let capped = RateSearch {
+            rate_max: Some(500.0),
+            ..SEARCH
+        };
+        let failed = |variant: &str| {
+            let why = "can't be judged: the server did not start";
+            SearchState::Stopped(format!("{variant} {why}"))
+        };
+        let first = [("rate-500", Status::Failed, None)];
+        assert_eq!(state_of(&capped, &first), failed("rate-500"));
+        let unlimited = [("unlimited", Status::Failed, None)];
+        assert_eq!(state_of(&SEARCH, &unlimited), failed("unlimited"));
+        let second = [
+            ("unlimited", Status::Complete, Some(row(true))),
+            ("rate-237_5", Status::Failed, None),
+        ];
+        assert_eq!(state_of(&SEARCH, &second), failed("rate-237_5"));
+    }
+
+    #[test]
+    fn a_rate_is_judged_by_all_of_its_repeats() {
+        let capped = RateSearch {
+            rate_max: Some(500.0),
+            ..SEARCH
+        };
+        let with = |is_met: bool, status: Status| {
+            let cells = [
+                ("rate-500", Status::Complete, Some(row(is_met))),
+                ("rate-500", status, None),
+            ];
+            state_of(&capped, &cells)
+        };
+        assert!(matches!(
+            with(true, Status::Failed),
+            SearchState::Stopped(_)
+        ));
+        // A bound that one of them misses is missed, whatever the others do.
+        assert_eq!(with(false, Status::Failed), SearchState::Next(250.0));
+        let invalid = Row {
+            valid: false,
+            reasons: vec!["the client was too slow".into()],
+            ..row(true)
+        };
+        let cells = [("rate-500", Status::Complete, Some(invalid))];
+        let stopped = "rate-500 can't be judged: the client was too slow";
+        assert_eq!(
+            state_of(&capped, &cells),
+            SearchState::Stopped(stopped.into())
+        );
+    }
+
+    #[test]
+    fn a_search_that_was_interrupted_has_not_stopped() {
+        let interrupted = Row {
+            valid: false,
+            reasons: vec!["interrupted".into()],
+            ..row(true)
+        };
+        for row in [None, Some(interrupted)] {
+            for status in [Status::Interrupted, Status::Incomplete] {
+                let cells = [
+                    ("unlimited", Status::Complete, Some(self::row(true))),
+                    ("rate-237", status, row.clone()),
+                ];
+                assert_eq!(state_of(&SEARCH, &cells), SearchState::Unfinished);
+                assert_eq!(state_of(&SEARCH, &cells[1..]), SearchState::Unfinished);
+            }
+        }
+    }
+
+    #[test]
+    fn each_kind_of_operation_needs_enough_of_them() {
+        let with = |ops: &[(&str, OpFigures)]| {
+            let ops = ops
+                .iter()
+                .map(|(kind, op)| ((*kind).to_owned(), op.clone()));
+            let row = Row {
+                ops: ops.collect(),
+                ..row(true)
+            };
+            verdict(&SEARCH, &row)
+        };
+        let queries = OpFigures {
+            scheduled: false,
+            ..op(1000, 1.0)
+        };
+        let few = |verdict| matches!(verdict, TrialVerdict::NotJudged(why) if why.starts_with("fewer than 100 operations"));
+        assert!(few(with(&[
+            ("insert", op(99, 1.0)),
+            ("query", queries.clone())
+        ])));
+        assert!(few(with(&[
+            ("insert", op(99, 1.0)),
+            ("delete", op(1000, 1.0))
+        ])));
+        assert_eq!(
+            with(&[("insert", op(100, 1.0)), ("query", queries)]),
+            TrialVerdict::Sustained
+        );
+        // One that is known to be too slow is enough.
+        assert_eq!(
+            with(&[("insert", op(99, 1.0)), ("delete", op(1000, 21.0))]),
+            TrialVerdict::Missed(vec![MissedBound::ResponseTime])
+        );
+    }
+
     #[test]
     fn a_step_at_a_rate_misses_each_bound_for_itself() {
-        let row = |p99_us, met| Row {
+        let row = |p99_ms, met| Row {
             sla: Some(crate::Sla {
                 met,
                 ..crate::Sla::default()
             }),
-            ops: BTreeMap::from([(
-                "insert".to_owned(),
-                crate::OpFigures {
-                    count: 1000,
-                    scheduled: true,
-                    response_us: crate::Percentiles {
-                        p99: p99_us,
-                        ..crate::Percentiles::default()
-                    },
-                    ..crate::OpFigures::default()
-                },
-            )]),
+            ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
             ..Row::default()
         };
         let both = vec![MissedBound::Rate, MissedBound::ResponseTime];
+        assert_eq!(verdict(&SEARCH, &row(19.9, true)), TrialVerdict::Sustained);
         assert_eq!(
-            verdict(&SEARCH, &row(19_900.0, true)),
-            TrialVerdict::Sustained
-        );
-        assert_eq!(
-            verdict(&SEARCH, &row(20_100.0, false)),
+            verdict(&SEARCH, &row(20.1, false)),
             TrialVerdict::Missed(both)
         );
         let of_lag = RateSearch {
             lag_ms: Some(1000.0),
             ..SEARCH
         };
-        let unknown = verdict(&of_lag, &row(19_900.0, true));
+        let unknown = verdict(&of_lag, &row(19.9, true));
         assert_eq!(
             unknown,
             TrialVerdict::NotJudged("the target has no replicas".into())

@@ -123,7 +123,7 @@ fn verdict(trial: &RateTrial) -> Cell {
             let bounds: Vec<&str> = bounds.iter().map(missed).collect();
             Cell::plain(format!("misses {}", bounds.join(", ")))
         }
-        TrialVerdict::NotJudged(_) => Cell::not_applicable(),
+        TrialVerdict::NotJudged(_) | TrialVerdict::NotMeasured => Cell::not_applicable(),
     }
 }
 
@@ -131,7 +131,7 @@ fn verdict(trial: &RateTrial) -> Cell {
 fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String {
     let what = format!("of {} with {}", search.step, bounds(search));
     match &searched.state {
-        SearchState::Next(_) => {
+        SearchState::Next(_) | SearchState::Unfinished => {
             format!("The search for {name} has not ended: `assay run --resume RUN` continues it.")
         }
         SearchState::Found { sustained, missed } => {

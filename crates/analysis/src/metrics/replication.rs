@@ -36,7 +36,7 @@ pub enum LagVerdict {
     Bounded,
     /// It grows over the second half of the step, with 95% confidence.
     Grows,
-    /// It does not grow, but exceeds the plan's bound.
+    /// It exceeds the plan's bound, and is not known to grow.
     TooLarge,
     /// There is no verdict, for this reason.
     NotApplicable(&'static str),
@@ -58,11 +58,11 @@ pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
     let verdict = match (at_most_ms, max_ms, slope) {
         (None, ..) => LagVerdict::NotApplicable("the target has no replicas"),
         (_, None, _) => LagVerdict::NotApplicable("the lag was not measured"),
+        _ if grows => LagVerdict::Grows,
+        (Some(at_most), Some(max), _) if max > at_most => LagVerdict::TooLarge,
         (.., None) => {
             LagVerdict::NotApplicable("fewer than four seconds of the second half have a lag")
         }
-        _ if grows => LagVerdict::Grows,
-        (Some(at_most), Some(max), _) if max > at_most => LagVerdict::TooLarge,
         _ => LagVerdict::Bounded,
     };
     Lag {
@@ -242,6 +242,8 @@ mod tests {
         let peak = [0.0, 500.0, 1001.0, 500.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         assert_eq!(verdict(&peak), LagVerdict::TooLarge);
         assert!(matches!(verdict(&[0.0; 6]), LagVerdict::NotApplicable(_)));
+        // However short the step, a lag that is too large is not bounded.
+        assert_eq!(verdict(&[0.0, 1001.0, 0.0]), LagVerdict::TooLarge);
         assert!(matches!(verdict(&[]), LagVerdict::NotApplicable(_)));
         let (step, engine) = (Step::default(), BTreeMap::new());
         let none = LagVerdict::NotApplicable("the target has no replicas");

@@ -1,12 +1,12 @@
 //! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a variant of the workload, so its
 //! cells are recorded, resumed and shown like any others.
 
-use analysis::{SearchState, SearchedTarget};
-use plan::key_part;
-use record::{RateSearch, Run, RunDir};
+use analysis::{SearchState, SearchedTarget, rate_variant};
+use plan::{Plan, key_part};
+use record::{CellRef, RateSearch, Run, RunDir};
 
 use super::matrix::{self, Matrix};
-use super::{Display, steps_of_variants};
+use super::{Display, resume, steps_of_variants};
 use crate::cli::{FindArgs, RunArgs};
 use crate::only::CellFilters;
 use crate::outcome::{Exit, UsageError};
@@ -67,17 +67,6 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
         let help = "give the highest rate to try, per second and client, with `--to`";
         return Err(error(message, help.into()).into());
     }
-    if search.lag_ms.is_some()
-        && let Some(target) =
-            (file.plan.targets.iter()).find(|target| !file.plan.has_replicas(target))
-    {
-        let message = format!(
-            "`{}` has no replica whose lag could be bounded",
-            target.name
-        );
-        let help = "add `replicas = 1` to its config, or `replica-url` to a build with a `url`, or leave it out with `--only`";
-        return Err(error(message, help.into()).into());
-    }
     let path = format!("workload.{}", workload.name());
     let mut sets = Vec::new();
     if at + 1 < steps.len() {
@@ -102,6 +91,30 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     plan_file::with_sets(file, sets)
 }
 
+/// Refuses a bound on the lag of cells without a replica.
+pub fn refuse_without_replicas(
+    plan: &Plan,
+    search: &RateSearch,
+    cells: &[CellRef],
+) -> Result<(), UsageError> {
+    if search.lag_ms.is_none() {
+        return Ok(());
+    }
+    let is_searched = |target: &str| cells.iter().any(|cell| cell.key.target == target);
+    let mut without = plan
+        .targets
+        .iter()
+        .filter(|target| !plan.has_replicas(target) && is_searched(&target.name));
+    without.next().map_or(Ok(()), |target| {
+        let message = format!(
+            "`{}` has no replica whose lag could be bounded",
+            target.name
+        );
+        let help = "add `replicas = 1` to its config, or `replica-url` to a build with a `url`, or leave it out with `--only`";
+        Err(UsageError::new(message, Some(help.into())))
+    })
+}
+
 fn has_variants() -> UsageError {
     UsageError::new(
         "the plan has variants, and `find` makes one for each rate",
@@ -111,39 +124,50 @@ fn has_variants() -> UsageError {
 
 /// Returns the `--set` argument of the variant with a rate.
 fn rate_set(path: &str, step: &str, rate: f64) -> String {
-    let (variant, step) = (variant_of(rate), key_part(step));
+    let (variant, step) = (rate_variant(rate), key_part(step));
     format!("{path}.variant.{variant}.step.{step}.rate={rate}")
 }
 
-/// Returns the name of the variant with a rate per second and client.
-fn variant_of(rate: f64) -> String {
-    // A name can't have a point.
-    format!("rate-{rate}").replace('.', "_")
-}
-
-/// Returns the targets of a search that has not ended, each with the next rate to try per second and client.
-pub fn next_rates(directory: &RunDir, run: &Run) -> anyhow::Result<Vec<(SearchedTarget, f64)>> {
+/// Returns the targets of a search that goes on, each with the next rate to try per second and client. Only those with a cell
+/// that matches.
+pub fn next_rates(
+    directory: &RunDir,
+    run: &Run,
+    only: &CellFilters,
+) -> anyhow::Result<Vec<(SearchedTarget, f64)>> {
     if run.search.is_none() {
         return Ok(Vec::new());
     }
     let figures = analysis::figures(std::slice::from_ref(directory))?;
+    let is_wanted = |it: &SearchedTarget| {
+        let mut cells = run.cells.iter();
+        cells.any(|cell| is_of(it, cell) && only.matches(cell))
+    };
     let searched = analysis::rate_searches(run, &figures).into_iter();
     let next = searched.filter_map(|it| match it.state {
-        SearchState::Next(Some(rate)) => Some((it, rate)),
+        SearchState::Next(rate) if is_wanted(&it) => Some((it, rate)),
         _ => None,
     });
     Ok(next.collect())
 }
 
-/// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure; `None` if the search has
-/// ended.
+fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
+    cell.key.target == searched.target && cell.key.clients == searched.clients
+}
+
+/// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure; `None` if the search of
+/// all targets that match has ended.
 pub fn extend(
     file: &mut PlanFile,
     directory: &RunDir,
     run: &mut Run,
     display: &Display,
+    only: &[String],
 ) -> anyhow::Result<Option<Matrix>> {
-    let next = next_rates(directory, run)?;
+    if run.search.is_none() {
+        return Ok(None);
+    }
+    let next = next_rates(directory, run, &CellFilters::new(only, &run.cells)?)?;
     let Some(search) = run.search.as_ref().filter(|_| !next.is_empty()) else {
         return Ok(None);
     };
@@ -155,19 +179,17 @@ pub fn extend(
             sets.push(set);
         }
     }
-    let repeats = file.plan.repeats;
     *file = plan_file::with_sets(file, sets)?;
-    file.plan.repeats = repeats;
-    let is_next = |cell: &record::CellRef| {
-        next.iter().any(|(it, rate)| {
-            cell.key.target == it.target
-                && cell.key.clients == it.clients
-                && cell.key.variant == Some(variant_of(*rate))
-                && !cell.key.profiled
-        })
+    resume::raise_repeats(&mut file.plan, &run.cells);
+    let is_next = |cell: &CellRef| {
+        let is_tried = |(it, rate): &(SearchedTarget, f64)| {
+            is_of(it, cell) && cell.key.variant == Some(rate_variant(*rate))
+        };
+        !cell.key.profiled && next.iter().any(is_tried)
     };
-    let cells = matrix::references(&file.plan).into_iter();
-    run.cells.extend(cells.filter(is_next));
+    let mut new = matrix::references(&file.plan);
+    new.retain(|cell| is_next(cell) && !run.cells.contains(cell));
+    run.cells.extend(new);
     run.plan = file.to_record();
     run.workloads = steps_of_variants(&file.plan);
     directory.write_run(run)?;
@@ -180,5 +202,8 @@ pub fn extend(
         ));
     }
     let all = CellFilters::default();
-    Matrix::resume(&file.plan, &run.cells, directory, &all).map(Some)
+    let mut matrix = Matrix::resume(&file.plan, &run.cells, directory, &all)?;
+    // Not what failed before.
+    matrix.tasks.retain(|task| is_next(&task.reference));
+    Ok(Some(matrix).filter(|matrix| !matrix.tasks.is_empty()))
 }

@@ -115,11 +115,6 @@ impl Matrix {
             .sum()
     }
 
-    /// Returns the estimate of all tasks.
-    pub fn estimate(&self) -> Estimate {
-        estimate::sum(self.tasks.iter().map(|task| task.estimate))
-    }
-
     /// Returns the matrix as one line.
     pub fn summary(&self, plan: &Plan) -> String {
         let mut text = factors(plan);
@@ -161,6 +156,13 @@ pub fn factors(plan: &Plan) -> String {
         text += &format!(" without {left_out} that are not applicable");
     }
     text
+}
+
+/// Returns the `cells` that match as tasks, measured or not; the plan must have all.
+pub fn matching(plan: &Plan, cells: &[CellRef], only: &CellFilters) -> anyhow::Result<Vec<Task>> {
+    let mut tasks = numbered(plan, cells)?;
+    tasks.retain(|task| only.matches(&task.reference));
+    Ok(tasks)
 }
 
 /// Returns all `cells` as tasks, measured or not; the plan must have them.

@@ -31,7 +31,7 @@ use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures, counted};
 use plan::{Engine, Plan};
 use probe::HostContext;
-use record::{CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
+use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use self::ranks::LoadRanks;
@@ -42,12 +42,12 @@ use crate::only::CellFilters;
 use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::{locate, preflight, version};
+use crate::{estimate, locate, preflight, version};
 use conductor::{Conductor, unix_now_ns};
 use context::RunContext;
 use display::{Display, MatrixProgress};
 use load::SystemClock;
-use matrix::Matrix;
+use matrix::{Matrix, Task};
 
 pub use display::free_bytes;
 pub use matrix::factors;
@@ -102,6 +102,9 @@ fn begin(
         true => against_itself::matches(&only, &file.plan, cell),
         false => only.matches(cell),
     });
+    if let Some(search) = &args.search {
+        find::refuse_without_replicas(&file.plan, search, &cells)?;
+    }
     let matrix = Matrix::begin(&file.plan, &cells)?;
     let data_root = match (&args.place.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
@@ -110,7 +113,7 @@ fn begin(
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
-    let needs = needs(&file.plan, &matrix, &data_root, ranks.as_ref());
+    let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
     let mut place = RunContext::new(args, &args.place.results, needs, ranks)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
@@ -165,7 +168,7 @@ fn resume_run(
     };
     let only = CellFilters::new(&args.only, &run.cells)?;
     if IncompleteCells::of(&directory, &run)? == IncompleteCells::default()
-        && find::next_rates(&directory, &run)?.is_empty()
+        && find::next_rates(&directory, &run, &CellFilters::default())?.is_empty()
     {
         return already_complete(args, &directory, run);
     }
@@ -176,11 +179,13 @@ fn resume_run(
     resume::raise_repeats(&mut file.plan, &run.cells);
     preflight::reject_impossible(&file)?;
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
-    if matrix.tasks.is_empty() && run.search.is_none() {
-        Display::new(args.place.quiet).say(&format!(
-            "all matching cells are complete; {} other cells are not",
-            matrix.cell_count - matrix.complete_count
-        ));
+    if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
+        let others = match matrix.cell_count - matrix.complete_count {
+            0 => "the search for other targets has not ended".to_owned(),
+            others => format!("{others} other cells are not"),
+        };
+        let text = format!("all matching cells are complete; {others}");
+        Display::new(args.place.quiet).say(&text);
         print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
@@ -192,10 +197,16 @@ fn resume_run(
             anyhow::bail!("the record does not name the data directory: add `--data DIR`")
         }
     };
-    let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    // A search measures further cells of all targets that match.
+    let searched = match run.search {
+        Some(_) => Some(matrix::matching(&file.plan, &run.cells, &only)?),
+        None => None,
+    };
+    let tasks = searched.as_ref().unwrap_or(&matrix.tasks);
+    let cells_to_run = tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
-    let needs = needs(&file.plan, &matrix, &data_root, ranks.as_ref());
+    let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());
     let mut place = RunContext::new(args, path, needs, ranks)?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
@@ -262,17 +273,17 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
 
 fn needs<'a>(
     plan: &Plan,
-    matrix: &Matrix,
+    tasks: &[Task],
     data_dir: &'a Path,
     ranks: Option<&LoadRanks>,
 ) -> HostContext<'a> {
     let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
-    let estimate = matrix.estimate();
+    let estimate = estimate::sum(tasks.iter().map(|task| task.estimate));
     HostContext {
         data_dir,
         needed_bytes: Some(estimate.disk_bytes),
         has_local_server: shares_host
-            && locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+            && locate::has_local_server(plan, tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         active_connections: estimate.working,
         fsync: None,
@@ -286,7 +297,7 @@ fn conduct(
     directory: &RunDir,
     mut run: Run,
     place: RunContext,
-    mut matrix: Matrix,
+    matrix: Matrix,
     listener: Option<TcpListener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
@@ -303,14 +314,8 @@ fn conduct(
         live,
         ranks: place.ranks,
     };
-    let mut result = run_cells(&conductor, &mut matrix);
-    while matches!(result, Ok(Status::Complete | Status::Failed))
-        && let Some(more) =
-            find::extend(&mut conductor.file, directory, &mut run, &conductor.display)?
-    {
-        matrix = more;
-        result = run_cells(&conductor, &mut matrix);
-    }
+    let mut measured = Vec::new();
+    let result = run_rounds(&mut conductor, matrix, &mut run, &args.only, &mut measured);
     drop(conductor.ranks.take());
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
@@ -354,7 +359,7 @@ fn conduct(
     }
     incomplete.say(&conductor.display, directory, &run);
     let is_part = status == Status::Complete && run.status != Status::Complete;
-    let exit = exit_of(&run, &figures, is_part.then_some(&matrix));
+    let exit = exit_of(&run, &figures, is_part.then_some(&measured));
     print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
@@ -489,13 +494,8 @@ fn noise(run: &Run, figures: &Figures) -> String {
 
 /// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if only they
 /// are complete, they count, and not what else the run lacks.
-fn exit_of(run: &Run, figures: &Figures, measured: Option<&Matrix>) -> Exit {
-    let is_measured = |row: &analysis::Row| {
-        measured.is_none_or(|matrix| {
-            let mut tasks = matrix.tasks.iter();
-            tasks.any(|task| task.reference.key == row.cell)
-        })
-    };
+fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exit {
+    let is_measured = |row: &analysis::Row| measured.is_none_or(|cells| cells.contains(&row.cell));
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
     match run.status {
         Status::Interrupted => Exit::Interrupted,
@@ -503,6 +503,30 @@ fn exit_of(run: &Run, figures: &Figures, measured: Option<&Matrix>) -> Exit {
         // The run's own status is not enough: it may contradict its rows.
         _ if rows.any(|row| !row.valid) => Exit::Invalid,
         _ => Exit::Ok,
+    }
+}
+
+/// Measures the cells of the matrix, and then those that its search adds. Adds them all to `measured`.
+fn run_rounds(
+    conductor: &mut Conductor<'_>,
+    mut matrix: Matrix,
+    run: &mut Run,
+    only: &[String],
+    measured: &mut Vec<CellKey>,
+) -> anyhow::Result<Status> {
+    let mut has_failed = false;
+    loop {
+        measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
+        match run_cells(conductor, &mut matrix)? {
+            Status::Interrupted => return Ok(Status::Interrupted),
+            status => has_failed |= status == Status::Failed,
+        }
+        let (file, display) = (&mut conductor.file, &conductor.display);
+        match find::extend(file, conductor.directory, run, display, only)? {
+            Some(more) => matrix = more,
+            None if has_failed => return Ok(Status::Failed),
+            None => return Ok(Status::Complete),
+        }
     }
 }
 
