@@ -135,8 +135,14 @@ fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String 
             format!("The search for {name} has not ended: `assay run --resume RUN` continues it.")
         }
         SearchState::Found { sustained, missed } => {
+            let is_tried = searched.trials.iter().any(|it| it.rate == Some(*missed));
             let (sustained, missed) = (rate_text(*sustained), rate_text(*missed));
-            format!("{name} sustains {sustained}/s {what}, but not {missed}/s.")
+            match is_tried {
+                true => format!("{name} sustains {sustained}/s {what}, but not {missed}/s."),
+                false => format!(
+                    "{name} sustains {sustained}/s {what}; without a rate it achieves {missed}/s."
+                ),
+            }
         }
         SearchState::NotLimited(rate) => {
             let (rate, why) = (
