@@ -280,7 +280,7 @@ pub struct ShowArgs {
     /// Shows only this step; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table of each step, such as `iostat`, `vmstat`, `counters` or `lsm-levels`; may be repeated
+    /// Shows only this table of each step, such as `iostat`, `counters`, `plans` or `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,
     /// Shows only how the settings of two targets differ

@@ -50,6 +50,11 @@ pub(crate) fn session_states(rows: Rows) -> Vec<(String, u64)> {
     rows.into_iter().filter_map(state).collect()
 }
 
+/// Returns a part of an engine's status with its heading.
+pub(crate) fn status_section(name: &str, text: &str) -> String {
+    format!("==== {name} ====\n{}\n\n", text.trim())
+}
+
 /// Returns names as a comma-separated list of SQL string literals.
 pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("'{name}'")).collect();

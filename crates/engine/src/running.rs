@@ -48,6 +48,15 @@ pub trait Observer: Send {
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
+    /// Reads the engine's own text about its state, without the texts of statements and the values of rows. `None` from an engine
+    /// that has no such text.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn status(&mut self) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+
     /// Returns the ID of the server's thread that answers it; `None` without such a thread, or if the server does not tell it.
     fn server_thread(&mut self) -> Option<u32> {
         None

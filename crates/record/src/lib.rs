@@ -15,6 +15,7 @@
 //!                 host.rankN.parquet          samples of a client host
 //!                 counters.parquet            the engine's counters
 //!                 profile.parquet             sampled call stacks, if the cell is profiled
+//!                 engine_status.txt           the engine's own text about its state
 //!                 latency.hlog                histograms of each second
 //!                 latency_total.hlog          histograms of the step
 //! ```

@@ -9,8 +9,8 @@ use words::{StackNode, StackTree, Stacks};
 use crate::latency_log::Latencies;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    PROFILE_FILE, STEP_FILE, counter_columns, host_file, interval_columns, profile_columns,
-    sample_columns,
+    PROFILE_FILE, STATUS_FILE, STEP_FILE, counter_columns, host_file, interval_columns,
+    profile_columns, sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
@@ -336,6 +336,20 @@ impl StepReader {
             }
         }
         Ok(series)
+    }
+
+    /// Reads `engine_status.txt`, the engine's own text about its state after the step; `None` if it has none.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn engine_status(&self) -> Result<Option<String>, RecordError> {
+        if !self.has_file(STATUS_FILE) {
+            return Ok(None);
+        }
+        let path = self.verified(STATUS_FILE)?;
+        let read =
+            |path: PathBuf| fs_err::read_to_string(&path).map_err(RecordError::io("read", &path));
+        path.map(read).transpose()
     }
 
     /// Opens `latency.hlog`, which has a line for each second and tag.

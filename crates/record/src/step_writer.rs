@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,11 +21,15 @@ pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
 pub(crate) const HOST_FILE: &str = "host.parquet";
 pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
 pub(crate) const PROFILE_FILE: &str = "profile.parquet";
+pub(crate) const STATUS_FILE: &str = "engine_status.txt";
 pub(crate) const LATENCY_FILE: &str = "latency.hlog";
 /// The latencies of the whole step, so that readers of totals need not decode every second.
 pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
 /// The key of the note in `host.parquet` that lists the columns that only grow, as a JSON array.
 pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
+
+/// The maximum size of `engine_status.txt`.
+const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// A column of `host.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +54,8 @@ pub struct StepWriter {
     latency: LatencyLogWriter,
     latency_total: LatencyLogWriter,
     totals: BTreeMap<String, Histogram<u64>>,
-    profile: Option<StepFile>,
+    /// The files that were written at once.
+    others: Vec<StepFile>,
 }
 
 impl StepWriter {
@@ -78,7 +84,7 @@ impl StepWriter {
             latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
             latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
             totals: BTreeMap::new(),
-            profile: None,
+            others: Vec::new(),
             host_columns: (host, notes),
             partial,
             finished,
@@ -222,7 +228,27 @@ impl StepWriter {
             ];
             table.push(row).map_err(RecordError::io("write", &path))?;
         }
-        self.profile = Some(finish(table, &path)?);
+        self.others.push(finish(table, &path)?);
+        Ok(())
+    }
+
+    /// Writes `engine_status.txt`: the engine's own text about its state after the step. A text above 1 MB is cut, with a note at
+    /// the cut.
+    ///
+    /// # Errors
+    /// The file can't be written, or there is one already.
+    pub fn engine_status(&mut self, text: &str) -> Result<(), RecordError> {
+        let path = self.partial.join(STATUS_FILE);
+        let kept = &text[..text.floor_char_boundary(STATUS_BYTES_MAX)];
+        let mut file = ChecksummedFile::new(create(&path)?);
+        let written = file.write_all(kept.as_bytes());
+        let left_out = text.len() - kept.len();
+        let written = written.and_then(|()| match left_out {
+            0 => Ok(()),
+            _ => write!(file, "\n[cut by assay: {left_out} more bytes]\n"),
+        });
+        written.map_err(RecordError::io("write", &path))?;
+        self.others.push(file.finish()?);
         Ok(())
     }
 
@@ -242,7 +268,7 @@ impl StepWriter {
             self.latency.finish()?,
             self.latency_total.finish()?,
         ];
-        files.extend(self.profile);
+        files.extend(self.others);
         for (rank, table) in self.hosts {
             files.push(finish(table, &self.partial.join(host_file(rank)))?);
         }

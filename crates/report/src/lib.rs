@@ -78,5 +78,5 @@ pub use number::rate_text;
 pub use plot::plots;
 pub use terminal::{
     TableStyle, differences, tables, tables_brief, tables_markdown, tables_named, tables_summary,
-    terminal_text,
+    terminal_text, verbatim,
 };

@@ -213,6 +213,19 @@ pub fn tables_named(
     }
 }
 
+/// Formats texts with their headings as they are, without what is not printable; as Markdown without a style.
+pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String {
+    let mut out = style.map_or_else(|| Text::markdown(false), Text::new);
+    for (heading, text) in texts {
+        out.heading(heading);
+        let indent = if out.is_markdown { "    " } else { "" };
+        for line in text.lines() {
+            out.text += &format!("{indent}{}\n", terminal_text(line));
+        }
+    }
+    out.finish()
+}
+
 /// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last, where it stays visible,
 /// the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {

@@ -1,13 +1,16 @@
 //! `assay show`: prints the tables of a run from its directory.
 
-use analysis::RunSettings;
-use record::RunDir;
+use analysis::{Figures, RunSettings};
+use record::{Run, RunDir};
 use report::TableStyle;
 
 use crate::cli::{Format, ShowArgs};
 use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
+
+/// The table with the engine's own text about its state.
+const ENGINE_STATUS: &str = "engine-status";
 
 /// Prints the tables of a run.
 pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
@@ -24,12 +27,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
-    let named_tables = |style| {
-        report::tables_named(&run, &figures, &args.tables, style).map_err(|(unknown, mut known)| {
-            let help = did_you_mean(&mut known, &unknown, "tables");
-            UsageError::new(format!("the run has no table `{unknown}`"), help)
-        })
-    };
+    let named_tables = |style| named_tables(&directory, &run, &figures, args, style);
     let text = match args.format {
         Format::Json | Format::Csv if !args.tables.is_empty() => {
             return Err(UsageError::new(
@@ -48,6 +46,56 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     };
     print(&text)?;
     Ok(exit_of_reading(&figures))
+}
+
+/// Formats the tables with the names of the arguments.
+fn named_tables(
+    directory: &RunDir,
+    run: &Run,
+    figures: &Figures,
+    args: &ShowArgs,
+    style: Option<TableStyle>,
+) -> anyhow::Result<String> {
+    let mut names = args.tables.clone();
+    names.retain(|name| name != ENGINE_STATUS);
+    let mut text = String::new();
+    if names.len() < args.tables.len() {
+        let texts = engine_statuses(directory, run, &args.steps)?;
+        if texts.is_empty() {
+            let what = "no engine told its status after a step";
+            let help = "only MySQL, MariaDB, RocksDB and Speedb have such a text";
+            return Err(UsageError::new(what, Some(help.into())).into());
+        }
+        text = report::verbatim(&texts, style);
+    }
+    if !names.is_empty() {
+        let tables = report::tables_named(run, figures, &names, style);
+        text += &tables.map_err(|(unknown, mut known)| {
+            known.push(ENGINE_STATUS.into());
+            let help = did_you_mean(&mut known, &unknown, "tables");
+            UsageError::new(format!("the run has no table `{unknown}`"), help)
+        })?;
+    }
+    Ok(text)
+}
+
+/// Returns the status that engines told after each step, or only after these steps, with a heading for the step and the cell.
+fn engine_statuses(
+    directory: &RunDir,
+    run: &Run,
+    steps: &[String],
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut texts = Vec::new();
+    for cell in &run.cells {
+        for step in directory.cell(cell)?.read_steps()? {
+            let name = &step.step().name;
+            if steps.is_empty() || steps.contains(name) {
+                let text = step.engine_status()?;
+                texts.extend(text.map(|text| (format!("{name} of {}", cell.name()), text)));
+            }
+        }
+    }
+    Ok(texts)
 }
 
 /// Prints how the settings of two targets of a run differ.

@@ -383,6 +383,7 @@ impl<'a> StepRunner<'a> {
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());
+        self.keep_engine_status(record, writer)?;
         self.explain(number, record);
         self.check(record)
     }
@@ -459,6 +460,23 @@ impl<'a> StepRunner<'a> {
             record.warnings.push(Warning::new("replica::behind", text));
         }
         Ok(took.map(|took| took.as_nanos() as u64))
+    }
+
+    /// Keeps the engine's own text about its state after the step. If the engine does not tell it, that is a warning.
+    fn keep_engine_status(
+        &mut self,
+        record: &mut Step,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<()> {
+        match self.observer.status() {
+            Ok(Some(text)) => writer.engine_status(&text)?,
+            Ok(None) => {}
+            Err(error) => {
+                let text = format!("the engine did not tell its status: {error}");
+                record.warnings.push(Warning::new("step::status", text));
+            }
+        }
+        Ok(())
     }
 
     /// Asks the engine for the plans of the step's statements, after the step: a failure is a warning.

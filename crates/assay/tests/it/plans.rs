@@ -42,6 +42,16 @@ fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_quer
         .assay(&["show", run.to_str().unwrap(), "--table", "plans"])
         .expect_code(0)
         .expect_in_stdout(&[DELETE, of_delete, of_query]);
+    let show = ["show", run.to_str().unwrap(), "--table", "engine-status"];
+    let shown = place.assay(&[&show[..], &["--step", "l.i2"]].concat());
+    match target {
+        "my.base" => {
+            let shown = shown.expect_code(0);
+            assert!(!shown.stdout.contains("l.i0 of"), "{shown}");
+            shown.expect_in_stdout(&["l.i2 of my.base/c1/r1", "\nLog sequence number "]);
+        }
+        _ => drop(shown.expect_code(2).expect_in_stderr(&["no engine told"])),
+    }
     place.assert_nothing_is_left();
 }
 

@@ -120,5 +120,13 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
             "{views:?}"
         );
     }
+    let run = ended.run_directory();
+    let show = ["show", run.to_str().unwrap(), "--table", "engine-status"];
+    place.assay(&show).expect_code(0).expect_in_stdout(&[
+        "overwrite of b.slow/c2/r1",
+        "** Compaction Stats [default] **",
+        "Level Files Size(MB)",
+        "rocksdb.bytes.written COUNT",
+    ]);
     place.assert_nothing_is_left();
 }

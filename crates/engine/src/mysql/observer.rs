@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use super::session::MysqlSession;
+use super::status::{engine_status, innodb_status};
 use super::{Mysql, StorageEngine};
 use crate::figures::{Figure, figures, quoted, session_states, table_counters};
 use crate::rocksdb::{add_stall_totals, levels};
@@ -228,17 +229,6 @@ fn add_fsyncs(counters: &mut Vec<Counter>) {
         let all = Counter::cumulative("fsync_count", innodb + others.iter().sum::<f64>());
         counters.push(all.with_role(Role::FsyncCount));
     }
-}
-
-/// Reads the text of `show engine innodb status`; empty if the user lacks the privilege.
-pub(super) fn innodb_status(session: &mut MysqlSession) -> Result<String, Error> {
-    // One row with the engine's kind, a name, and the text.
-    let rows = if_present(session, "show engine innodb status")?;
-    let text = rows
-        .into_iter()
-        .next()
-        .and_then(|row| row.into_iter().nth(2));
-    Ok(text.flatten().unwrap_or_default())
 }
 
 /// Returns the number after `name` at the beginning of a line.
@@ -472,6 +462,10 @@ impl Observer for MysqlObserver {
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         self.server_counters()
+    }
+
+    fn status(&mut self) -> Result<Option<String>, Error> {
+        engine_status(&mut self.session, self.is_rocksdb).map(Some)
     }
 
     fn server_thread(&mut self) -> Option<u32> {

@@ -7,8 +7,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::observer::{if_present, innodb_status, number_after, pairs, rocksdb_counters};
+use super::observer::{if_present, number_after, pairs, rocksdb_counters};
 use super::session::MysqlSession;
+use super::status::innodb_status;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
 use crate::waiting::{Pending, Work, rest};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::ffi::Database;
 use super::statistics;
-use crate::figures::{Figure, figures};
+use crate::figures::{Figure, figures, status_section};
 use crate::{Counter, Error, Observer, Role};
 
 /// Numeric properties.
@@ -103,6 +103,15 @@ impl Observer for RocksObserver {
             size.role = Some(Role::TreeBytes);
         }
         Ok(counters)
+    }
+
+    fn status(&mut self) -> Result<Option<String>, Error> {
+        let properties = ["rocksdb.stats", "rocksdb.levelstats"];
+        let texts = properties.map(|name| Some((name, self.database.property(name)?)));
+        let statistics = self.database.statistics().map(|it| ("statistics", it));
+        let texts = texts.into_iter().chain([statistics]).flatten();
+        let texts = texts.map(|(name, text)| status_section(name, &text));
+        Ok(Some(texts.collect()).filter(|all: &String| !all.is_empty()))
     }
 }
 

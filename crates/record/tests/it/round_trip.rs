@@ -422,3 +422,27 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     assert!(!profiled.is_whole());
     assert!(profiled.profile().is_err());
 }
+
+#[test]
+fn the_status_of_an_engine_reads_back_and_is_bounded() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let texts = ["", "Log sequence number 7\n", &"\u{e4}".repeat(1 << 20)];
+    for (number, text) in (1..).zip(texts) {
+        let mut step = cell.begin_step(number, "l.i0", &[]).unwrap();
+        if !text.is_empty() {
+            step.engine_status(text).unwrap();
+        }
+        step.finish(&Step::default()).unwrap();
+    }
+    let steps = cell.read_steps().unwrap();
+    assert_eq!(steps[0].engine_status().unwrap(), None);
+    assert_eq!(steps[1].engine_status().unwrap().unwrap(), texts[1]);
+    let cut = steps[2].engine_status().unwrap().unwrap();
+    assert!(cut.ends_with("\u{e4}\n[cut by assay: 1048576 more bytes]\n"));
+    assert_eq!(cut.find('\n'), Some(1 << 20));
+    assert!(steps[1].is_whole());
+    fs_err::write(steps[1].path().join("engine_status.txt"), "other").unwrap();
+    assert!(steps[1].engine_status().is_err());
+}

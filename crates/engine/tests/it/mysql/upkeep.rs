@@ -85,6 +85,10 @@ fn counters_grow_with_the_work() {
                 assert!(value(&after, name) >= 0.0);
             }
         }
+        let status = observer.status().unwrap().unwrap();
+        assert!(status.contains("\nROW OPERATIONS\n"), "{status}");
+        let has_levels = status.contains("** Compaction Stats [default] **");
+        assert_eq!(has_levels, shared.variant == "rocksdb", "{status}");
         let sample = observer.sample().unwrap();
         assert!(value(&sample, "handler_commit_count") >= value(&after, "handler_commit_count"));
         assert!(sample.len() < after.len());
