@@ -6,7 +6,9 @@ use record::{CellKey, Role, StatementPlan, Status, StepKind, Warning};
 use serde::Serialize;
 use words::WaitView;
 
-use crate::{Lag, ProfiledStep, Quality, Remark, Settings, SettleWork, SlaHistory, StepEvents};
+use crate::{
+    Lag, ProfiledStep, Quality, Remark, Settings, SettleWork, Size, SlaHistory, StepEvents,
+};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -170,6 +172,8 @@ pub struct Row {
     pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
+    /// The sizes of tables and indexes after the step. Empty from engines that tell none.
+    pub sizes: Vec<Size>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
     pub events: Option<StepEvents>,
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.

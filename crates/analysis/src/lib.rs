@@ -74,6 +74,7 @@ mod rows;
 mod series;
 mod settings;
 mod shade;
+mod sizes;
 mod sla;
 mod waits;
 
@@ -120,6 +121,7 @@ pub use settings::{
     ProfileSetting, RunSettings, Settings, TargetSettings, VaryingSetting, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
+pub use sizes::{Size, TablePart};
 pub use sla::{SLA_SHARE, sla};
 pub use waits::{ComparedWaits, StateDifference};
 pub use words::counted;

@@ -17,7 +17,7 @@ use crate::series::{CountersReader, OpsReader};
 use crate::{
     Figures, OpFigures, OpSeries, ProfiledStep, ReadLimits, Row, RunSettings, Series, Sla,
     StartedCell, UnfinishedCell, buckets, client_hosts, curve, fairness, log_events, metrics,
-    percentiles, quality, series, sla, waits,
+    percentiles, quality, series, sizes, sla, waits,
 };
 
 /// Returns all figures of some runs, in the order of their plans.
@@ -413,6 +413,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         events: None,
         waits: Vec::new(),
         plans: step.plans.clone(),
+        sizes: sizes::sizes(step),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,

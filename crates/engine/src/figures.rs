@@ -21,14 +21,17 @@ impl Figure {
 }
 
 /// Returns the counters of tables. Each row has a table's name, followed by its figures.
-pub(crate) fn table_counters(rows: Rows, figures: &[&Figure]) -> Vec<Counter> {
+pub(crate) fn table_counters<'f>(
+    rows: Rows,
+    figures: impl IntoIterator<Item = &'f Figure> + Clone,
+) -> Vec<Counter> {
     let mut counters = Vec::new();
     for row in rows {
         let mut values = row.into_iter();
         let Some(Some(table)) = values.next() else {
             continue;
         };
-        for (value, figure) in values.zip(figures) {
+        for (value, figure) in values.zip(figures.clone()) {
             if let Some(value) = value.and_then(|value| value.parse().ok()) {
                 let name = format!("{}.{table}", figure.name);
                 counters.push(Counter {

@@ -48,6 +48,15 @@ pub trait Observer: Send {
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
+    /// Reads gauges of each index that show its bloat, for which the engine reads all pages: not during the load. Empty from an
+    /// engine that can't.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn bloat(&mut self) -> Result<Vec<Counter>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Reads the engine's own text about its state, without the texts of statements and the values of rows. `None` from an engine
     /// that has no such text.
     ///

@@ -57,6 +57,7 @@ mod plot;
 mod problems;
 mod quality;
 mod searches;
+mod sizes;
 mod table;
 mod terminal;
 mod times;

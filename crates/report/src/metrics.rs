@@ -16,6 +16,7 @@ use crate::matrix::{Matrix, StepHead};
 use crate::number::fixed;
 use crate::operations::noun;
 use crate::plans;
+use crate::sizes;
 use crate::table::{Cell, Table, Tone, anchor};
 use crate::worth::{Footnotes, footnoted};
 
@@ -183,6 +184,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         })
         .chain(all_waits(matrix, step))
         .chain(log_events(matrix, step))
+        .chain(sizes::indexes(matrix, step))
         .chain(plans::plans(matrix, step))
         .chain(client_hosts(matrix, step))
         .collect()

@@ -36,6 +36,18 @@ pub enum Role {
     CheckpointBytes,
     /// The database's size, as the engine reports it.
     DatabaseBytes,
+    /// Bytes of a table with all of its indexes; labeled by table.
+    TableBytes,
+    /// Bytes of an index, labeled by table and index; or of a table without its indexes, labeled by table.
+    PartBytes,
+    /// `PartBytes` as the engine determined them before the table's last changes.
+    OldPartBytes,
+    /// Bytes in the files of a table that hold nothing; labeled by table.
+    FreeBytes,
+    /// The share of the leaf pages of an index that holds entries; labeled by table and index.
+    LeafDensityPercent,
+    /// The share of the leaf pages of an index after which the next one is before them in the file; labeled by table and index.
+    LeafFragmentationPercent,
     /// Rows that are deleted or replaced but not yet removed; labeled by table.
     DeadRows,
     /// Transactions whose old versions are not yet purged.

@@ -539,7 +539,7 @@ impl<'a> StepRunner<'a> {
     }
 
     /// Compares what the engine holds with what the workload did.
-    fn check(&self, record: &mut Step) -> anyhow::Result<()> {
+    fn check(&mut self, record: &mut Step) -> anyhow::Result<()> {
         let began = self.conductor.clock.now();
         if self.checks_data() {
             let checks = self.engine.before_check().map_err(anyhow::Error::from);
@@ -553,6 +553,7 @@ impl<'a> StepRunner<'a> {
                     .checks
                     .extend(compared.context("the replicas can't be compared")?);
             }
+            self.read_bloat(record);
         }
         for check in record.checks.iter().filter(|check| !check.holds) {
             record.reasons.push(format!(
@@ -562,6 +563,20 @@ impl<'a> StepRunner<'a> {
         }
         record.checks_ns = self.conductor.clock.now().saturating_sub(began);
         Ok(())
+    }
+
+    /// Adds the bloat of indexes to the counters after the step, beside checks that read all indexes too. A failure is a warning.
+    fn read_bloat(&mut self, record: &mut Step) {
+        if self.policy.checks != Checks::Full {
+            return;
+        }
+        match self.observer.bloat() {
+            Ok(gauges) => record.counters_after.extend(gauges),
+            Err(error) => {
+                let text = format!("the bloat of indexes can't be read: {error}");
+                record.warnings.push(Warning::new("step::bloat", text));
+            }
+        }
     }
 
     fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {

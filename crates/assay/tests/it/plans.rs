@@ -87,6 +87,25 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
         .assay(&["compare", run, "--format", "json"])
         .expect_code(0);
     let json: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let shown = Shown::read(&place, run.as_ref());
+    let sizes = &shown.row("pg.base", "l.i2")["sizes"];
+    let of_part = |part: Value| {
+        let mut sizes = sizes.as_array().unwrap().iter();
+        let size = sizes.find(|it| it["part"] == part).unwrap();
+        ["bytes", "bytes_per_row", "leaf_density_percent"].map(|key| size[key].as_f64())
+    };
+    let [table, all] = ["table", "all"].map(|part| of_part(part.into())[0].unwrap());
+    assert!(8192.0 < table && table < all, "{sizes}");
+    let [bytes, per_row, dense] =
+        of_part(serde_json::json!({ "index": "pi1_pkey" })).map(Option::unwrap);
+    assert!(
+        (bytes / per_row - 2000.0).abs() < 500.0 && dense > 10.0,
+        "{sizes}"
+    );
+    place
+        .assay(&["show", run, "--table", "indexes"])
+        .expect_code(0)
+        .expect_in_stdout(&["table and indexes", "pi1_registersegment", "B/row"]);
     let of_step = |step: &str| {
         let mut steps = json["plans"].as_array().unwrap().iter();
         steps.find(|it| it["step"] == step)

@@ -21,6 +21,7 @@ mod replica;
 mod server;
 mod session;
 mod settle;
+mod sizes;
 mod status;
 
 use std::sync::atomic::AtomicBool;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use super::session::MysqlSession;
 use super::status::{engine_status, innodb_status};
-use super::{Mysql, StorageEngine};
-use crate::figures::{Figure, figures, quoted, session_states, table_counters};
+use super::{Mysql, StorageEngine, sizes};
+use crate::figures::{Figure, figures, quoted, session_states};
 use crate::rocksdb::{add_stall_totals, levels};
 use crate::{Counter, Error, HEARTBEAT_TABLE, Observer, Role, Session, Table};
 
@@ -348,6 +348,8 @@ struct MysqlObserver {
     tables: Vec<Table>,
     is_mariadb: bool,
     is_rocksdb: bool,
+    /// The prefix of InnoDB's views in `information_schema`.
+    innodb_views: &'static str,
     has_binlog: bool,
     has_semi_sync: bool,
 }
@@ -372,57 +374,15 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         session,
         tables: tables.to_vec(),
         is_mariadb: mysql.kind.version.is_mariadb(),
+        innodb_views: match mysql.kind.version.is_mysql_from(8, 0, 0) {
+            true => "innodb_",
+            false => "innodb_sys_",
+        },
         is_rocksdb: mysql.kind.dialect.storage_engine == StorageEngine::RocksDb,
     }))
 }
 
 impl MysqlObserver {
-    fn table_counters(&mut self) -> Result<Vec<Counter>, Error> {
-        if self.tables.is_empty() {
-            return Ok(Vec::new());
-        }
-        const FIGURES: &[Figure] = figures! {
-            Gauge "data_length" => "table_bytes";
-            Gauge "index_length" => "index_bytes";
-            Gauge "data_free" => "free_bytes";
-        };
-        let figures = Vec::from_iter(FIGURES);
-        let columns: Vec<&str> = figures.iter().map(|figure| figure.source).collect();
-        let sql = format!(
-            "select table_name, {} from information_schema.tables \
-             where table_schema = database() and table_name in ({})",
-            columns.join(", "),
-            quoted(self.tables.iter().map(|table| table.name.as_str()))
-        );
-        Ok(table_counters(self.session.query(&sql)?, &figures))
-    }
-
-    /// Returns the size of each InnoDB index, summed over partitions; nothing if the user can't read the statistics.
-    fn index_counters(&mut self) -> Vec<Counter> {
-        if self.tables.is_empty() || self.is_rocksdb {
-            return Vec::new();
-        }
-        const FIGURES: &[Figure] = figures! {
-            Gauge "size" => "each_index_bytes";
-            Gauge "n_leaf_pages" => "each_index_leaf_bytes";
-        };
-        let figures = Vec::from_iter(FIGURES);
-        let sums = figures.iter().map(|figure| {
-            let name = figure.source;
-            format!("sum(if(stat_name = '{name}', stat_value, 0)) * @@innodb_page_size")
-        });
-        let table = "substring_index(replace(table_name, '#P#', '#p#'), '#p#', 1)";
-        let sql = format!(
-            "select concat({table}, '.', index_name), {} from mysql.innodb_index_stats \
-             where database_name = database() and {table} in ({}) group by 1",
-            Vec::from_iter(sums).join(", "),
-            quoted(self.tables.iter().map(|table| table.name.as_str()))
-        );
-        // A lost connection fails the next statement.
-        let rows = self.session.query(&sql).unwrap_or_default();
-        table_counters(rows, &figures)
-    }
-
     fn server_counters(&mut self) -> Result<Vec<Counter>, Error> {
         let status = pairs(self.session.query("show global status")?);
         let mut counters = status_counters(&status, self.is_rocksdb);
@@ -452,11 +412,12 @@ impl MysqlObserver {
 impl Observer for MysqlObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.server_counters()?;
-        if self.is_rocksdb {
-            counters.extend(rocksdb_counters(&mut self.session)?);
-        }
-        counters.extend(self.index_counters());
-        counters.extend(self.table_counters()?);
+        let session = &mut self.session;
+        counters.extend(match self.is_rocksdb {
+            true => rocksdb_counters(session)?,
+            false => sizes::of_innodb(session, &self.tables, self.innodb_views)?,
+        });
+        counters.extend(sizes::of_tables(session, &self.tables)?);
         Ok(counters)
     }
 

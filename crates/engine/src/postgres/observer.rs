@@ -16,7 +16,7 @@ use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::figures::{Figure, figures, quoted, session_states, table_counters};
 use crate::guard::Deadline;
-use crate::{Counter, Error, Observer, Role, Session, Table};
+use crate::{Counter, Engine as _, Error, Observer, Role, Session, Table};
 
 /// The number of tables and partitions above which their counters are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
@@ -192,10 +192,19 @@ const TABLE_FIGURES: &[Source] = sources! {
         Cumulative "pg_stat_get_total_analyze_time" => "analyze_ms";
     }
     EVER, AT_ENDS, "" {
-        Gauge "pg_table_size" => "table_bytes";
+        Gauge "pg_table_size" => "table_bytes" PartBytes;
         Gauge "pg_indexes_size" => "index_bytes";
+        Gauge "pg_total_relation_size" => "total_bytes" TableBytes;
     }
 };
+
+/// Figures of `pgstatindex`: means over an index's leaf pages.
+const LEAVES: &[Figure] = figures! {
+    Gauge "avg_leaf_density" => "each_index_leaf_density_percent" LeafDensityPercent;
+    Gauge "leaf_fragmentation" => "each_index_leaf_fragmentation_percent" LeafFragmentationPercent;
+};
+/// The largest index of which all pages are read for these.
+const LEAVES_READ_BYTES_MAX: u64 = 4 << 30;
 
 /// Returns SQL for the tables in `names` that exist, and their partitions: the OID, the table's name, and its number `n`,
 /// counted from 1.
@@ -204,6 +213,15 @@ pub(super) fn relations(names: &str) -> String {
         "unnest({names}) with ordinality t(name, n) \
          cross join lateral (select c.oid from pg_class c where c.oid = to_regclass(t.name) and c.relkind = 'r' \
          union select p.relid from pg_partition_tree(to_regclass(t.name)) p where p.isleaf) r"
+    )
+}
+
+/// Returns SQL for the indexes `i` of these tables and their partitions; `x` is the index of the whole table.
+fn indexes(tables: &[Table]) -> String {
+    format!(
+        "{} join pg_index i on i.indrelid = r.oid \
+         join pg_class x on x.oid = coalesce(pg_partition_root(i.indexrelid)::oid, i.indexrelid)",
+        relations(&names(tables))
     )
 }
 
@@ -315,6 +333,8 @@ struct PostgresObserver {
     /// The application name of the load's sessions.
     application: String,
     are_tables_sampled: bool,
+    /// Assay may create an extension in the database.
+    is_own: bool,
 }
 
 /// Opens an observer's connection.
@@ -341,6 +361,7 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         major,
         application: postgres.address().application_name.clone(),
         are_tables_sampled: parts <= SAMPLED_TABLES_MAX,
+        is_own: postgres.server().is_some(),
     }))
 }
 
@@ -371,7 +392,7 @@ impl PostgresObserver {
         }
         let reading = Reading::for_tables(&self.tables, self.major, sampled_only);
         let rows = self.session.query(&reading.sql)?;
-        Ok(table_counters(rows, &reading.figures))
+        Ok(table_counters(rows, reading.figures))
     }
 
     /// Returns the size of each index of the tables, summed over partitions.
@@ -380,17 +401,26 @@ impl PostgresObserver {
             return Ok(Vec::new());
         }
         const FIGURES: &[Figure] = figures! {
-            Gauge "sum(pg_relation_size(i.indexrelid))" => "each_index_bytes";
+            Gauge "sum(pg_relation_size(i.indexrelid))" => "each_index_bytes" PartBytes;
         };
-        let figures = Vec::from_iter(FIGURES);
         let sql = format!(
-            "select t.name || '.' || x.relname, {} from {} join pg_index i on i.indrelid = r.oid \
-             join pg_class x on x.oid = coalesce(pg_partition_root(i.indexrelid)::oid, i.indexrelid) \
-             group by t.name, x.relname order by 1",
+            "select t.name || '.' || x.relname, {} from {} group by t.name, x.relname order by 1",
             FIGURES[0].source,
-            relations(&names(&self.tables))
+            indexes(&self.tables)
         );
-        Ok(table_counters(self.session.query(&sql)?, &figures))
+        Ok(table_counters(self.session.query(&sql)?, FIGURES))
+    }
+
+    /// Returns whether the server can read the pages of an index for this user. Assay adds the extension only to its own servers.
+    fn can_read_leaves(&mut self) -> Result<bool, Error> {
+        const AVAILABLE: &str =
+            "select count(*) from pg_available_extensions where name = 'pgstattuple'";
+        const ALLOWED: &str = "select coalesce(has_function_privilege(to_regprocedure('pgstatindex(regclass)'), 'execute'), false)::int";
+        if self.is_own && self.session.query_i64(AVAILABLE)? == Some(1) {
+            self.session
+                .query("create extension if not exists pgstattuple")?;
+        }
+        Ok(self.session.query_i64(ALLOWED)? == Some(1))
     }
 }
 
@@ -414,6 +444,27 @@ impl Observer for PostgresObserver {
             counters.extend(self.table_counters(true)?);
         }
         Ok(counters)
+    }
+
+    fn bloat(&mut self) -> Result<Vec<Counter>, Error> {
+        if self.tables.is_empty() || !self.can_read_leaves()? {
+            return Ok(Vec::new());
+        }
+        let means = LEAVES.iter().map(|figure| {
+            let name = figure.source;
+            format!("sum(nullif({name}, 'NaN') * leaf_pages) / nullif(sum(leaf_pages), 0)")
+        });
+        let sql = format!(
+            "select s.name, {} from (\
+               select t.name || '.' || x.relname as name, i.indexrelid as id, \
+               sum(pg_relation_size(i.indexrelid)) over (partition by t.name, x.relname) as bytes \
+               from {} join pg_am a on a.oid = x.relam and a.amname = 'btree') s \
+             cross join lateral pgstatindex(s.id::regclass) \
+             where s.bytes <= {LEAVES_READ_BYTES_MAX} group by s.name order by 1",
+            Vec::from_iter(means).join(", "),
+            indexes(&self.tables)
+        );
+        Ok(table_counters(self.session.query(&sql)?, LEAVES))
     }
 
     fn server_thread(&mut self) -> Option<u32> {

@@ -125,7 +125,7 @@ fn body(
         @let of_host = metrics::of_host(matrix, step);
         @if !of_host.is_empty() {
             details {
-                summary { "disks and processors, as in iostat and vmstat; waits; events of the log; plans" }
+                summary { "disks and processors, as in iostat and vmstat; waits; events of the log; sizes of indexes; plans" }
                 @for host in &of_host { (table(host)) }
             }
         }

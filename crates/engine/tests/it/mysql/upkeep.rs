@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Engine, Partitions, Session, SettleLimits, SqlEngine};
+use engine::{Engine, Observer, Partitions, Role, Session, SettleLimits, SqlEngine};
 
 use super::{Place, installed, is_mariadb, shared, storage_engines};
 use crate::server::GO_ON;
@@ -44,6 +44,12 @@ fn counters_grow_with_the_work() {
         }
         let after = observer.counters().unwrap();
         let grown = |name: &str| value(&after, name) - value(&before, name);
+        let role = |observer: &mut dyn Observer| {
+            let counters = observer.counters().unwrap();
+            let mut counters = counters.into_iter();
+            let name = "each_index_bytes.count1.PRIMARY";
+            counters.find(|it| it.name == name).unwrap().role
+        };
         assert!(grown("handler_commit_count") >= 200.0);
         assert!(grown("com_delete_count") >= 1.0);
         if shared.variant == "rocksdb" {
@@ -74,6 +80,21 @@ fn counters_grow_with_the_work() {
             assert!(value(&after, "index_bytes.count1") >= 2.0 * 16384.0);
             assert!(value(&after, "each_index_bytes.count1.PRIMARY") >= 16384.0);
             assert!(value(&after, "each_index_leaf_bytes.count1.PRIMARY") >= 16384.0);
+            let file = value(&after, "file_bytes.count1");
+            let parts = ["table_bytes.count1", "index_bytes.count1"].map(|it| value(&after, it));
+            assert!(
+                file > parts.iter().sum(),
+                "the file has more than the indexes"
+            );
+            // The statistics and the last change have times in whole seconds.
+            session.query("select sleep(1.1)").unwrap();
+            session.query("analyze table count1").unwrap();
+            assert_eq!(role(&mut *observer), Some(Role::PartBytes));
+            session.query("select sleep(1.1)").unwrap();
+            session
+                .query("delete from count1 where transactionid = 51")
+                .unwrap();
+            assert_eq!(role(&mut *observer), Some(Role::OldPartBytes));
             for name in [
                 "innodb_page_read_count",
                 "innodb_page_write_count",

@@ -58,6 +58,14 @@ fn counters_grow_with_the_work() {
         let each = after.iter().filter(|it| it.name.starts_with(&each));
         let sum: f64 = each.map(|it| it.value).sum();
         assert_eq!(sum, value(&after, &format!("index_bytes.{name}")));
+        let table = value(&after, &format!("table_bytes.{name}"));
+        assert_eq!(table + sum, value(&after, &format!("total_bytes.{name}")));
+        let bloat = observer.bloat().unwrap();
+        let dense = format!("each_index_leaf_density_percent.{name}.");
+        let dense = bloat.iter().filter(|it| it.name.starts_with(&dense));
+        let dense: Vec<f64> = dense.map(|it| it.value).collect();
+        assert_eq!(bloat.len(), 2 * dense.len());
+        assert!(dense.len() >= 2 && dense.iter().all(|it| *it > 5.0 && *it < 100.0));
         assert!(value(&after, "database_bytes") > 1e6);
         let sample = observer.sample().unwrap();
         assert_eq!(value(&sample, &format!("dead_rows.{name}")), 50.0);

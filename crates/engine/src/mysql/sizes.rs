@@ -1,0 +1,123 @@
+//! Reads the sizes of tables and indexes.
+
+use super::observer::if_present;
+use super::session::MysqlSession;
+use crate::figures::{Figure, figures, quoted, table_counters};
+use crate::{Counter, Error, Role, Rows, Session, Table};
+
+/// The sizes of tables with their indexes, as estimated from the last statistics; but the free space is that of now.
+const TABLES: &[Figure] = figures! {
+    Gauge "data_length" => "table_bytes";
+    Gauge "index_length" => "index_bytes";
+    Gauge "data_free" => "free_bytes" FreeBytes;
+};
+
+/// The pages of each index as of the last statistics.
+const INDEXES: &[Figure] = figures! {
+    Gauge "size" => "each_index_bytes" PartBytes;
+    Gauge "n_leaf_pages" => "each_index_leaf_bytes";
+};
+
+/// The size of a table's files.
+const FILES: &[Figure] = figures! { Gauge "file_size" => "file_bytes" TableBytes; };
+
+/// Reads the sizes of tables.
+pub(super) fn of_tables(
+    session: &mut MysqlSession,
+    tables: &[Table],
+) -> Result<Vec<Counter>, Error> {
+    if tables.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns: Vec<&str> = TABLES.iter().map(|figure| figure.source).collect();
+    let sql = format!(
+        "select table_name, {} from information_schema.tables \
+         where table_schema = database() and table_name in ({})",
+        columns.join(", "),
+        quoted(tables.iter().map(|table| table.name.as_str()))
+    );
+    Ok(table_counters(session.query(&sql)?, TABLES))
+}
+
+/// Reads the sizes of InnoDB's indexes and files, summed over partitions; those that the user may read. `views` is the prefix of
+/// InnoDB's views.
+pub(super) fn of_innodb(
+    session: &mut MysqlSession,
+    tables: &[Table],
+    views: &str,
+) -> Result<Vec<Counter>, Error> {
+    if tables.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = quoted(tables.iter().map(|table| table.name.as_str()));
+    // The name of the table of a partition.
+    let table = |name: &str| format!("substring_index(replace({name}, '#P#', '#p#'), '#p#', 1)");
+    let of_file = table("substring_index(name, '/', -1)");
+    let sql = format!(
+        "select {of_file}, sum(file_size) from information_schema.{views}tablespaces \
+         where name like concat(database(), '/%') and {of_file} in ({names}) group by 1"
+    );
+    let mut counters = table_counters(if_present(session, &sql)?, FILES);
+    let of_statistics = table("table_name");
+    let sums = INDEXES.iter().map(|figure| {
+        let name = figure.source;
+        format!("sum(if(stat_name = '{name}', stat_value, 0)) * @@innodb_page_size")
+    });
+    let sql = format!(
+        "select concat({of_statistics}, '.', index_name), {}, min(last_update) from mysql.innodb_index_stats \
+         where database_name = database() and {of_statistics} in ({names}) group by 1",
+        Vec::from_iter(sums).join(", "),
+    );
+    let rows = if_present(session, &sql)?;
+    let sql = format!(
+        "select table_name, update_time from information_schema.tables \
+         where table_schema = database() and table_name in ({names})"
+    );
+    let changes = session.query(&sql)?;
+    let current: Vec<String> = rows
+        .iter()
+        .filter(|row| is_current(row, &changes))
+        .filter_map(|row| row.first()?.clone())
+        .collect();
+    let mut indexes = table_counters(rows, INDEXES);
+    for counter in &mut indexes {
+        let is_current = current.iter().any(|it| counter.label() == Some(it));
+        if counter.role == Some(Role::PartBytes) && !is_current {
+            counter.role = Some(Role::OldPartBytes);
+        }
+    }
+    counters.extend(indexes);
+    Ok(counters)
+}
+
+/// Returns whether the statistics of an index are newer than the last change of its table, given when each table changed. Times
+/// are in whole seconds, and a table that was just opened has none.
+fn is_current(index: &[Option<String>], changes: &Rows) -> bool {
+    let [Some(label), .., updated] = index else {
+        return false;
+    };
+    let table = label.split('.').next();
+    let mut changes = changes.iter();
+    let change = changes.find(|row| row[0].as_deref() == table);
+    let changed = change.and_then(|row| row[1].as_ref());
+    changed.is_some() && updated.as_ref() > changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_statistics_from_after_the_last_change_are_current() {
+        let current = |updated: &str, changed: Option<&str>| {
+            let text = |text: &str| Some(text.to_owned());
+            let index = [text("t1.PRIMARY"), text("1"), text("1"), text(updated)];
+            is_current(&index, &vec![vec![text("t1"), changed.map(str::to_owned)]])
+        };
+        let time = "2026-11-24 15:28:27";
+        assert!(current("2026-11-24 15:28:28", Some(time)));
+        assert!(!current(time, Some(time)));
+        assert!(!current("2026-11-24 09:28:28", Some(time)));
+        assert!(!current(time, None));
+    }
+}
