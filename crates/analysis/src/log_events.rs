@@ -38,7 +38,7 @@ pub(crate) fn of_step(step: &Step, events: &[LogEvent]) -> StepEvents {
             continue;
         }
         let totals = found.kinds.entry(event.kind.clone()).or_default();
-        totals.count += 1;
+        totals.count += 1 + u64::try_from(event.more).unwrap_or(0);
         if let Some(ns) = event.duration_ns {
             *totals.seconds.get_or_insert(0.0) += ns as f64 / 1e9;
         }
@@ -74,14 +74,17 @@ mod tests {
             event(80, None),
             event(80, Some(19)),
             event(80, Some(30)),
-            event(120, None),
+            LogEvent {
+                more: 5,
+                ..event(120, None)
+            },
             event(150, None),
         ];
         let found = of_step(&step, &log);
         let at: Vec<i64> = found.all.iter().map(|it| it.unix_ns).collect();
         assert_eq!(at, [-20, 20]);
         let expected = EventTotals {
-            count: 2,
+            count: 7,
             seconds: Some(30e-9),
             bytes: None,
         };

@@ -2,7 +2,7 @@
 
 use record::{CellKey, StatementPlan};
 use serde::Serialize;
-use words::{masked, shape_of, without_estimates};
+use words::{shape_of, without_estimates};
 
 use crate::{ComparedStep, Figures, Row, THROUGHPUT};
 
@@ -78,12 +78,11 @@ fn differences(base: &[&Row], target: &[&Row]) -> Vec<PlanDifference> {
     };
     let plans = |rows: &[&Row], statement: &str| -> Vec<String> {
         let plans = rows.iter().flat_map(|row| &row.plans);
-        let of_statement =
-            plans.filter(|it| it.error.is_none() && masked(&it.statement) == statement);
+        let of_statement = plans.filter(|it| it.error.is_none() && it.key() == statement);
         of_statement.map(|it| it.plan.clone()).collect()
     };
     let difference = |statement: &StatementPlan| {
-        let key = masked(&statement.statement);
+        let key = statement.key();
         let (base, target) = (plans(base, &key), plans(target, &key));
         let shapes: Vec<String> = base.iter().map(|it| shape_of(it)).collect();
         if target.iter().any(|it| shapes.contains(&shape_of(it))) {
@@ -114,10 +113,33 @@ mod tests {
     }
 
     #[test]
+    fn statements_that_begin_alike_are_told_apart() {
+        let row = |plans: [&str; 2]| Row {
+            plans: ["a", "b"]
+                .into_iter()
+                .zip(plans)
+                .map(|(digest, plan)| StatementPlan {
+                    statement: "select c from t where id in (1, ...".into(),
+                    digest: digest.into(),
+                    plan: plan.into(),
+                    error: None,
+                })
+                .collect(),
+            ..Row::default()
+        };
+        let base = row(["Seq Scan on t", "Index Scan on t"]);
+        let target = row(["Index Scan on t", "Index Scan on t"]);
+        let found = differences(&[&base], &[&target]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].base, "Seq Scan on t");
+    }
+
+    #[test]
     fn a_plan_that_a_repeat_of_the_base_has_does_not_differ() {
         let row = |plan: &str| Row {
             plans: vec![StatementPlan {
                 statement: "select min(id) from t".into(),
+                digest: String::new(),
                 plan: plan.into(),
                 error: None,
             }],

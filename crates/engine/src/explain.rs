@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use words::{excerpt, masked};
+use words::{digest, excerpt, masked};
 
 use crate::{
     Capabilities, Dialect, Engine, Error, Interrupt, Observer, Outcome, ParamType, Rows, Session,
@@ -85,7 +85,12 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
             statements,
         } = &mut *captured;
         let mut plans = Vec::new();
-        for Execution { sql, values, .. } in statements {
+        for Execution {
+            sql,
+            values,
+            masked,
+        } in statements
+        {
             let mut rows = Ok(Rows::new());
             for explain in dialect.explain(sql, values) {
                 rows = session.query(&explain);
@@ -100,6 +105,7 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
             };
             plans.push(StatementPlan {
                 statement: excerpt(sql, STATEMENT_CHARS),
+                digest: digest(masked),
                 plan,
                 error,
             });

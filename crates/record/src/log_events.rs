@@ -7,12 +7,13 @@ use words::LogEvent;
 use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
 use crate::{RecordError, json};
 
-fn columns() -> [ColumnSpec; 5] {
+fn columns() -> [ColumnSpec; 6] {
     [
         ColumnSpec::new("unix_ns", ColumnType::Integer),
         ColumnSpec::new("kind", ColumnType::Text),
         ColumnSpec::optional("duration_ns", ColumnType::Integer),
         ColumnSpec::optional("bytes", ColumnType::Integer),
+        ColumnSpec::new("more", ColumnType::Integer),
         ColumnSpec::new("text", ColumnType::Text),
     ]
 }
@@ -27,6 +28,7 @@ pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError>
                 Value::Text(&event.kind),
                 optional(event.duration_ns),
                 optional(event.bytes),
+                Value::Integer(event.more),
                 Value::Text(&event.text),
             ])?;
         }
@@ -39,11 +41,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<LogEvent>, RecordError> {
     let mut table = TableReader::open(path, &columns())?;
     let mut events = Vec::new();
     while let Some(batch) = table.next_batch()? {
-        let Ok([unix_ns, kind, duration_ns, bytes, text]) = <[Rows; 5]>::try_from(batch) else {
+        let Ok([unix_ns, kind, duration_ns, bytes, more, text]) = <[Rows; 6]>::try_from(batch)
+        else {
             unreachable!("a batch has the columns that were selected")
         };
-        let (Values::Integer(unix_ns), Values::Text(kind), Values::Text(text)) =
-            (unix_ns.values, kind.values, text.values)
+        let (
+            Values::Integer(unix_ns),
+            Values::Text(kind),
+            Values::Integer(more),
+            Values::Text(text),
+        ) = (unix_ns.values, kind.values, more.values, text.values)
         else {
             unreachable!("a batch has the columns that were selected")
         };
@@ -54,6 +61,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<LogEvent>, RecordError> {
                 kind: table.text(&kind[row])?.to_owned(),
                 duration_ns: duration_ns[row],
                 bytes: bytes[row],
+                more: more[row],
                 text: table.text(&text[row])?.to_owned(),
             });
         }
@@ -87,6 +95,7 @@ mod tests {
         let flush = LogEvent {
             kind: "flush".into(),
             bytes: Some(9),
+            more: 4,
             text: "full".into(),
             ..LogEvent::default()
         };

@@ -1,7 +1,7 @@
 //! The plans of a step's statements.
 
 use record::CellKey;
-use words::{excerpt, masked, shape_of};
+use words::{excerpt, shape_of};
 
 use crate::matrix::{Matrix, StepHead};
 use crate::table::{Cell, Table, anchor};
@@ -27,7 +27,7 @@ pub(crate) fn plans(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     for (line, row) in matrix.lines_in(step) {
         for plan in &row.plans {
             let text = plan.error.as_ref().unwrap_or(&plan.plan);
-            let shape = masked(&plan.statement) + &shape_of(text);
+            let shape = plan.key() + &shape_of(text);
             let mut same = known.iter();
             if same.any(|(cell, of)| cell.is_repeat_of(line.cell) && *of == shape) {
                 continue;

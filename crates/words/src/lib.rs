@@ -53,7 +53,7 @@ pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 pub use stacks::{StackNode, StackTree, Stacks};
-pub use statement_plan::{StatementPlan, masked, shape_of, without_estimates};
+pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};
 
 /// Returns the first `chars` characters of a text, with `...` if that is not all.
 pub fn excerpt(text: &str, chars: usize) -> String {

@@ -11,6 +11,8 @@ pub struct LogEvent {
     pub duration_ns: Option<i64>,
     /// The number of bytes that it wrote; `None` if the log does not tell it.
     pub bytes: Option<i64>,
+    /// The number of later events of its kind that it stands for, since the log has too many.
+    pub more: i64,
     /// The log's words about it.
     pub text: String,
 }

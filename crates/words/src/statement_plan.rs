@@ -10,11 +10,29 @@ const REMARKS: [&str; 3] = ["  (cost=", "  (rows=", " (returns "];
 pub struct StatementPlan {
     /// The statement, shortened if it is long.
     pub statement: String,
+    /// A hash of the whole statement without numbers and values.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// The engine's plan, a line for each node; empty if there was an error.
     pub plan: String,
     /// The reason for which the engine did not explain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl StatementPlan {
+    /// Returns the key by which the same statement is found elsewhere, whatever its numbers and values.
+    pub fn key(&self) -> String {
+        format!("{} {}", masked(&self.statement), self.digest)
+    }
+}
+
+/// Returns the FNV-1a hash of a text in hexadecimal, which is the same in each version of Assay.
+pub fn digest(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 /// Returns a plan without estimates, numbers and values: plans of the same shape are equal.
@@ -66,6 +84,12 @@ pub fn masked(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_is_the_published_hash() {
+        assert_eq!(digest(""), "cbf29ce484222325");
+        assert_eq!(digest("foobar"), "85944171f73967e8");
+    }
 
     #[test]
     fn plans_of_one_shape_are_equal_whatever_their_estimates_and_values() {

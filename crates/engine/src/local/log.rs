@@ -1,5 +1,6 @@
 //! The log with a server's standard output and error.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -8,6 +9,39 @@ use words::LogEvent;
 
 /// Finds the events in the lines of an engine's log.
 pub type LogParser = fn(&mut dyn Iterator<Item = String>) -> Vec<LogEvent>;
+
+/// The length of the intervals in which messages are counted, and the number of messages of a kind that are kept in each.
+const INTERVAL_NS: i64 = 10_000_000_000;
+const MESSAGES_MAX: usize = 20;
+
+/// The events of a log, with a bound on messages: a server may log millions.
+#[derive(Default)]
+pub(crate) struct Events {
+    pub(crate) all: Vec<LogEvent>,
+    /// The interval of the last message of each kind, the number of messages kept in it, and where the last one is.
+    intervals: BTreeMap<String, (i64, usize, usize)>,
+}
+
+impl Events {
+    /// Adds a message, or only counts it with the last one of its kind if its interval has enough.
+    pub(crate) fn add_message(&mut self, message: LogEvent) {
+        let interval = message.unix_ns.div_euclid(INTERVAL_NS);
+        let known = self.intervals.get(&message.kind);
+        let kept = match known {
+            Some(&(of, kept, last)) if of == interval => {
+                if kept == MESSAGES_MAX {
+                    self.all[last].more += 1;
+                    return;
+                }
+                kept
+            }
+            _ => 0,
+        };
+        let place = (interval, kept + 1, self.all.len());
+        self.intervals.insert(message.kind.clone(), place);
+        self.all.push(message);
+    }
+}
 
 /// Reads the events of a log, in the order in which they began.
 ///
@@ -26,6 +60,9 @@ pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
     let mut events = parser(&mut texts);
     for event in &mut events {
         cut(&mut event.text);
+        if event.more > 0 {
+            event.text += &format!(" (and {} more of this kind within 10 s)", event.more);
+        }
     }
     events.sort_by_key(|event| event.unix_ns);
     failed.map_or(Ok(events), Err)
@@ -84,6 +121,27 @@ pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_messages_the_first_are_kept_and_the_others_counted() {
+        let message = |kind: &str, unix_ns| LogEvent {
+            kind: kind.into(),
+            unix_ns,
+            ..LogEvent::default()
+        };
+        let mut events = Events::default();
+        for at in 0..1_000_000 {
+            events.add_message(message("error", at));
+        }
+        events.add_message(message("note", 7));
+        events.add_message(message("error", INTERVAL_NS));
+        let kept: Vec<_> = events.all.iter().map(|it| (it.unix_ns, it.more)).collect();
+        assert_eq!(kept.len(), MESSAGES_MAX + 2);
+        assert_eq!(
+            kept[18..],
+            [(18, 0), (19, 999_980), (7, 0), (INTERVAL_NS, 0)]
+        );
+    }
 
     #[test]
     fn the_tail_has_the_last_lines_in_order() {

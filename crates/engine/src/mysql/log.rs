@@ -5,10 +5,16 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use words::LogEvent;
 
+use crate::local::log::Events;
+
 /// Finds the events in the lines of a log. MariaDB writes local times, in whole seconds.
 pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
     let here = TimeZone::system();
-    lines.filter_map(|line| event(&line, &here)).collect()
+    let mut events = Events::default();
+    for message in lines.filter_map(|line| event(&line, &here)) {
+        events.add_message(message);
+    }
+    events.all
 }
 
 fn event(line: &str, here: &TimeZone) -> Option<LogEvent> {

@@ -4,6 +4,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use words::LogEvent;
 
+use crate::local::log::Events;
+
 /// The levels of messages that are events whatever they say.
 const LEVELS: [&str; 4] = ["WARNING", "ERROR", "FATAL", "PANIC"];
 /// The beginnings of messages about autovacuum, and their kinds.
@@ -15,14 +17,14 @@ const AUTOMATIC: [(&str, &str); 3] = [
 
 /// Finds the events in the lines of a log. Its times are in UTC, as Assay's own options ask for.
 pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
-    let mut events: Vec<LogEvent> = Vec::new();
+    let mut events = Events::default();
     // The checkpoint that has begun.
     let mut checkpoint = None;
     // The message to which the next lines belong, if it is about autovacuum.
     let mut automatic = None;
     for line in lines {
         if line.starts_with('\t') {
-            if let Some(event) = automatic.and_then(|at: usize| events.get_mut(at)) {
+            if let Some(event) = automatic.and_then(|at: usize| events.all.get_mut(at)) {
                 add_detail(event, line.trim());
             }
             continue;
@@ -37,11 +39,13 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             ..LogEvent::default()
         };
         if let Some(why) = text.strip_prefix("checkpoint starting: ") {
-            checkpoint = Some(events.len());
+            checkpoint = Some(events.all.len());
             event.kind = "checkpoint".into();
             event.text = why.to_owned();
         } else if let Some(done) = text.strip_prefix("checkpoint complete: ") {
-            let begun = checkpoint.take().and_then(|at: usize| events.get_mut(at));
+            let begun = checkpoint
+                .take()
+                .and_then(|at: usize| events.all.get_mut(at));
             // Only the last lines of a log that was cut lack the beginning.
             let Some(begun) = begun else { continue };
             begun.duration_ns = Some((unix_ns - begun.unix_ns).max(0));
@@ -57,17 +61,21 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             event.kind = (*kind).to_owned();
             event.text = text.split('"').nth(1).unwrap_or(text).to_owned();
             add_detail(&mut event, text);
-            automatic = Some(events.len());
+            automatic = Some(events.all.len());
         } else if LEVELS.contains(&level) {
             event.kind = level.to_lowercase();
+            events.add_message(event);
+            continue;
         } else if text.starts_with("checkpoints are occurring too frequently") {
             event.kind = "warning".into();
+            events.add_message(event);
+            continue;
         } else {
             continue;
         }
-        events.push(event);
+        events.all.push(event);
     }
-    events
+    events.all
 }
 
 /// Returns the time, the level and the text of a line.

@@ -7,6 +7,8 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use words::LogEvent;
 
+use crate::local::log::Events;
+
 /// The mark of a line with an event as JSON.
 const EVENT: &str = "EVENT_LOG_v1 ";
 /// The phrases of lines about stalled writes, and their kinds.
@@ -18,19 +20,19 @@ const STALLS: [(&str, &str); 2] = [
 /// Finds the events in the lines of a log. Events have a time in UTC; the lines of stalls have only a local one.
 pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
     let here = TimeZone::system();
-    let mut events: Vec<LogEvent> = Vec::new();
+    let mut events = Events::default();
     // The event of each running job.
     let mut jobs = BTreeMap::new();
     for line in lines {
         if let Some((_, json)) = line.split_once(EVENT) {
             if let Ok(fields) = serde_json::from_str(json) {
-                add(&fields, &mut jobs, &mut events);
+                add(&fields, &mut jobs, &mut events.all);
             }
         } else if let Some((phrase, kind)) = STALLS.iter().find(|(it, _)| line.contains(it))
             && let Some(unix_ns) = local_time(&line, &here)
         {
             let reason = line.split_once(phrase).map_or("", |(_, reason)| reason);
-            events.push(LogEvent {
+            events.add_message(LogEvent {
                 unix_ns,
                 kind: (*kind).to_owned(),
                 text: reason.trim().to_owned(),
@@ -38,7 +40,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             });
         }
     }
-    events
+    events.all
 }
 
 /// Adds an event of a job, or what it says of the job's earlier ones.

@@ -295,6 +295,7 @@ pub fn step() -> Step {
         }),
         plans: vec![record::StatementPlan {
             statement: "select min(transactionid) from pi1".into(),
+            digest: "7a".into(),
             plan: "SEARCH pi1".into(),
             error: None,
         }],
