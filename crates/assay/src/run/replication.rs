@@ -2,9 +2,9 @@
 
 mod heartbeats;
 mod indexes;
+mod link;
+mod seconds;
 
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{
-    Column, ColumnType, Counter, ErrorClass, HEARTBEAT_TABLE, Replicated, ServerEngine, Session,
-    SettleLimits, Table, TableFacts,
+    Column, ColumnType, Counter, HEARTBEAT_TABLE, Replicated, ServerEngine, Session, SettleLimits,
+    Table, TableFacts,
 };
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
@@ -22,6 +22,8 @@ use probe::{Sampler, Targets};
 use super::cell_run::LOG_LINES;
 use heartbeats::{BROKEN_FOR, Heartbeats, INTERVAL, Trouble};
 use indexes::Indexes;
+use link::Link;
+pub use seconds::largest_by_second;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
@@ -213,49 +215,6 @@ impl Watch {
             }
             locked(&self.readings).push((now, counters));
         }
-    }
-}
-
-/// A session that is opened again if it was lost.
-struct Link<E: ServerEngine> {
-    url: String,
-    session: Option<E::Session>,
-    engine: PhantomData<E>,
-}
-
-impl<E: Replicated> Link<E> {
-    /// Returns a session that will be opened when it is needed.
-    fn to(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            session: None,
-            engine: PhantomData,
-        }
-    }
-
-    fn open(engine: &E) -> Result<Self, engine::Error> {
-        Ok(Self {
-            session: Some(engine.connect_watcher()?),
-            ..Self::to(&engine.url())
-        })
-    }
-
-    /// Does something on the session.
-    fn ask<T>(
-        &mut self,
-        act: impl FnOnce(&mut E::Session) -> Result<T, engine::Error>,
-    ) -> Result<T, engine::Error> {
-        let failed = |error: engine::SetupError| {
-            engine::Error::new(ErrorClass::ConnectionLost, error.to_string())
-        };
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => E::attach(&self.url).map_err(failed)?.connect_watcher()?,
-        };
-        let result = act(&mut session);
-        let has_ended = matches!(&result, Err(error) if error.class.ends_session());
-        self.session = (!has_ended).then_some(session);
-        result
     }
 }
 
@@ -609,59 +568,5 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         // All of them, even if one does not stop.
         let replicas = std::mem::take(&mut this.replicas).into_iter();
         replicas.map(stop).fold(cleaned, Result::and)
-    }
-}
-
-/// Returns the largest value of each gauge and counter in each second of a step that began at `start_ns` by the clock and lasted
-/// `elapsed_ns`: by the time of its reading since then.
-pub fn largest_by_second(
-    readings: Vec<Reading>,
-    start_ns: u64,
-    elapsed_ns: u64,
-) -> BTreeMap<u64, Vec<Counter>> {
-    let mut largest: BTreeMap<(u64, String), (u64, Counter)> = BTreeMap::new();
-    for (at, counters) in readings {
-        let Some(at) = at.checked_sub(start_ns).filter(|at| *at < elapsed_ns) else {
-            continue;
-        };
-        for counter in counters {
-            let key = (at / SECOND_NS, counter.name.clone());
-            let known = largest.get(&key);
-            // The last of equal ones, since growth is computed between readings.
-            if known.is_none_or(|(_, known)| known.value <= counter.value) {
-                largest.insert(key, (at, counter));
-            }
-        }
-    }
-    let mut rows: BTreeMap<u64, Vec<Counter>> = BTreeMap::new();
-    for (at, counter) in largest.into_values() {
-        rows.entry(at).or_default().push(counter);
-    }
-    rows
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_has_the_largest_lag_of_its_looks() {
-        let lag = |at_ms: u64, lag_ms: f64| {
-            let gauge = Counter::gauge("replica_1.lag_ms", lag_ms);
-            (at_ms * 1_000_000, vec![gauge])
-        };
-        let readings = vec![
-            lag(900, 7.0),
-            lag(1_100, 20.0),
-            lag(1_800, 90.0),
-            lag(3_500, 40.0),
-            lag(4_100, 5.0),
-        ];
-        let rows = largest_by_second(readings, SECOND_NS, 3 * SECOND_NS);
-        let found: Vec<(u64, f64)> = rows
-            .iter()
-            .map(|(at, row)| (at / 1_000_000, row[0].value))
-            .collect();
-        assert_eq!(found, [(800, 90.0), (2_500, 40.0)]);
     }
 }

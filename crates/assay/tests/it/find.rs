@@ -119,7 +119,9 @@ fn what_fails_ends_its_own_search_only() {
     let plan = format!(
         "{PLAN}[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.full]\nset = {{ max_page_count = 20 }}\n"
     );
-    let args = ["--step", "l.i1", "--p99", "0.001ms", "--to", "100k", "--only"];
+    let args = [
+        "--step", "l.i1", "--p99", "0.001ms", "--to", "100k", "--only",
+    ];
     let both = [&args[..], &["none.a", "--only", "lite.full"]].concat();
     let ended = find(&place, &plan, &both)
         .expect_code(1)

@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use engine::{Replicated, Table};
 
-use super::{Link, locked};
+use super::link::Link;
+use super::locked;
 
 /// What came of the indexes of a replica.
 type Created = Receiver<Result<(), engine::Error>>;
