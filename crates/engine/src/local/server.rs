@@ -184,11 +184,6 @@ impl Place {
         self.data_dir.path().join(self.kind.data)
     }
 
-    /// Returns the name of that directory.
-    pub(crate) fn data_name(&self) -> &'static str {
-        self.kind.data
-    }
-
     /// Returns the path of the server's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.socket_dir.path().join(&self.socket_name)

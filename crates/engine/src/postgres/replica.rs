@@ -1,6 +1,7 @@
 //! Replicas: physical ones, which replay the primary's log, and [`logical`] ones.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::server::PostgresKind;
 use super::{Host, Postgres, PostgresSession, logical};
@@ -19,6 +20,56 @@ const BEHIND: [(&str, &str); 4] = [
     ("flushed_bytes", "flush_lsn"),
     ("replayed_bytes", "replay_lsn"),
 ];
+
+/// Copies a data directory without what a backup leaves out: the log, slots, and files of the running server.
+const COPY: &str = r#"mkdir -m 700 "$2" && cd "$1" && tar --create --file=- --exclude='./pg_wal/*' --exclude='./pg_replslot/*' --exclude='./pg_stat_tmp/*' \
+    --exclude='./postmaster.*' . | tar --extract --file=- --directory="$2""#;
+
+/// Makes a copied data directory that of a replica: it replays the log from the beginning of the copy.
+const LABEL: &str = r#"printf %s "$1" > "$2/backup_label" && : > "$2/standby.signal""#;
+
+impl Postgres {
+    /// Copies the data of this server to a place on the same host, for a replica with a slot of that `name`. Not every build
+    /// has `pg_basebackup`.
+    fn copy_data(
+        &self,
+        name: &str,
+        place: &Place,
+        options: &StartOptions<'_>,
+    ) -> Result<(), SetupError> {
+        let failed = |source: Error| SetupError::Server {
+            server: name.to_owned(),
+            help: None,
+            source,
+        };
+        let server = self.server().ok_or_else(|| SetupError::Config {
+            what: "assay makes replicas only of a server that it starts".into(),
+            help: "remove `replicas`".into(),
+        })?;
+        let [start, stop] = match self.kind.major >= 15 {
+            true => ["pg_backup_start('assay', true)", "pg_backup_stop(false)"],
+            false => [
+                "pg_start_backup('assay', true, false)",
+                "pg_stop_backup(false, false)",
+            ],
+        };
+        let mut session = self.connect().map_err(failed)?;
+        for sql in [
+            &format!("select pg_create_physical_replication_slot('{name}', true)"),
+            &format!("select {start}"),
+        ] {
+            session.query(sql).map_err(failed)?;
+        }
+        let shell = |script: &str, first: OsString| {
+            let args = ["-c", script, "sh"].map(OsString::from).into_iter();
+            let args = args.chain([first, place.data().into()]);
+            place.run(Path::new("/bin/sh"), args.collect(), None, options.stop)
+        };
+        shell(COPY, server.place.data().into())?;
+        let label = session.query_column(&format!("select labelfile from {stop}"));
+        shell(LABEL, label.map_err(failed)?.concat().into())
+    }
+}
 
 impl Replicated for Postgres {
     fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
@@ -42,24 +93,8 @@ impl Replicated for Postgres {
             let conninfo = format!("{primary} dbname={DATABASE}");
             return logical::start_replica(self, name, &conninfo, options);
         }
-        let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
-            let args = [
-                "--wal-method=stream",
-                "--checkpoint=fast",
-                "--create-slot",
-                "--slot",
-                name,
-                "--no-sync",
-                "--no-password",
-                "--dbname",
-                &primary,
-                "--pgdata",
-            ];
-            let mut args: Vec<OsString> = args.map(OsString::from).into();
-            args.push(place.data().into());
-            let program = build.bin_dir.join("pg_basebackup");
-            place.run(&program, args, None, options.stop)?;
-            place.write(&format!("{}/standby.signal", place.data_name()), "")?;
+        let create = |_: &super::Installation, place: &Place, config: &mut ConfigText| {
+            self.copy_data(name, place, options)?;
             config.text += &format!(
                 "primary_conninfo = '{}'\nprimary_slot_name = '{name}'\nhot_standby = on\n",
                 primary.replace('\\', "\\\\").replace('\'', "''")
