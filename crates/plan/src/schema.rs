@@ -75,7 +75,7 @@ pub fn schema() -> Json {
     let properties = &mut root["properties"];
     let build = &mut properties["build"]["additionalProperties"];
     let kinds = build["properties"].as_object().into_iter().flatten();
-    let kinds = kinds.filter(|(key, _)| *key != FACTORS);
+    let kinds = kinds.filter(|(key, _)| ![FACTORS, "replica-url"].contains(&key.as_str()));
     build["oneOf"] = kinds.map(|(key, _)| json!({ "required": [key] })).collect();
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);

@@ -156,7 +156,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
     // The resolution of the lag is 0.1 s.
     assert!(lag_ms >= 4_800.0, "{row}");
-    assert!(longest_insert_ms(&row) < 4_000.0, "{row}");
+    assert!(longest_insert_ms(row) < 4_000.0, "{row}");
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
@@ -181,7 +181,7 @@ fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
-    assert!(longest_insert_ms(&row) >= 4_800.0, "{row}");
+    assert!(longest_insert_ms(row) >= 4_800.0, "{row}");
     // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's sessions.
     let mut looks = BTreeMap::new();
     let step = crate::stall::step(&run, "l.i1");
