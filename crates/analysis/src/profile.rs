@@ -451,6 +451,7 @@ fn difference(
     });
     let changes = Changes::of(&common, base, target);
     let named = named(&functions, &common, &changes, [base, target]);
+    let passed_on = changes.passed_on(&common, &functions);
     ComparedProfile {
         cell,
         step: step.to_owned(),
@@ -458,7 +459,7 @@ fn difference(
         target: target.totals.clone(),
         function_count: functions.len(),
         shown_count: functions.values().filter(|it| it.is_shown()).count(),
-        functions: listed(functions, &changes.passed_on(&common), [base, target]),
+        functions: listed(functions, &passed_on, [base, target]),
         named,
     }
 }
@@ -490,24 +491,26 @@ impl Changes {
         Self { us: us.collect() }
     }
 
-    /// Returns the functions most of whose change is that of one callee, which says more, by the numbers of their names.
-    fn passed_on(&self, calls: &Calls) -> BTreeSet<usize> {
+    /// Returns the functions most of whose change is that of one callee, which says more, by the numbers of their names. A callee
+    /// whose own change is not shown says nothing.
+    fn passed_on(&self, calls: &Calls, functions: &Functions) -> BTreeSet<usize> {
+        let is_shown = |name: &usize| functions.get(name).is_some_and(|it| it.inclusive.is_shown);
         let tree = &calls.tree;
-        let mut functions: BTreeMap<usize, (f64, BTreeMap<usize, f64>)> = BTreeMap::new();
+        let mut changes: BTreeMap<usize, (f64, BTreeMap<usize, f64>)> = BTreeMap::new();
         for node in 1..tree.node_count() {
             let name = tree.name(node);
             if tree.callers(node).any(|it| tree.name(it) == name) {
                 continue;
             }
-            let (whole, callees) = functions.entry(name).or_default();
+            let (whole, callees) = changes.entry(name).or_default();
             *whole += self.us[node];
             for callee in tree.callees(node).filter(|it| tree.name(*it) != name) {
                 *callees.entry(tree.name(callee)).or_default() += self.us[callee];
             }
         }
-        let passed_on = functions.into_iter().filter(|(_, (whole, callees))| {
-            let mut shares = callees.values().map(|us| us / whole);
-            shares.any(|share| share >= DOMINANT_SHARE)
+        let passed_on = changes.into_iter().filter(|(_, (whole, callees))| {
+            let mut callees = callees.iter();
+            callees.any(|(callee, us)| us / whole >= DOMINANT_SHARE && is_shown(callee))
         });
         passed_on.map(|(name, _)| name).collect()
     }
@@ -776,6 +779,31 @@ mod tests {
         let mut functions = compared.functions.iter();
         assert!(functions.any(|it| it.name == "estimate" && it.own.is_shown));
         assert_eq!(compared.named, None);
+    }
+
+    #[test]
+    fn a_function_passes_its_change_on_only_to_a_callee_whose_change_is_shown() {
+        let mut stacks = Stacks::default();
+        stacks.add(["db", "main", "plan", "range"], 1);
+        let calls = Calls::of([&stacks], is_function);
+        let us = vec![10.0; calls.tree.node_count()];
+        let number = |name: &str| calls.tree.names().iter().position(|it| it == name);
+        let [main, plan, range] = ["main", "plan", "range"].map(|it| number(it).unwrap());
+        let shown = |names: &[usize]| -> Functions {
+            let function = FunctionDifference {
+                name: String::new(),
+                own: CostDifference::default(),
+                inclusive: CostDifference {
+                    is_shown: true,
+                    ..CostDifference::default()
+                },
+            };
+            names.iter().map(|it| (*it, function.clone())).collect()
+        };
+        let passed_on =
+            |names: &[usize]| Changes { us: us.clone() }.passed_on(&calls, &shown(names));
+        assert_eq!(passed_on(&[main, plan, range]), [main, plan].into());
+        assert_eq!(passed_on(&[main, plan]), [main].into());
     }
 
     #[test]

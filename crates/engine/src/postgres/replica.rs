@@ -21,9 +21,12 @@ const BEHIND: [(&str, &str); 4] = [
     ("replayed_bytes", "replay_lsn"),
 ];
 
-/// Copies a data directory without what a backup leaves out: the log, slots, and files of the running server.
-const COPY: &str = r#"mkdir -m 700 "$2" && cd "$1" && tar --create --file=- --exclude='./pg_wal/*' --exclude='./pg_replslot/*' --exclude='./pg_stat_tmp/*' \
-    --exclude='./postmaster.*' . | tar --extract --file=- --directory="$2""#;
+/// Copies a data directory without what a backup leaves out: the log, slots, and files of the running server. A file that changes
+/// meanwhile, for which `tar` exits with 1, is repaired by replay.
+const COPY: &str = r#"mkdir -m 700 "$2" && cd "$1" && {
+    tar --create --file="$2.tar" --exclude='./pg_wal/*' --exclude='./pg_replslot/*' --exclude='./pg_stat_tmp/*' --exclude='./postmaster.*' .
+    [ $? -le 1 ]
+} && tar --extract --file="$2.tar" --directory="$2" && rm "$2.tar""#;
 
 /// Makes a copied data directory that of a replica: it replays the log from the beginning of the copy.
 const LABEL: &str = r#"printf %s "$1" > "$2/backup_label" && : > "$2/standby.signal""#;
