@@ -33,7 +33,7 @@ pub struct RateTrial {
     pub p99_ms: Option<f64>,
     /// The largest lag of a replica in milliseconds, over all repeats.
     pub lag_ms_max: Option<f64>,
-    /// How fast the lag grew, in milliseconds per second: the fastest of all repeats.
+    /// The growth of the lag in milliseconds per second: the fastest of all repeats.
     pub lag_ms_slope: Option<f64>,
     /// Whether the bounds were met.
     pub verdict: TrialVerdict,
@@ -41,7 +41,7 @@ pub struct RateTrial {
 
 /// Whether a rate meets the bounds of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum TrialVerdict {
     /// Every repeat met all bounds.
     Sustained,
@@ -55,7 +55,7 @@ pub enum TrialVerdict {
 
 /// A bound that was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum MissedBound {
     /// The rate itself was not reached.
     Rate,
@@ -67,7 +67,7 @@ pub enum MissedBound {
 
 /// The next rate to try, or the result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum SearchState {
     /// The rate to try next, per second and client.
     Next(f64),
@@ -273,7 +273,7 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
             }
             together(scheduled(row).map(|op| match op.response_us.p99 / 1e3 > *bound {
             _ if op.count < OPS_MIN => TrialVerdict::NotJudged(format!(
-                "fewer than {OPS_MIN} operations have no 99th percentile: make the step longer"
+                "fewer than {OPS_MIN} operations are too few for a 99th percentile: make the step longer"
             )),
             true => TrialVerdict::Missed(vec![MissedBound::ResponseTime]),
             false => TrialVerdict::Sustained,
@@ -313,7 +313,7 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
         (None, Some(trial)) => match (trial.achieved, &trial.verdict) {
             (Some(rate), TrialVerdict::Sustained) => return SearchState::NotLimited(rate),
             (Some(rate), _) if rate > 0.0 => rate,
-            _ => return stopped(trial, "it achieved nothing"),
+            _ => return stopped(trial, "the step completed no operations"),
         },
     };
     let rates = |is_sustained: bool| {
@@ -679,7 +679,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_at_a_rate_misses_each_bound_for_itself() {
+    fn each_bound_of_a_step_is_judged_separately() {
         let row = |p99_ms, met| Row {
             sla: Some(crate::Sla {
                 met,

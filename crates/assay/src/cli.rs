@@ -39,7 +39,7 @@ pub enum Command {
     Init(InitArgs),
     /// Runs a plan, or by default a small Insert Benchmark on the bundled SQLite
     Run(RunArgs),
-    /// Finds the highest rate at which a step keeps its response time, or replicas their lag, within bounds
+    /// Finds the highest rate at which response times and replication lag stay within bounds
     Find(FindArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
@@ -124,8 +124,8 @@ Examples:
   assay find plan.toml --step l.i1 --lag 1s
   assay find plan.toml --step update-index --p99 20ms --set clients=[4]
 
-Each rate is a cell of the run, as a variant of the workload, and has the plan's `repeats`. The first cell has no rate: what it \
-achieves is the upper end of the search. `assay run --resume RUN` continues a search."
+Each rate is a variant of the workload, with one cell for each of the plan's `repeats`. The first cell has no rate: its throughput is \
+the upper end of the search. `assay run --resume RUN` continues a search."
 )]
 pub struct FindArgs {
     #[command(flatten)]
@@ -133,16 +133,16 @@ pub struct FindArgs {
     /// The step whose rate is raised: `l.i1` or `l.i2`, or a test of sysbench. With `--to`, also `qrN` and `qpN`
     #[arg(long, value_name = "STEP")]
     pub step: String,
-    /// The longest 99th percentile of response times, such as `20ms`
+    /// The bound on the 99th percentile of response times, such as `20ms`
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub p99: Option<Duration>,
-    /// The largest lag of replicas, such as `1s`; the lag must not grow either
+    /// The bound on replication lag, such as `1s`; the lag must not grow either
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub lag: Option<Duration>,
     /// The highest rate to try, per second and client [default: what the step achieves without a rate]
     #[arg(long, value_name = "RATE", value_parser = plan::parse_rate)]
     pub to: Option<f64>,
-    /// The largest distance between the highest rate that meets the bounds and the lowest that does not
+    /// The gap between the highest rate that meets the bounds and the lowest that does not, at which the search ends
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent_above_zero)]
     pub tolerance: f64,
     /// Searches only for the targets that match, a glob such as `pg17.*`. May be repeated

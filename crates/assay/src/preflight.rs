@@ -44,12 +44,12 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
             )),
             _ if config.reads_replicas && !plan.has_replicas(target) => Some((
                 of_config(&|key| key == "reads"),
-                "its reads go to a replica, but it has none",
+                "it reads from replicas, but has none",
                 "set `replicas` in its config, or `replica-url` in a build with a `url`, or remove `reads`",
             )),
             _ if config.logical_replication && config.replicas == 0 => Some((
                 of_config(&|key| key == "replication"),
-                "its replication is logical, but it has no replica",
+                "logical replication is configured, but there is no replica",
                 "set `replicas` in its config, or remove `replication`",
             )),
             (_, BuildSource::Url(_)) if configured => Some((

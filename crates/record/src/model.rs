@@ -144,8 +144,8 @@ pub struct RateSearch {
     pub lag_ms: Option<f64>,
     /// The highest rate that it tries, per second and client. `None`: that of a cell without a rate.
     pub rate_max: Option<f64>,
-    /// The distance at which it ends: the highest sustained rate is less than this share below the lowest rate that misses a
-    /// bound.
+    /// The relative gap at which the search ends: the highest sustained rate is at most this share below the lowest one that
+    /// misses a bound.
     pub tolerance: f64,
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
 /// Returns how far replicas lag in one step, how long they take to catch up, and their cost. Empty without replicas.
 pub(crate) fn replication(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let title = "Replicas: their lag, and the time until they have caught up after the step";
+    let title = "Replication lag, and the time to catch up after the step";
     of_section(matrix, step, Section::Replication, ("replication", title))
 }
 
@@ -196,11 +196,11 @@ const STATES: usize = 6;
 /// Returns what a view of waits shows, and as a share of what.
 pub(crate) fn title_of_waits(view: WaitView) -> &'static str {
     match view {
-        WaitView::Engine => "Waits of sessions by the engine: percent of the connections' time",
+        WaitView::Engine => "Session waits, reported by the engine: percent of connection time",
         WaitView::Kernel => {
-            "Threads of connections in the engine, by the kernel: percent of the connections' time"
+            "Connection threads of the engine, seen by the kernel: percent of connection time"
         }
-        WaitView::Background => "Background threads at work: percent of one thread's time",
+        WaitView::Background => "Busy background threads: percent of one thread's time",
     }
 }
 

@@ -148,8 +148,8 @@ fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String 
             let (rate, why) = (
                 rate_text(*rate),
                 match search.rate_max {
-                    Some(_) => "the highest rate to try",
-                    None => "all that its clients send",
+                    Some(_) => "the highest rate allowed by `--to`",
+                    None => "the most that its clients can send",
                 },
             );
             format!("{name} sustains {rate}/s {what}, {why}.")

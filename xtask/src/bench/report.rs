@@ -52,8 +52,8 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let profiles = size_of(Path::new(run.trim()), "profile.parquet")?;
     let profiled = [
         ("profiles_mb", Bound::AtMost(50.0)),
-        ("profiled_written_in_s", Bound::None),
-        ("profiled_memory_mb", Bound::None),
+        ("profiled_written_in_s", Bound::AtMost(20.0)),
+        ("profiled_memory_mb", Bound::AtMost(1500.0)),
         ("profiled_file_mb", Bound::AtMost(35.0)),
     ];
     let profiled = figures(1, profiled, || {

@@ -24,11 +24,11 @@ pub struct Lag {
     pub max_ms: Option<f64>,
     /// The largest lag in milliseconds that counts as bounded; `None` without replicas.
     pub at_most_ms: Option<f64>,
-    /// Whether it is bounded.
+    /// The verdict on the lag.
     pub verdict: LagVerdict,
 }
 
-/// Whether the lag of a step is bounded.
+/// The verdict on the lag of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LagVerdict {
@@ -81,9 +81,9 @@ pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> 
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len().saturating_sub(1) / 2).copied();
     let replayed = largest_of_each_second(engine, "replayed_bytes");
-    let cpu_ns = dearest(engine, &["cpu_user_ns", "cpu_system_ns"]);
-    let kb = |what| super::scaled(dearest(engine, &[what]), super::KIB);
-    let switches = dearest(engine, &["context_switch_count"]);
+    let cpu_ns = most_expensive(engine, &["cpu_user_ns", "cpu_system_ns"]);
+    let kb = |what| super::scaled(most_expensive(engine, &[what]), super::KIB);
+    let switches = most_expensive(engine, &["context_switch_count"]);
     let rate = super::operation_rate(step);
     let per_op = |figure: Option<f64>| super::over(figure?, rate?);
     [
@@ -127,7 +127,7 @@ fn largest_of_each_second(
 }
 
 /// Returns the sum of the growth of some counters per second, of the replica with the largest sum.
-fn dearest(engine: &BTreeMap<String, CounterSeries>, counters: &[&str]) -> Option<f64> {
+fn most_expensive(engine: &BTreeMap<String, CounterSeries>, counters: &[&str]) -> Option<f64> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for (number, series) in counters.iter().flat_map(|it| of_replicas(engine, it)) {
         let per_second = mean(series.values.iter().flatten().copied())?;

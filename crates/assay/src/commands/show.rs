@@ -62,8 +62,8 @@ fn named_tables(
     if names.len() < args.tables.len() {
         let texts = engine_statuses(directory, run, &args.steps)?;
         if texts.is_empty() {
-            let what = "no engine told its status after a step";
-            let help = "only MySQL, MariaDB, RocksDB and Speedb have such a text";
+            let what = "no selected step has an engine status";
+            let help = "only MySQL, MariaDB, RocksDB and Speedb report one; check the names given with `--step`";
             return Err(UsageError::new(what, Some(help.into())).into());
         }
         text = report::verbatim(&texts, style);

@@ -117,8 +117,8 @@ pub fn refuse_without_replicas(
 
 fn has_variants() -> UsageError {
     UsageError::new(
-        "the plan has variants, and `find` makes one for each rate",
-        Some("remove the variants from the plan".into()),
+        "the plan has variants, but `find` creates its own, one for each rate",
+        Some("remove them from the plan".into()),
     )
 }
 

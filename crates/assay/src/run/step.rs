@@ -472,7 +472,7 @@ impl<'a> StepRunner<'a> {
             Ok(Some(text)) => writer.engine_status(&text)?,
             Ok(None) => {}
             Err(error) => {
-                let text = format!("the engine did not tell its status: {error}");
+                let text = format!("can't read the engine's status: {error}");
                 record.warnings.push(Warning::new("step::status", text));
             }
         }
@@ -573,7 +573,7 @@ impl<'a> StepRunner<'a> {
         match self.observer.bloat() {
             Ok(gauges) => record.counters_after.extend(gauges),
             Err(error) => {
-                let text = format!("the bloat of indexes can't be read: {error}");
+                let text = format!("can't read the bloat of indexes: {error}");
                 record.warnings.push(Warning::new("step::bloat", text));
             }
         }

@@ -229,7 +229,7 @@ fn a_replica_that_does_not_start_leaves_its_log_and_nothing_else() {
 }
 
 #[test]
-fn reads_of_a_replica_burden_it_instead_of_its_primary_and_find_what_they_should() {
+fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_checks() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
@@ -266,7 +266,7 @@ fn reads_of_a_replica_burden_it_instead_of_its_primary_and_find_what_they_should
     let refused = place.run(&text.replace("replicas = 2", "replicas = 0"), &[]);
     refused
         .expect_code(2)
-        .expect_in_stderr(&["its reads go to a replica, but it has none"]);
+        .expect_in_stderr(&["it reads from replicas, but has none"]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
         .expect_in_stdout(&[column]);
     let page = fs_err::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains(&format!("<span title=\"{state}: ")));
-    assert!(page.contains("sessions that are not idle"));
+    assert!(page.contains("active sessions"));
     place.assert_nothing_is_left();
 }
 

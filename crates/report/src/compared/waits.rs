@@ -55,7 +55,7 @@ pub(super) fn table(comparison: &Comparison<'_>) -> Table {
         }
     }
     table.notes.push(format!(
-        "{shown} of {all} states changed by more than the intervals, which take their number into account; the largest {LISTED} of each view of a step are listed. Views overlap in time: don't add them up"
+        "{shown} of {all} states changed by more than their intervals, which are corrected for the number of states; the largest {LISTED} of each view of a step are listed. Views overlap in time: don't add them up"
     ));
     table
 }

@@ -46,11 +46,9 @@ fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     };
     let part = |name: &(&str, &str)| (name.1.to_owned(), Curve::new(&percent(&[*name])));
     let title = match view {
-        WaitView::Engine => "sessions that are not idle, % of the connections' time",
-        WaitView::Kernel => {
-            "engine's threads of connections that are not idle, % of the connections' time"
-        }
-        WaitView::Background => "background threads at work, % of one thread's time",
+        WaitView::Engine => "active sessions, % of connection time",
+        WaitView::Kernel => "active connection threads of the engine, % of connection time",
+        WaitView::Background => "busy background threads, % of one thread's time",
     };
     Some(RowCurve {
         parts: names.iter().map(part).collect(),
@@ -102,9 +100,9 @@ fn bars_of_view(
         parts
     };
     let rest = match view {
-        WaitView::Engine => "The rest of a bar is idle, or what the engine does not tell.",
-        WaitView::Kernel => "The rest of a bar is idle: the client works.",
-        WaitView::Background => "Threads that sleep are left out.",
+        WaitView::Engine => "The rest of a bar is idle time, or not reported by the engine.",
+        WaitView::Kernel => "The rest of a bar is idle time, in which the client works.",
+        WaitView::Background => "Sleeping threads are left out.",
     };
     markup! {
         @if !states.is_empty() {

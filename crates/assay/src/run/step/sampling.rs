@@ -1,5 +1,5 @@
-//! Reads the host's and the engine's counters once a second during the load, and the states of connections and of the engine's
-//! threads a hundred times a second, each on its own thread: an engine that does not answer must not keep the host from being sampled.
+//! Samples the load on separate threads, so that an engine that does not answer can't delay the samples of the host: the host's and
+//! the engine's counters once a second, connection states 100 times a second, and those of the engine's threads 10 times a second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -236,7 +236,7 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
 }
 
 #[test]
-fn the_events_of_a_log_are_told_where_the_pointer_is() {
+fn the_tooltip_lists_the_log_events_at_the_pointer() {
     let Some(mut browser) = page_or_test_is_skipped() else {
         return;
     };
