@@ -3,6 +3,7 @@
 //! A profile says which share of the samples was in a function. The share times the step's CPU per operation, as the
 //! repeats without a profiler measured it, is the function's cost. `docs/profiles.md` explains the intervals.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,7 +170,7 @@ pub fn profiled_cpu_us(row: &Row) -> Option<f64> {
 
 /// The profile of a step of a target, all its profiled repeats together.
 #[derive(Clone, Debug)]
-pub struct MergedProfile {
+pub struct MergedProfile<'a> {
     /// The target's cells, in all repeats.
     pub cell: CellKey,
     /// The step.
@@ -179,20 +180,21 @@ pub struct MergedProfile {
     /// The samples per second of each busy processor.
     pub frequency_hz: u32,
     /// The samples.
-    pub stacks: Stacks,
+    pub stacks: Cow<'a, Stacks>,
 }
 
 /// Returns the profiles of all steps that are valid and have samples, in the order of the plan.
-pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile> {
+pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile<'_>> {
     let merged = |(cell, step): (CellKey, &str)| {
         let repeats = profiled_steps(figures, &cell, step);
-        let mut stacks = Stacks::default();
-        for it in &repeats {
-            stacks.merge(&it.stacks);
+        let (first, others) = repeats.split_first()?;
+        let mut stacks = Cow::Borrowed(&first.stacks);
+        for it in others {
+            stacks.to_mut().merge(&it.stacks);
         }
         Some(MergedProfile {
             totals: totals(&repeats, &measured_rows(figures, &cell, step)).map(|(_, it)| it),
-            frequency_hz: repeats.first()?.profile.frequency_hz,
+            frequency_hz: first.profile.frequency_hz,
             step: step.to_owned(),
             cell,
             stacks,

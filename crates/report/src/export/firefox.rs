@@ -16,7 +16,7 @@ const VERSION: u32 = 58;
 const CATEGORIES: [(&str, &str); 3] = [("Other", "grey"), ("User", "yellow"), ("Kernel", "orange")];
 
 /// Writes profiles into a sink, each as a process.
-pub(super) fn write<W: Write>(profiles: &[MergedProfile], mut sink: W) -> io::Result<W> {
+pub(super) fn write<W: Write>(profiles: &[MergedProfile<'_>], mut sink: W) -> io::Result<W> {
     let mut texts = Texts::default();
     let mut threads = Vec::new();
     for (process, profile) in profiles.iter().enumerate() {
@@ -58,7 +58,7 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile], mut sink: W) -> io::Re
     Ok(sink)
 }
 
-fn interval_ms(profile: &MergedProfile) -> f64 {
+fn interval_ms(profile: &MergedProfile<'_>) -> f64 {
     1e3 / f64::from(profile.frequency_hz.max(1))
 }
 

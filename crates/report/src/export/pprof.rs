@@ -17,7 +17,7 @@ const VALUES: [(&str, &str); 3] = [
 const COST_OPS: f64 = 1e6;
 
 /// Writes profiles into a sink. Samples have labels for the cell, the step and the thread.
-pub(super) fn write<W: Write>(profiles: &[MergedProfile], sink: W) -> io::Result<W> {
+pub(super) fn write<W: Write>(profiles: &[MergedProfile<'_>], sink: W) -> io::Result<W> {
     let has_costs = profiles.iter().all(|it| it.totals.is_some());
     let values = &VALUES[..if has_costs { 3 } else { 2 }];
     let mut encoder = Encoder::default();
@@ -74,7 +74,7 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile], sink: W) -> io::Result
 }
 
 /// Returns the CPU time that a sample stands for.
-fn period_ns(profile: &MergedProfile) -> f64 {
+fn period_ns(profile: &MergedProfile<'_>) -> f64 {
     1e9 / f64::from(profile.frequency_hz.max(1))
 }
 

@@ -33,7 +33,7 @@ impl ProfileForm {
     ///
     /// # Errors
     /// The sink can't be written.
-    pub fn write<W: Write>(self, profiles: &[MergedProfile], mut sink: W) -> io::Result<W> {
+    pub fn write<W: Write>(self, profiles: &[MergedProfile<'_>], mut sink: W) -> io::Result<W> {
         match self {
             Self::Folded => {
                 write!(sink, "{}", all_stacks(profiles))?;
@@ -47,7 +47,7 @@ impl ProfileForm {
 
 /// Returns the stacks of all profiles. Those of several have the cell and the step as outermost frames; a single profile has
 /// not, so that tools can subtract two.
-fn all_stacks(profiles: &[MergedProfile]) -> Stacks {
+fn all_stacks(profiles: &[MergedProfile<'_>]) -> Stacks {
     let mut all = Stacks::default();
     for profile in profiles {
         let outer = [cell_name(&profile.cell), profile.step.clone()];

@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 8_000_000;
 const SHARE_MIN: f64 = 0.001;
 
 /// A profile with its figures.
-pub(super) type Side<'a> = (&'a MergedProfile, &'a ProfileTotals);
+pub(super) type Side<'a> = (&'a MergedProfile<'a>, &'a ProfileTotals);
 
 /// The trees of a page.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl FrameNames {
 /// first, follow: the number of levels from the frame before it up to its caller, the number of its name, and its own samples. All
 /// samples are those of the target, then those of the base. A frame with less than `share_min` of both counts for its caller.
 fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
-    let stacks = || sides.iter().map(|(profile, _)| &profile.stacks);
+    let stacks = || sides.iter().map(|(profile, _)| profile.stacks.as_ref());
     let all = Calls::of(stacks(), |_, _| true);
     let inclusive = all.inclusive();
     let is_large = |node: usize| {
@@ -125,12 +125,14 @@ fn write_callees(
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use record::CellKey;
     use words::Stacks;
 
     use super::*;
 
-    fn profile(cpu_us_per_op: f64, stacks: &[(&str, u64)]) -> MergedProfile {
+    fn profile(cpu_us_per_op: f64, stacks: &[(&str, u64)]) -> MergedProfile<'static> {
         let mut made = Stacks::default();
         for (frames, samples) in stacks {
             made.add(frames.split(';'), *samples);
@@ -146,11 +148,11 @@ mod tests {
                 ..ProfileTotals::default()
             }),
             frequency_hz: 499,
-            stacks: made,
+            stacks: Cow::Owned(made),
         }
     }
 
-    fn side(profile: &MergedProfile) -> Side<'_> {
+    fn side<'a>(profile: &'a MergedProfile<'a>) -> Side<'a> {
         (profile, profile.totals.as_ref().unwrap())
     }
 
@@ -192,7 +194,7 @@ mod tests {
             stacks.add(frames.iter().map(String::as_str), 1);
         }
         let large = MergedProfile {
-            stacks,
+            stacks: Cow::Owned(stacks),
             ..profile(1.0, &[])
         };
         let profiles = vec![(side(&large), Some(side(&large))); 8];

@@ -21,7 +21,7 @@ const PLACES_SHOWN: usize = 8;
 
 /// A profile with what is shown beside its graph.
 struct Shown<'a> {
-    profile: &'a MergedProfile,
+    profile: &'a MergedProfile<'a>,
     /// Its figures.
     totals: &'a ProfileTotals,
     /// The profile of the same step of the base.
@@ -54,7 +54,7 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
         let totals = profile.totals.as_ref()?;
         let of_base = profile.cell.of_target(&compared.base);
         let is_other = profile.cell.target != compared.base;
-        let is_base = |it: &&MergedProfile| {
+        let is_base = |it: &&MergedProfile<'_>| {
             is_other && it.cell.is_repeat_of(&of_base) && it.step == profile.step
         };
         let table = tables.iter().position(|(it, _)| is_of(it, profile));
@@ -104,7 +104,7 @@ fn first(compared: &[ComparedProfile], shown: &[Shown<'_>]) -> usize {
         .unwrap_or(0)
 }
 
-fn is_of(compared: &ComparedProfile, profile: &MergedProfile) -> bool {
+fn is_of(compared: &ComparedProfile, profile: &MergedProfile<'_>) -> bool {
     compared.cell == profile.cell && compared.step == profile.step
 }
 
@@ -178,11 +178,11 @@ fn graph(shown: &Shown<'_>, tree: &str, operation: &str) -> Markup {
 }
 
 /// Returns the steps that were to be profiled and have no graph, by the reason.
-fn missing(profiled: &[ProfiledStep], merged: &[MergedProfile]) -> Markup {
+fn missing(profiled: &[ProfiledStep], merged: &[MergedProfile<'_>]) -> Markup {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for it in profiled.iter().filter(|it| it.row.reported) {
         let row = &it.row;
-        let has_graph = |of: &MergedProfile| {
+        let has_graph = |of: &MergedProfile<'_>| {
             of.totals.is_some()
                 && of.step == row.step
                 && of.cell.target == row.cell.target
