@@ -5,14 +5,43 @@ use super::session::MysqlSession;
 use crate::figures::status_section;
 use crate::{Error, Session};
 
-/// The beginnings of lines of InnoDB's status after the text of a statement, which may have several lines.
-const AFTER_STATEMENT: [&str; 6] = [
-    "---",
-    "***",
-    "TABLE LOCK",
-    "RECORD LOCKS",
-    "Trx read view",
-    "Trx #rec lock waits",
+/// The titles of the sections of InnoDB's status with statements and rows, which follow each other.
+const PRIVATE: [&str; 3] = [
+    "LATEST FOREIGN KEY ERROR",
+    "LATEST DETECTED DEADLOCK",
+    "TRANSACTIONS",
+];
+
+/// The beginning of the section after those. No later section has statements, so that its last occurrence is the true one.
+const AFTER_PRIVATE: &str = "\n--------\nFILE I/O\n--------\n";
+
+/// The beginnings of InnoDB's own lines in these sections. `#` stands for a digit.
+const OWN_LINES: &[&str] = &[
+    "Trx id counter ",
+    "Purge done for trx's n:o < ",
+    "History list length ",
+    "Total number of lock structs in row lock hash table ",
+    "LIST OF TRANSACTIONS FOR EACH SESSION:",
+    "... truncated...",
+    "TRANSACTION #",
+    "---TRANSACTION #",
+    "---TRANSACTION (0x",
+    "------- TRX HAS BEEN WAITING #",
+    "mysql tables in use #",
+    "LOCK WAIT #",
+    "ROLLING BACK #",
+    "MySQL thread id #",
+    "MariaDB thread id #",
+    "Trx read view will not see trx with id ",
+    "Trx #rec lock waits ",
+    "RECORD LOCKS space id #",
+    "TABLE LOCK table `",
+    "Record lock, heap no #",
+    "*** (#",
+    "*** CONFLICTING WITH:",
+    "*** WE ROLL BACK TRANSACTION (#",
+    "####-##-## ##:##:## 0x",
+    "####-##-## ##:##:## #",
 ];
 
 /// Reads the text of `show engine innodb status`; empty if the user lacks the privilege.
@@ -47,26 +76,34 @@ fn texts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, String
 /// Returns InnoDB's status without the texts of statements and the values of rows. They may be those of other users, with
 /// passwords or personal data.
 fn without_statements(text: &str) -> String {
+    let end = text.rfind(AFTER_PRIVATE).unwrap_or(text.len());
+    let (before, after) = text.split_at(end);
     let mut kept = String::with_capacity(text.len());
-    let mut is_statement = false;
-    for line in text.lines() {
-        is_statement &= !AFTER_STATEMENT.iter().any(|it| line.starts_with(it));
-        if is_statement || is_value(line) {
-            continue;
+    let mut is_private = false;
+    for line in before.lines() {
+        is_private |= PRIVATE.contains(&line);
+        if !is_private || is_own(line) {
+            kept += line;
+            kept.push('\n');
         }
-        kept += line;
-        kept.push('\n');
-        is_statement = ["MySQL thread id ", "MariaDB thread id "]
-            .iter()
-            .any(|it| line.starts_with(it));
     }
-    kept
+    kept + after.trim_start_matches('\n')
 }
 
-/// Returns true for a line with a field of a record: ` 0: len 4; hex 80000001; asc     ;;`.
-fn is_value(line: &str) -> bool {
-    let (number, rest) = line.trim_start().split_once(": ").unwrap_or_default();
-    number.parse::<u32>().is_ok() && (rest.starts_with("len ") || rest.starts_with("SQL NULL"))
+/// Returns true for a line that InnoDB wrote itself in a private section.
+fn is_own(line: &str) -> bool {
+    let begins = |form: &&str| {
+        let mut bytes = line.bytes();
+        form.bytes().all(|of_form| {
+            let byte = bytes.next();
+            byte == Some(of_form) || of_form == b'#' && byte.is_some_and(|it| it.is_ascii_digit())
+        })
+    };
+    let (count, rest) = line.split_once(' ').unwrap_or_default();
+    PRIVATE.contains(&line)
+        || line.bytes().all(|byte| byte == b'-')
+        || OWN_LINES.iter().any(begins)
+        || count.parse::<u64>().is_ok() && rest.starts_with("lock struct(s), heap size ")
 }
 
 #[cfg(test)]
@@ -76,10 +113,14 @@ mod tests {
     #[test]
     fn statements_and_values_are_left_out() {
         let text = "\
+BACKGROUND THREAD
+srv_master_thread loops: 1 srv_active
+------------------------
 LATEST DETECTED DEADLOCK
 ------------------------
 *** (1) TRANSACTION:
 TRANSACTION 1806, ACTIVE 3 sec starting index read
+LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)
 MySQL thread id 9, OS thread handle 140, query id 52 localhost root updating
 update t set secret = 'SECRET'
 where id = 2
@@ -90,18 +131,35 @@ Record lock, heap no 2 PHYSICAL RECORD: n_fields 4; compact format; info bits 0
  1: SQL NULL;
 ---TRANSACTION 1807, ACTIVE 9 sec
 MariaDB thread id 10, OS thread handle 141, query id 53 localhost root
-create user u identified by 'SECRET'
+create user u
+-----------
+identified by 'SECRET'
+--- SECRET
+*** SECRET
+TABLE LOCK SECRET
+---TRANSACTION 1 of a comment
+-- SECRET
 --------
 FILE I/O
+--------
+or 'SECRET'
+0 lock struct(s), heap size 1128, 0 row lock(s)
+Foreign key constraint of SECRET
+--------
+FILE I/O
+--------
 Pending normal aio reads: 0
 ";
         let kept = without_statements(text);
         assert!(!kept.contains("SECRET"), "{kept}");
         for line in [
+            "srv_master_thread loops: 1 srv_active",
+            "LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)",
             "MySQL thread id 9, OS thread handle 140, query id 52 localhost root updating",
             "*** (1) HOLDS THE LOCK(S):",
             "---TRANSACTION 1807, ACTIVE 9 sec",
-            "--------\nFILE I/O\nPending normal aio reads: 0",
+            "0 lock struct(s), heap size 1128, 0 row lock(s)",
+            "--------\nFILE I/O\n--------\nPending normal aio reads: 0",
         ] {
             assert!(kept.contains(line), "{kept}");
         }
