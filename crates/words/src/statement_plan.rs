@@ -21,9 +21,13 @@ pub struct StatementPlan {
 }
 
 impl StatementPlan {
-    /// Returns the key by which the same statement is found elsewhere, whatever its numbers and values.
+    /// Returns the key by which the same statement is found elsewhere, whatever its numbers and values: its digest, since where
+    /// a statement was cut depends on them. Older records lack it.
     pub fn key(&self) -> String {
-        format!("{} {}", masked(&self.statement), self.digest)
+        match self.digest.is_empty() {
+            true => masked(&self.statement),
+            false => self.digest.clone(),
+        }
     }
 }
 
@@ -89,6 +93,35 @@ mod tests {
     fn a_digest_is_the_published_hash() {
         assert_eq!(digest(""), "cbf29ce484222325");
         assert_eq!(digest("foobar"), "85944171f73967e8");
+    }
+
+    #[test]
+    fn a_statement_has_one_key_wherever_it_was_cut() {
+        let plan = |statement: &str, whole: &str| StatementPlan {
+            statement: statement.into(),
+            digest: digest(&masked(whole)),
+            ..StatementPlan::default()
+        };
+        let short = plan(
+            "select c from sbtest1 whe…",
+            "select c from sbtest1 where id = 1",
+        );
+        let long = plan(
+            "select c from sbtest12 wh…",
+            "select c from sbtest12 where id = 1",
+        );
+        assert_eq!(short.key(), long.key());
+        let other = plan(
+            "select c from sbtest1 whe…",
+            "select c from sbtest1 where k = 1",
+        );
+        assert_ne!(short.key(), other.key());
+        let old = |statement: &str| StatementPlan {
+            statement: statement.into(),
+            ..StatementPlan::default()
+        };
+        assert_eq!(old("select 1").key(), old("select 2").key());
+        assert_ne!(old("select a").key(), old("select b").key());
     }
 
     #[test]
