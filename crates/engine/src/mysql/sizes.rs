@@ -55,7 +55,7 @@ pub(super) fn of_innodb(
     let of_file = table("substring_index(name, '/', -1)");
     let sql = format!(
         "select {of_file}, sum(file_size) from information_schema.{views}tablespaces \
-         where name like concat(database(), '/%') and {of_file} in ({names}) group by 1"
+         where substring_index(name, '/', 1) = database() and {of_file} in ({names}) group by 1"
     );
     let mut counters = table_counters(if_present(session, &sql)?, FILES);
     let of_statistics = table("table_name");
