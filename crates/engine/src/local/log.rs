@@ -10,9 +10,10 @@ use words::LogEvent;
 /// Finds the events in the lines of an engine's log.
 pub type LogParser = fn(&mut dyn Iterator<Item = String>) -> Vec<LogEvent>;
 
-/// The length of the intervals in which messages are counted, and the number of messages of a kind that are kept in each.
-const INTERVAL_NS: i64 = 10_000_000_000;
-const MESSAGES_MAX: usize = 20;
+/// The length of the intervals in which messages are counted, and the number of messages of a kind that are kept in each. The
+/// others count at the time of the last one kept, which must belong to their step: hence the short interval.
+const INTERVAL_NS: i64 = 1_000_000_000;
+const MESSAGES_MAX: usize = 5;
 
 /// The events of a log, with a bound on messages: a server may log millions.
 #[derive(Default)]
@@ -61,7 +62,7 @@ pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
     for event in &mut events {
         cut(&mut event.text);
         if event.more > 0 {
-            event.text += &format!(" (and {} more of this kind within 10 s)", event.more);
+            event.text += &format!(" (and {} more of this kind within 1 s)", event.more);
         }
     }
     events.sort_by_key(|event| event.unix_ns);
@@ -122,13 +123,16 @@ pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<Stri
 mod tests {
     use super::*;
 
-    #[test]
-    fn of_many_messages_the_first_are_kept_and_the_others_counted() {
-        let message = |kind: &str, unix_ns| LogEvent {
+    fn message(kind: &str, unix_ns: i64) -> LogEvent {
+        LogEvent {
             kind: kind.into(),
             unix_ns,
             ..LogEvent::default()
-        };
+        }
+    }
+
+    #[test]
+    fn of_many_messages_the_first_are_kept_and_the_others_counted() {
         let mut events = Events::default();
         for at in 0..1_000_000 {
             events.add_message(message("error", at));
@@ -137,10 +141,22 @@ mod tests {
         events.add_message(message("error", INTERVAL_NS));
         let kept: Vec<_> = events.all.iter().map(|it| (it.unix_ns, it.more)).collect();
         assert_eq!(kept.len(), MESSAGES_MAX + 2);
-        assert_eq!(
-            kept[18..],
-            [(18, 0), (19, 999_980), (7, 0), (INTERVAL_NS, 0)]
-        );
+        assert_eq!(kept[3..], [(3, 0), (4, 999_995), (7, 0), (INTERVAL_NS, 0)]);
+    }
+
+    #[test]
+    fn a_burst_counts_in_each_second_that_it_reaches_into() {
+        let mut events = Events::default();
+        for at in 0..4_000 {
+            events.add_message(message("error", at * 1_000_000));
+        }
+        for second in 0..4 {
+            let of_second = events
+                .all
+                .iter()
+                .filter(|it| it.unix_ns / 1_000_000_000 == second);
+            assert_eq!(of_second.map(|it| 1 + it.more).sum::<i64>(), 1_000);
+        }
     }
 
     #[test]
