@@ -13,14 +13,22 @@ fn columns() -> [ColumnSpec; 6] {
         ColumnSpec::new("kind", ColumnType::Text),
         ColumnSpec::optional("duration_ns", ColumnType::Integer),
         ColumnSpec::optional("bytes", ColumnType::Integer),
-        ColumnSpec::new("more", ColumnType::Integer),
         ColumnSpec::new("text", ColumnType::Text),
+        ColumnSpec::new("more", ColumnType::Integer),
     ]
 }
 
 pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError> {
+    write_columns(path, events, &columns())
+}
+
+fn write_columns(
+    path: &Path,
+    events: &[LogEvent],
+    columns: &[ColumnSpec],
+) -> Result<(), RecordError> {
     let table = || {
-        let mut table = TableWriter::new(Vec::new(), &columns(), &[])?;
+        let mut table = TableWriter::new(Vec::new(), columns, &[])?;
         let optional = |value: Option<i64>| value.map_or(Value::Absent, Value::Integer);
         for event in events {
             table.push([
@@ -28,8 +36,8 @@ pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError>
                 Value::Text(&event.kind),
                 optional(event.duration_ns),
                 optional(event.bytes),
-                Value::Integer(event.more),
                 Value::Text(&event.text),
+                Value::Integer(event.more),
             ])?;
         }
         table.finish()
@@ -38,21 +46,27 @@ pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError>
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<LogEvent>, RecordError> {
-    let mut table = TableReader::open(path, &columns())?;
+    let columns = columns();
+    // The first records had no `more`.
+    let [first @ .., more] = &columns;
+    let mut table = TableReader::open(path, first)?;
+    if table.columns().contains(more) {
+        table.select(&columns)?;
+    }
     let mut events = Vec::new();
-    while let Some(batch) = table.next_batch()? {
-        let Ok([unix_ns, kind, duration_ns, bytes, more, text]) = <[Rows; 6]>::try_from(batch)
+    while let Some(mut batch) = table.next_batch()? {
+        let more = batch.split_off(first.len()).pop().map(|rows| rows.values);
+        let Ok([unix_ns, kind, duration_ns, bytes, text]) = <[Rows; 5]>::try_from(batch) else {
+            unreachable!("a batch has the columns that were selected")
+        };
+        let (Values::Integer(unix_ns), Values::Text(kind), Values::Text(text)) =
+            (unix_ns.values, kind.values, text.values)
         else {
             unreachable!("a batch has the columns that were selected")
         };
-        let (
-            Values::Integer(unix_ns),
-            Values::Text(kind),
-            Values::Integer(more),
-            Values::Text(text),
-        ) = (unix_ns.values, kind.values, more.values, text.values)
-        else {
-            unreachable!("a batch has the columns that were selected")
+        let more = match more {
+            Some(Values::Integer(more)) => more,
+            _ => vec![0; unix_ns.len()],
         };
         let (duration_ns, bytes) = (optional(duration_ns), optional(bytes));
         for (row, unix_ns) in unix_ns.into_iter().enumerate() {
@@ -101,5 +115,18 @@ mod tests {
         };
         write(&path, &[checkpoint.clone(), flush.clone()]).unwrap();
         assert_eq!(read(&path).unwrap(), [checkpoint, flush]);
+    }
+
+    #[test]
+    fn events_of_records_without_more_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        let events = [1, 2].map(|unix_ns| LogEvent {
+            unix_ns,
+            kind: "note".into(),
+            ..LogEvent::default()
+        });
+        write_columns(&path, &events, &columns()[..5]).unwrap();
+        assert_eq!(read(&path).unwrap(), events);
     }
 }
