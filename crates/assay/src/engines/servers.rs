@@ -55,7 +55,7 @@ fn replicate<E: Replicated + 'static>(
         let kept = format!("{name}.conf");
         let replica = replica
             .map_err(|error| keep_config(cell, options.data_dir, config_file, &kept, error))
-            .with_context(|| format!("{name} can't be started"))?;
+            .with_context(|| format!("can't start {name}"))?;
         cell.directory
             .write_text(&kept, replica.config_text().unwrap_or_default())?;
         replicas.push((name.clone(), replica));
@@ -322,7 +322,7 @@ fn network_for(
 fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
     let port = (config.replicas > 0).then(|| Port::reserve(Ipv4Addr::LOCALHOST.into()));
     port.transpose()
-        .context("replicas can't reach a server on this host")
+        .context("can't reserve a port on 127.0.0.1 for replicas")
 }
 
 /// Returns what the replicas of a server need.

@@ -47,7 +47,7 @@ pub trait Replication {
     /// Returns how far the replica that lags most is behind now.
     fn lag(&self) -> Duration;
 
-    /// Creates new and empty tables on replicas that get no definitions from their primary.
+    /// Creates new and empty tables on replicas that don't receive DDL.
     ///
     /// # Errors
     /// A replica refuses them.
@@ -244,11 +244,11 @@ pub struct Replicas<E: Replicated + 'static> {
     replicas: Vec<(String, E)>,
     /// The URL of the primary.
     primary: String,
-    /// The thread that writes heartbeats in servers that assay did not start; `None` in others, and when it has cleaned up.
-    foreign: Option<JoinHandle<()>>,
-    /// The replicas that get no definitions from their primary, by number.
-    logical: Vec<usize>,
-    /// The tables that assay created on them.
+    /// Assay did not start the servers, and has not cleaned them up yet.
+    is_foreign: bool,
+    /// The thread that writes heartbeats.
+    beating: Option<JoinHandle<()>>,
+    /// The tables that assay created on replicas that don't receive DDL, with their numbers: first that of the heartbeats.
     created: Mutex<Vec<(usize, Table)>>,
     indexes: Indexes<E>,
     watch: Arc<Watch>,
@@ -280,11 +280,6 @@ impl<E: Replicated + 'static> Replicas<E> {
         stop: &AtomicBool,
     ) -> anyhow::Result<Self> {
         let mut writer = Link::open(primary)?;
-        let table = heartbeat_table();
-        let dialect = primary.dialect();
-        for sql in [dialect.drop_table(&table), dialect.create_table(&table)].concat() {
-            writer.ask(|it| it.query(&sql))?;
-        }
         let watch = Arc::new(Watch {
             clock: clock.clone(),
             heartbeats: Mutex::new(Heartbeats::new(replicas.len())),
@@ -296,14 +291,20 @@ impl<E: Replicated + 'static> Replicas<E> {
         let mut watched = Self {
             replicas,
             primary: primary.url(),
-            foreign: None,
-            logical: Vec::new(),
+            is_foreign: primary.server().is_none(),
+            beating: None,
             created: Mutex::default(),
             indexes: Indexes::default(),
             watch: Arc::clone(&watch),
         };
+        // From here on, an error cleans up.
+        let table = heartbeat_table();
+        let dialect = primary.dialect();
+        for sql in [dialect.drop_table(&table), dialect.create_table(&table)].concat() {
+            writer.ask(|it| it.query(&sql))?;
+        }
         // The threads are not joined: one that waits for a server would delay the end of that server.
-        let (mut sampled, mut logical) = (Vec::new(), Vec::new());
+        let mut sampled = Vec::new();
         for (number, (name, replica)) in watched.replicas.iter().enumerate() {
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
@@ -322,7 +323,6 @@ impl<E: Replicated + 'static> Replicas<E> {
             };
             let created = of_replica.ask(create);
             if created.map_err(|error| watched.lacks_tables(number, error))? {
-                logical.push(number);
                 locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
             }
             let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
@@ -330,21 +330,22 @@ impl<E: Replicated + 'static> Replicas<E> {
             std::thread::spawn(move || looking.look::<E>(number, looker));
             std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
         }
-        watched.logical = logical;
         let reading = Arc::clone(&watch);
-        let beating = std::thread::spawn(move || beating.beat::<E>(writer));
-        watched.foreign = primary.server().is_none().then_some(beating);
+        watched.beating = Some(std::thread::spawn(move || beating.beat::<E>(writer)));
         std::thread::spawn(move || reading.read(&mut sampled));
         watched.end_step(clock.now());
         let follows = watched.catch_up(&[], timeout, stop)?.is_some();
         if !follows && !stop.load(Ordering::Relaxed) {
             let late = locked(&watched.watch.heartbeats).late();
             let seconds = timeout.as_secs();
-            let hint = watched.foreign.as_ref().map_or("", |_| {
-                "; check that it follows the server of `url`, and gets all tables of this database"
-            });
-            let error = anyhow::Error::msg(format!("it had {seconds} s{hint}"));
-            let what = "does not show what is on the primary";
+            let hint = match watched.is_foreign {
+                true => {
+                    "; check that it follows the server of `url` and receives all tables of this database"
+                }
+                false => "",
+            };
+            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}"));
+            let what = "did not catch up with its primary";
             return Err(watched.failure(late, what, error));
         }
         Ok(watched)
@@ -362,39 +363,76 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
     fn end(&mut self, keeps_tables: bool) -> anyhow::Result<()> {
         self.watch.done.store(true, Ordering::Release);
-        let Some(beating) = self.foreign.take() else {
+        if !std::mem::take(&mut self.is_foreign) {
             return Ok(());
-        };
+        }
         let began = self.watch.clock.now();
-        let is_late = || self.watch.clock.now() - began > BROKEN_FOR.as_nanos() as u64;
-        while !beating.is_finished() && !is_late() {
+        while self.beating.as_ref().is_some_and(|it| !it.is_finished()) && !self.is_late(began) {
             std::thread::sleep(POLL);
         }
-        let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
+        // It follows all that was committed.
+        let last = self.watch.clock.now();
         let mut primary = Link::<E>::to(&self.primary);
-        let last = primary.ask(|it| it.query_i64(&newest))?;
-        primary.ask(|it| it.query(&format!("drop table {HEARTBEAT_TABLE}")))?;
-        for &number in &self.logical {
-            let (name, replica) = &self.replicas[number];
-            let created = locked(&self.created);
-            let created = created.iter().filter(|(on, _)| *on == number);
-            let tables = created.map(|(_, table)| table.clone());
-            let tables = tables.filter(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
-            let tables: Vec<Table> = tables.collect();
-            let mut replica = Link::<E>::to(&replica.url());
-            // It could not apply changes of tables that it lacks.
-            while replica.ask(|it| it.query_i64(&newest))? < last {
-                if is_late() {
-                    let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
-                    bail!(
-                        "{name} has not applied all changes, so these tables are left on it: {}; drop them when it has caught up",
-                        names.join(", ")
-                    );
-                }
-                std::thread::sleep(INTERVAL);
+        let insert = format!("insert into {HEARTBEAT_TABLE} values ({last})");
+        let cleaned = [insert, format!("drop table {HEARTBEAT_TABLE}")].map(|sql| {
+            primary
+                .ask(|it| it.query(&sql))
+                .map(drop)
+                .map_err(Into::into)
+        });
+        let logical = self.logical().into_iter();
+        let replicas = logical.map(|number| self.clean_up(number, last, keeps_tables, began));
+        // All of them, even if one fails.
+        cleaned
+            .into_iter()
+            .chain(replicas)
+            .fold(Ok(()), Result::and)
+    }
+
+    /// Returns true if an end that began at that time takes too long.
+    fn is_late(&self, began_ns: u64) -> bool {
+        self.watch.clock.now() - began_ns > BROKEN_FOR.as_nanos() as u64
+    }
+
+    /// Returns the numbers of the replicas that don't receive DDL.
+    fn logical(&self) -> Vec<usize> {
+        let created = locked(&self.created);
+        let heartbeats = created.iter().filter(|(_, it)| it.name == HEARTBEAT_TABLE);
+        heartbeats.map(|(number, _)| *number).collect()
+    }
+
+    /// Returns the tables that assay created on a replica.
+    fn created_on(&self, number: usize) -> Vec<Table> {
+        let created = locked(&self.created);
+        let created = created.iter().filter(|(on, _)| *on == number);
+        created.map(|(_, table)| table.clone()).collect()
+    }
+
+    /// Drops the tables that assay created on a replica once it shows the heartbeat `last`: it could not apply changes of tables
+    /// that it lacks.
+    fn clean_up(
+        &self,
+        number: usize,
+        last: u64,
+        keeps_tables: bool,
+        began_ns: u64,
+    ) -> anyhow::Result<()> {
+        let (name, replica) = &self.replicas[number];
+        let mut tables = self.created_on(number);
+        tables.retain(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
+        let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
+        let mut replica = Link::<E>::to(&replica.url());
+        while replica.ask(|it| it.query_i64(&newest))? < Some(last as i64) {
+            if self.is_late(began_ns) {
+                let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
+                bail!(
+                    "{name} has not applied all changes, so assay left these tables on it: {}; drop them once it has caught up",
+                    names.join(", ")
+                );
             }
-            replica.ask(|it| E::drop_tables(it, &tables))?;
+            std::thread::sleep(INTERVAL);
         }
+        replica.ask(|it| E::drop_tables(it, &tables))?;
         Ok(())
     }
 
@@ -438,7 +476,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         there.map_err(|(number, error)| self.failure(number, what, error))
     }
 
-    /// Fails if a replica has stopped to follow for good.
+    /// Fails if a replica no longer follows its primary, or heartbeats can't be written, for [`BROKEN_FOR`].
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
         let troubles: Vec<Option<Trouble>> = {
@@ -461,7 +499,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
         match &*locked(&self.watch.primary) {
             Some(trouble) if trouble.is_lasting(now) => {
-                bail!("the heartbeat can't be written: {}", trouble.reason)
+                bail!("can't write heartbeats to the primary: {}", trouble.reason)
             }
             _ => Ok(()),
         }
@@ -482,7 +520,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()> {
         let mut primary = Link::<E>::to(&self.primary);
-        for &number in &self.logical {
+        for number in self.logical() {
             let mut replica = Link::<E>::to(&self.replicas[number].1.url());
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_tables(primary, replica, tables)));
@@ -499,10 +537,12 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         stop: &AtomicBool,
     ) -> anyhow::Result<Option<Duration>> {
         let began = self.watch.clock.now();
-        for &number in &self.logical {
+        for number in self.logical() {
+            let mut created = self.created_on(number);
+            created.retain(|it| tables.iter().any(|table| table.name == it.name));
             let replica = self.replicas[number].1.url();
             self.indexes
-                .begin(number, [&self.primary, &replica], tables);
+                .begin(number, [&self.primary, &replica], &created);
         }
         let mut indexed_after = None;
         loop {
@@ -529,7 +569,12 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         stop: &AtomicBool,
     ) -> anyhow::Result<Vec<(String, Duration)>> {
         let mut actions = Vec::new();
-        for &number in &self.logical {
+        // The primary has rested already.
+        let limits = SettleLimits {
+            at_least: Duration::ZERO,
+            ..limits
+        };
+        for number in self.logical() {
             let (name, replica) = &self.replicas[number];
             let settled = replica.settle(tables, limits, stop);
             let settled =

@@ -181,7 +181,7 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     let ended = ended.expect_in_stderr(&[
         "replica_1: role `weak` lacks the privilege to create tables in schema `public`",
         "replica_1: only `assay` may add tables to subscription `theirs`",
-        "help: write a URL with the user `assay`",
+        "help: use `assay` as the user in `replica-url`",
     ]);
     assert!(!ended.stderr.contains(":right"), "{ended}");
 

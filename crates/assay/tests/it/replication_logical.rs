@@ -133,11 +133,11 @@ fn a_config_that_rules_logical_replication_out_is_refused_before_the_run() {
     for (set, says) in [
         (
             "set.wal_level=replica",
-            "logical replication needs `wal_level = logical`, and the config has `replica`",
+            "logical replication needs `wal_level = logical`, but the config sets `replica`",
         ),
         (
             "replicas=0",
-            "its replication is logical, but it has no replica",
+            "logical replication is configured, but there is no replica",
         ),
     ] {
         let [set, reads] = [set, "reads=primary"].map(|it| format!("{base}.{it}"));

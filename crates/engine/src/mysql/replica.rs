@@ -99,8 +99,8 @@ fn default_options(
 ) -> Result<String, SetupError> {
     if !version.is_mariadb() && !version.is_mysql_from(5, 7, 0) {
         return Err(SetupError::Config {
-            what: format!("assay makes no replicas of {version}"),
-            help: "use MySQL 5.7 or newer or MariaDB, or remove `replicas`".into(),
+            what: format!("assay can't replicate {version}"),
+            help: "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`".into(),
         });
     }
     for name in needed {
@@ -250,7 +250,7 @@ fn replica_set(
 impl Replicated for Mysql {
     fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
         let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay makes replicas only of a server that it starts".into(),
+            what: "assay can start replicas only for a server that it starts".into(),
             help: "remove `replicas`".into(),
         })?;
         let version = &self.kind.version;

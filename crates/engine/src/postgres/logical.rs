@@ -31,7 +31,7 @@ pub(super) fn primary_options(plan_options: &[OptionValue]) -> Result<String, Se
     match value.map(|(_, value)| value.as_deref().unwrap_or_default()) {
         Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::Config {
             what: format!(
-                "logical replication needs `{WAL_LEVEL} = logical`, and the config has `{value}`"
+                "logical replication needs `{WAL_LEVEL} = logical`, but the config sets `{value}`"
             ),
             help: format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
         }),
@@ -218,7 +218,7 @@ pub(super) fn obstacles(
             help: help.to_owned(),
         });
     };
-    let other = "write the URL of a replica of the server of `url`";
+    let other = "give the URL of a replica of the server of `url`";
     if is_physical {
         let id = "select system_identifier from pg_control_system()";
         // A role may lack the privilege.
@@ -235,7 +235,7 @@ pub(super) fn obstacles(
         let subscriptions = replica.query(&sql)?;
         if subscriptions.is_empty() {
             add(
-                "it follows no primary: it is no standby, and its database has no subscription"
+                "it follows no primary: it is not a standby, and its database has no subscription"
                     .into(),
                 other,
             );
@@ -248,7 +248,16 @@ pub(super) fn obstacles(
                 "from pg_publication where pubname = any('{}')",
                 publications.replace('\'', "''")
             );
-            let whole = "and (puballtables or to_regclass('pg_publication_namespace') is not null)";
+            // Since version 15, a publication may have all tables of a schema.
+            let of_schemas =
+                "select count(*) from pg_class where relname = 'pg_publication_namespace'";
+            let whole = match primary.query_i64(of_schemas)? {
+                Some(0) => "and puballtables",
+                _ => {
+                    "and (puballtables or exists (select from pg_publication_namespace \
+                     where pnpubid = pg_publication.oid and pnnspid = current_schema()::regnamespace))"
+                }
+            };
             if primary.query_i64(&format!("select count(*) {published}"))? == Some(0) {
                 let what = format!(
                     "it follows another primary: the server of `url` has no publication of {publications}, which subscription `{name}` names"
@@ -263,12 +272,12 @@ pub(super) fn obstacles(
             }
             if is_own != "t" {
                 let what = format!("only `{owner}` may add tables to subscription `{name}`");
-                add(what, &format!("write a URL with the user `{owner}`"));
+                add(what, &format!("use `{owner}` as the user in `replica-url`"));
             }
         }
     }
     if let Some(reason) = broken(replica)? {
-        add(reason, "see the log of its server, and start replication");
+        add(reason, "read its server's log, and restart replication");
     }
     Ok(found)
 }

@@ -46,7 +46,7 @@ impl Postgres {
             source,
         };
         let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay makes replicas only of a server that it starts".into(),
+            what: "assay can start replicas only for a server that it starts".into(),
             help: "remove `replicas`".into(),
         })?;
         let [start, stop] = match self.kind.major >= 15 {
