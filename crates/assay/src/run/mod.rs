@@ -8,9 +8,11 @@ mod conductor;
 mod context;
 mod display;
 pub mod find;
+mod incomplete;
 pub mod isolated;
 mod lock;
 mod matrix;
+mod next;
 mod pace;
 mod profiling;
 pub mod ranks;
@@ -21,14 +23,13 @@ mod step;
 mod stop;
 mod tables;
 
-use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use analysis::compat::host_differences;
-use analysis::{CompareOptions, Figures, counted};
+use analysis::{CompareOptions, Figures};
 use plan::{Engine, Plan};
 use probe::HostContext;
 use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
@@ -46,8 +47,10 @@ use crate::{estimate, locate, preflight, version};
 use conductor::{Conductor, unix_now_ns};
 use context::RunContext;
 use display::{Display, MatrixProgress};
+use incomplete::IncompleteCells;
 use load::SystemClock;
 use matrix::{Matrix, Task};
+use next::next_commands;
 
 pub use display::free_bytes;
 pub use matrix::factors;
@@ -405,80 +408,6 @@ fn file_url(path: &Path) -> String {
     };
     let path: String = bytes.map(part).collect();
     format!("file://{path}")
-}
-
-/// Returns the commands that tell more about a complete run.
-fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
-    let path = directory.path().display();
-    let tables = format!("`assay show {path}` prints all tables");
-    let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
-    let numbers: BTreeSet<u32> = measured.map(|cell| cell.key.repeat).collect();
-    let more = |repeats: u32, why: &str| {
-        let resume = resume_command(directory, run);
-        format!("`{resume} --repeats {repeats}` {why}")
-    };
-    match numbers.len() as u32 {
-        _ if run.search.is_some() => [tables].into(),
-        _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
-            tables,
-            format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
-        ]
-        .into(),
-        0 | 1 => [more(5, "adds the repeats that verdicts need"), tables].into(),
-        repeats => [
-            format!("`assay compare {path}` also shows what each operation costs"),
-            more(2 * repeats, "doubles the repeats, for narrower intervals"),
-        ]
-        .into(),
-    }
-}
-
-/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be given again.
-fn resume_command(directory: &RunDir, run: &Run) -> String {
-    let path = directory.path().display();
-    let plan = match run.plan.password_removed {
-        true => " PLAN",
-        false => "",
-    };
-    format!("assay run --resume {path}{plan}")
-}
-
-/// The numbers of cells that are not complete.
-#[derive(Default, PartialEq)]
-struct IncompleteCells {
-    failed: usize,
-    missing: usize,
-}
-
-impl IncompleteCells {
-    /// Counts them.
-    fn of(directory: &RunDir, run: &Run) -> anyhow::Result<Self> {
-        let mut incomplete = Self::default();
-        for cell in &run.cells {
-            match matrix::status(directory, cell)? {
-                Some(Status::Complete) => {}
-                Some(Status::Failed) => incomplete.failed += 1,
-                None | Some(Status::Incomplete | Status::Interrupted) => incomplete.missing += 1,
-            }
-        }
-        Ok(incomplete)
-    }
-
-    fn say(&self, display: &Display, directory: &RunDir, run: &Run) {
-        let parts: Vec<String> = [(self.failed, "failed"), (self.missing, "missing")]
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, state)| format!("{count} {state}"))
-            .collect();
-        if !parts.is_empty() {
-            display.say(&format!(
-                "{} of {}: `{}` measures what is not complete",
-                parts.join(" and "),
-                counted(run.cells.len(), "cell"),
-                resume_command(directory, run)
-            ));
-        }
-    }
 }
 
 /// Returns the noise of the machine that a run of a target against itself shows.

@@ -1,0 +1,41 @@
+//! The commands with which a user continues after a run.
+
+use std::collections::BTreeSet;
+
+use record::{Run, RunDir};
+
+/// Returns the commands that tell more about a complete run.
+pub(super) fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
+    let path = directory.path().display();
+    let tables = format!("`assay show {path}` prints all tables");
+    let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
+    let numbers: BTreeSet<u32> = measured.map(|cell| cell.key.repeat).collect();
+    let more = |repeats: u32, why: &str| {
+        let resume = resume_command(directory, run);
+        format!("`{resume} --repeats {repeats}` {why}")
+    };
+    match numbers.len() as u32 {
+        _ if run.search.is_some() => [tables].into(),
+        _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
+            tables,
+            format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
+        ]
+        .into(),
+        0 | 1 => [more(5, "adds the repeats that verdicts need"), tables].into(),
+        repeats => [
+            format!("`assay compare {path}` also shows what each operation costs"),
+            more(2 * repeats, "doubles the repeats, for narrower intervals"),
+        ]
+        .into(),
+    }
+}
+
+/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be given again.
+pub(super) fn resume_command(directory: &RunDir, run: &Run) -> String {
+    let path = directory.path().display();
+    let plan = match run.plan.password_removed {
+        true => " PLAN",
+        false => "",
+    };
+    format!("assay run --resume {path}{plan}")
+}
