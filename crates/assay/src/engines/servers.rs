@@ -10,8 +10,8 @@ use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::{
-    Certificate, ForReplicas, Network, Obstacle, Port, Replicated, ServerEngine, SetupError,
-    StartOptions,
+    Certificate, ForReplicas, HEARTBEAT_TABLE, Needs, Network, Obstacle, Port, Replicated,
+    ServerEngine, SetupError, StartOptions,
 };
 use plan::{Build, BuildSource, Config, Plan};
 use record::Status;
@@ -41,10 +41,14 @@ pub struct Servers<E> {
 
 /// The connections that watch a replica.
 const WATCHING: u32 = 4;
+/// The connection that writes heartbeats on a primary.
+const WRITING: u32 = 1;
+/// The connections to a primary that watch one replica, or create tables and indexes on it.
+const WATCHING_PRIMARY: u32 = 3;
 
 /// Starts the replicas of a server, and waits until they follow it.
 fn replicate<E: Replicated + 'static>(
-    cell: &CellRun<'_>,
+    cell: &mut CellRun<'_>,
     primary: &E,
     options: &[(String, StartOptions<'_>)],
     config_file: &str,
@@ -65,7 +69,7 @@ fn replicate<E: Replicated + 'static>(
 
 /// Watches replicas, and waits until they follow their primary.
 fn watch<E: Replicated + 'static>(
-    cell: &CellRun<'_>,
+    cell: &mut CellRun<'_>,
     primary: &E,
     replicas: Vec<(String, E)>,
 ) -> anyhow::Result<Rc<dyn Replication>> {
@@ -80,12 +84,17 @@ fn watch<E: Replicated + 'static>(
         primary.read_from(&replicas);
     }
     let timeout = conductor.plan().server_timeout;
+    let is_foreign = primary.server().is_none();
     let watched = Replicas::watch(
         primary,
         replicas,
         &conductor.clock,
         timeout,
         &conductor.stop,
+        |table| match is_foreign {
+            true => cell.note_table(table),
+            false => Ok(()),
+        },
     )?;
     Ok(Rc::new(watched))
 }
@@ -137,7 +146,7 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         if let BuildSource::Url(url) = &build.source {
             let server = (self.attach)(url.expose())?;
-            let obstacles = server.obstacles(configs.needs);
+            let obstacles = server.obstacles(with_watching(configs.needs, build));
             configs.obstacles =
                 obstacles.context("cannot read the server's limits and privileges")?;
             for (name, replica) in self.attach_replicas(build)? {
@@ -205,6 +214,7 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
             cell.url = Some(url.expose().to_owned());
             let replicas = self.attach_replicas(cell.build())?;
             return measure(cell, server, |cell, server| {
+                cell.drop_leftover_tables(server)?;
                 if !replicas.is_empty() {
                     cell.replication = Some(watch(cell, server, replicas)?);
                 }
@@ -289,6 +299,17 @@ impl<E: Replicated + 'static> Servers<E> {
     }
 }
 
+/// Returns the needs from a server whose replicas are watched: it gets the table of the heartbeats.
+fn with_watching(needs: Needs, build: &Build) -> Needs {
+    match build.replica_urls.len() as u32 {
+        0 => needs,
+        replicas => Needs {
+            connections: needs.connections + WRITING + WATCHING_PRIMARY * replicas,
+            makes_tables: true,
+        },
+    }
+}
+
 /// Returns the name of a replica, numbered from 1.
 fn replica_name(number: u32) -> String {
     format!("replica_{number}")
@@ -347,7 +368,12 @@ fn measure<E: ServerEngine>(
         prepare(cell, engine)?;
         let result = cell.sql(engine, foreign);
         let replication = cell.replication.take();
-        let stopped = replication.map_or(Ok(()), |it| it.stop(cell.keep));
+        // The next cell drops the tables of one that failed, but only on the primary.
+        let keeps_tables = cell.keep && matches!(result, Ok(Status::Complete));
+        let stopped = replication.map_or(Ok(()), |it| it.stop(keeps_tables));
+        if stopped.is_ok() {
+            cell.record.tables_left.retain(|it| it != HEARTBEAT_TABLE);
+        }
         match result? {
             Status::Complete => stopped.map(|()| Status::Complete),
             status => Ok(status),

@@ -254,13 +254,9 @@ impl<'a> CellRun<'a> {
             self.create_on_replicas(tables)?;
             return steps(self);
         }
-        tables::drop_leftover_tables(self.conductor.directory, &self.record.build, &mut session)?;
-        // Only recorded tables are ever dropped.
-        let note = |table: &Table| {
-            self.record.tables_left.push(table.name.clone());
-            Ok(self.directory.write(self.record)?)
-        };
-        let made = tables::make(engine, &mut session, tables, note);
+        // Others drop what is noted already.
+        let noted = self.record.tables_left.len();
+        let made = tables::make(engine, &mut session, tables, |it| self.note_table(it));
         // A server may close a session that is idle for as long as the steps take.
         drop(session);
         let made = made.and_then(|()| self.create_on_replicas(tables));
@@ -270,7 +266,7 @@ impl<'a> CellRun<'a> {
                 .connect()
                 .context("the tables can't be dropped")
                 .and_then(|mut session| {
-                    tables::drop_all(&mut session, &mut self.record.tables_left)
+                    tables::drop_all(&mut session, &mut self.record.tables_left, noted)
                 });
             // An earlier error takes precedence.
             let status = result?;
@@ -279,9 +275,21 @@ impl<'a> CellRun<'a> {
         }
         if matches!(result, Ok(Status::Complete)) {
             // They belong to the operator now.
-            self.record.tables_left.clear();
+            self.record.tables_left.truncate(noted);
         }
         result
+    }
+
+    /// Notes a new table in a foreign server. Only noted tables are ever dropped.
+    pub fn note_table(&mut self, table: &Table) -> anyhow::Result<()> {
+        self.record.tables_left.push(table.name.clone());
+        Ok(self.directory.write(self.record)?)
+    }
+
+    /// Drops tables that earlier cells of this run left behind in a foreign server.
+    pub fn drop_leftover_tables<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
+        let run = self.conductor.directory;
+        tables::drop_leftover_tables(run, &self.record.build, &mut engine.connect()?)
     }
 
     /// Creates new tables on replicas that get no definitions from the server.

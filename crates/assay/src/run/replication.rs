@@ -1,5 +1,6 @@
 //! Replicas of a cell's server: how far they lag, how they catch up, and what data they have.
 
+mod foreign;
 mod heartbeats;
 mod indexes;
 mod link;
@@ -20,7 +21,8 @@ use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
 use super::cell_run::LOG_LINES;
-use heartbeats::{BROKEN_FOR, Heartbeats, INTERVAL, Trouble};
+use super::tables;
+use heartbeats::{Heartbeats, INTERVAL, Trouble};
 use indexes::Indexes;
 use link::Link;
 pub use seconds::largest_by_second;
@@ -118,6 +120,11 @@ struct Watch {
     done: AtomicBool,
 }
 
+/// Returns the statement that writes a heartbeat.
+fn insert_heartbeat(sent_at: u64) -> String {
+    format!("insert into {HEARTBEAT_TABLE} values ({sent_at})")
+}
+
 /// Returns the content of a lock, also after a panic of another thread.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,7 +150,7 @@ impl Watch {
         while self.sleep_until(Duration::ZERO) {
             let sent_at = self.clock.now();
             // A row that is updated has old versions, whose removal would conflict with queries on replicas.
-            let sql = format!("insert into {HEARTBEAT_TABLE} values ({sent_at})");
+            let sql = insert_heartbeat(sent_at);
             let written = primary.ask(|session| session.query(&sql).map(drop));
             let now = self.clock.now();
             if written.is_ok() {
@@ -244,11 +251,13 @@ pub struct Replicas<E: Replicated + 'static> {
     replicas: Vec<(String, E)>,
     /// The URL of the primary.
     primary: String,
-    /// Assay did not start the servers, and has not cleaned them up yet.
+    /// Assay did not start the servers, and has not cleaned up yet.
     is_foreign: bool,
     /// The thread that writes heartbeats.
     beating: Option<JoinHandle<()>>,
-    /// The tables that assay created on replicas that don't receive DDL, with their numbers: first that of the heartbeats.
+    /// The replicas that get no definitions from their primary, by number.
+    logical: Vec<usize>,
+    /// The tables that assay created on them.
     created: Mutex<Vec<(usize, Table)>>,
     indexes: Indexes<E>,
     watch: Arc<Watch>,
@@ -268,18 +277,21 @@ fn heartbeat_table() -> Table {
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Begins to watch replicas, and waits until they follow.
+    /// Begins to watch replicas, and waits until they follow. Calls `made` as soon as the table of the heartbeats exists.
     ///
     /// # Errors
-    /// An error of the engine, or the replicas don't show a heartbeat in time.
+    /// The table of the heartbeats exists, an error of the engine, or the replicas don't show a heartbeat in time.
     pub fn watch(
         primary: &E,
         replicas: Vec<(String, E)>,
         clock: &SystemClock,
         timeout: Duration,
         stop: &AtomicBool,
+        made: impl FnMut(&Table) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
-        let mut writer = Link::open(primary)?;
+        let table = heartbeat_table();
+        let table = std::slice::from_ref(&table);
+        tables::make(primary, &mut primary.connect_watcher()?, table, made)?;
         let watch = Arc::new(Watch {
             clock: clock.clone(),
             heartbeats: Mutex::new(Heartbeats::new(replicas.len())),
@@ -287,12 +299,13 @@ impl<E: Replicated + 'static> Replicas<E> {
             readings: Mutex::default(),
             done: AtomicBool::new(false),
         });
-        let beating = Arc::clone(&watch);
+        // From here on, an error drops the table again.
         let mut watched = Self {
             replicas,
             primary: primary.url(),
             is_foreign: primary.server().is_none(),
             beating: None,
+            logical: Vec::new(),
             created: Mutex::default(),
             indexes: Indexes::default(),
             watch: Arc::clone(&watch),
@@ -304,8 +317,10 @@ impl<E: Replicated + 'static> Replicas<E> {
             writer.ask(|it| it.query(&sql))?;
         }
         // The threads are not joined: one that waits for a server would delay the end of that server.
+        let mut writer = Link::open(primary)?;
         let mut sampled = Vec::new();
-        for (number, (name, replica)) in watched.replicas.iter().enumerate() {
+        for number in 0..watched.replicas.len() {
+            let (name, replica) = &watched.replicas[number];
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
                 ..Targets::default()
@@ -315,22 +330,23 @@ impl<E: Replicated + 'static> Replicas<E> {
             let failed = |error| watched.failure(number, "does not answer", error);
             let link = || Link::open(replica).map_err(failed);
             let (looker, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
-            let table = std::slice::from_ref(&table);
             let create = |replica: &mut E::Session| {
                 // What a killed run left behind.
                 E::drop_tables(replica, table)?;
                 writer.ask(|primary| E::create_tables(primary, replica, table))
             };
             let created = of_replica.ask(create);
-            if created.map_err(|error| watched.lacks_tables(number, error))? {
+            let is_logical = created.map_err(|error| watched.lacks_tables(number, error))?;
+            let name = name.clone();
+            if is_logical {
+                watched.logical.push(number);
                 locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
             }
             let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
-            let name = name.clone();
             std::thread::spawn(move || looking.look::<E>(number, looker));
             std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
         }
-        let reading = Arc::clone(&watch);
+        let [reading, beating] = [(); 2].map(|()| Arc::clone(&watch));
         watched.beating = Some(std::thread::spawn(move || beating.beat::<E>(writer)));
         std::thread::spawn(move || reading.read(&mut sampled));
         watched.end_step(clock.now());
@@ -340,12 +356,12 @@ impl<E: Replicated + 'static> Replicas<E> {
             let seconds = timeout.as_secs();
             let hint = match watched.is_foreign {
                 true => {
-                    "; check that it follows the server of `url` and receives all tables of this database"
+                    "; check that it follows the server of `url`, and gets all tables of this database"
                 }
                 false => "",
             };
-            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}"));
-            let what = "did not catch up with its primary";
+            let error = anyhow::Error::msg(format!("it had {seconds} s{hint}"));
+            let what = "does not show what is on the primary";
             return Err(watched.failure(late, what, error));
         }
         Ok(watched)
@@ -360,82 +376,6 @@ impl<E: Replicated + 'static> Drop for Replicas<E> {
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
-    fn end(&mut self, keeps_tables: bool) -> anyhow::Result<()> {
-        self.watch.done.store(true, Ordering::Release);
-        if !std::mem::take(&mut self.is_foreign) {
-            return Ok(());
-        }
-        let began = self.watch.clock.now();
-        while self.beating.as_ref().is_some_and(|it| !it.is_finished()) && !self.is_late(began) {
-            std::thread::sleep(POLL);
-        }
-        // It follows all that was committed.
-        let last = self.watch.clock.now();
-        let mut primary = Link::<E>::to(&self.primary);
-        let insert = format!("insert into {HEARTBEAT_TABLE} values ({last})");
-        let cleaned = [insert, format!("drop table {HEARTBEAT_TABLE}")].map(|sql| {
-            primary
-                .ask(|it| it.query(&sql))
-                .map(drop)
-                .map_err(Into::into)
-        });
-        let logical = self.logical().into_iter();
-        let replicas = logical.map(|number| self.clean_up(number, last, keeps_tables, began));
-        // All of them, even if one fails.
-        cleaned
-            .into_iter()
-            .chain(replicas)
-            .fold(Ok(()), Result::and)
-    }
-
-    /// Returns true if an end that began at that time takes too long.
-    fn is_late(&self, began_ns: u64) -> bool {
-        self.watch.clock.now() - began_ns > BROKEN_FOR.as_nanos() as u64
-    }
-
-    /// Returns the numbers of the replicas that don't receive DDL.
-    fn logical(&self) -> Vec<usize> {
-        let created = locked(&self.created);
-        let heartbeats = created.iter().filter(|(_, it)| it.name == HEARTBEAT_TABLE);
-        heartbeats.map(|(number, _)| *number).collect()
-    }
-
-    /// Returns the tables that assay created on a replica.
-    fn created_on(&self, number: usize) -> Vec<Table> {
-        let created = locked(&self.created);
-        let created = created.iter().filter(|(on, _)| *on == number);
-        created.map(|(_, table)| table.clone()).collect()
-    }
-
-    /// Drops the tables that assay created on a replica once it shows the heartbeat `last`: it could not apply changes of tables
-    /// that it lacks.
-    fn clean_up(
-        &self,
-        number: usize,
-        last: u64,
-        keeps_tables: bool,
-        began_ns: u64,
-    ) -> anyhow::Result<()> {
-        let (name, replica) = &self.replicas[number];
-        let mut tables = self.created_on(number);
-        tables.retain(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
-        let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
-        let mut replica = Link::<E>::to(&replica.url());
-        while replica.ask(|it| it.query_i64(&newest))? < Some(last as i64) {
-            if self.is_late(began_ns) {
-                let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
-                bail!(
-                    "{name} has not applied all changes, so assay left these tables on it: {}; drop them once it has caught up",
-                    names.join(", ")
-                );
-            }
-            std::thread::sleep(INTERVAL);
-        }
-        replica.ask(|it| E::drop_tables(it, &tables))?;
-        Ok(())
-    }
-
     /// Returns the error of a replica that refuses tables of its primary.
     fn lacks_tables(&self, number: usize, error: engine::Error) -> anyhow::Error {
         self.failure(number, "can't get the tables of its primary", error)
@@ -541,8 +481,16 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let mut created = self.created_on(number);
             created.retain(|it| tables.iter().any(|table| table.name == it.name));
             let replica = self.replicas[number].1.url();
-            self.indexes
-                .begin(number, [&self.primary, &replica], &created);
+            let (created, mut own) = (locked(&self.created), tables.to_vec());
+            // Others are the operator's.
+            own.retain(|table| {
+                let mut created = created.iter();
+                created.any(|(on, it)| *on == number && it.name == table.name)
+            });
+            drop(created);
+            if !own.is_empty() {
+                self.indexes.begin(number, [&self.primary, &replica], own);
+            }
         }
         let mut indexed_after = None;
         loop {

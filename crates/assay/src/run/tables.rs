@@ -44,16 +44,20 @@ pub fn drop_leftover_tables(
     for directory in run.started_cells()? {
         let mut record = directory.read()?;
         if record.build == build && !record.tables_left.is_empty() {
-            drop_all(session, &mut record.tables_left)?;
+            drop_all(session, &mut record.tables_left, 0)?;
             directory.write(&record)?;
         }
     }
     Ok(())
 }
 
-/// Drops tables, and removes them from the list.
-pub fn drop_all(session: &mut impl Session, tables: &mut Vec<String>) -> anyhow::Result<()> {
-    while let Some(table) = tables.last() {
+/// Drops tables, and removes them from the list. Leaves the first `kept` of them.
+pub fn drop_all(
+    session: &mut impl Session,
+    tables: &mut Vec<String>,
+    kept: usize,
+) -> anyhow::Result<()> {
+    while let Some(table) = tables.get(kept..).and_then(<[String]>::last) {
         let sql = format!("drop table if exists {table}");
         session.query(&sql).with_context(|| format!("`{sql}`"))?;
         tables.pop();

@@ -30,14 +30,13 @@ impl<E> Default for Indexes<E> {
 
 impl<E: Replicated + 'static> Indexes<E> {
     /// Begins to create the indexes that a replica lacks of these tables, unless it is still busy with that.
-    pub fn begin(&self, number: usize, [primary, replica]: [&str; 2], tables: &[Table]) {
+    pub fn begin(&self, number: usize, [primary, replica]: [&str; 2], tables: Vec<Table>) {
         let mut running = locked(&self.running);
         if running.iter().any(|(other, _)| *other == number) {
             return;
         }
         let (sender, receiver) = channel();
         let [mut primary, mut replica] = [primary, replica].map(Link::<E>::to);
-        let tables = tables.to_vec();
         std::thread::spawn(move || {
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_indexes(primary, replica, &tables)));
