@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{
-    Column, ColumnType, Counter, HEARTBEAT_TABLE, Replicated, ServerEngine, Session, SettleLimits,
-    Table, TableFacts,
+    Action, Column, ColumnType, Counter, HEARTBEAT_TABLE, Replicated, ServerEngine, Session,
+    SettleLimits, Settled, Table, TableFacts,
 };
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
@@ -67,7 +67,7 @@ pub trait Replication {
         stop: &AtomicBool,
     ) -> anyhow::Result<Option<Duration>>;
 
-    /// Settles replicas whose tables do not get the maintenance of their primary. Returns what was done, and how long it took.
+    /// Settles replicas whose tables do not get the maintenance of their primary. Returns what was done, and what is unfinished.
     ///
     /// # Errors
     /// An error of the engine.
@@ -76,7 +76,7 @@ pub trait Replication {
         tables: &[Table],
         limits: SettleLimits,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Vec<(String, Duration)>>;
+    ) -> anyhow::Result<Settled>;
 
     /// Returns the contents of a table on each replica, with its name.
     ///
@@ -515,22 +515,29 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         tables: &[Table],
         limits: SettleLimits,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Vec<(String, Duration)>> {
-        let mut actions = Vec::new();
-        // The primary has rested already.
-        let limits = SettleLimits {
-            at_least: Duration::ZERO,
-            ..limits
-        };
-        for number in self.logical() {
+    ) -> anyhow::Result<Settled> {
+        let mut all = Settled::default();
+        let began = self.watch.clock.now();
+        for &number in &self.logical {
             let (name, replica) = &self.replicas[number];
+            // The primary has had the minimum; the maximum is for all of them.
+            let passed = Duration::from_nanos(self.watch.clock.now() - began);
+            let limits = SettleLimits {
+                at_least: Duration::ZERO,
+                at_most: limits.at_most.saturating_sub(passed),
+            };
             let settled = replica.settle(tables, limits, stop);
             let settled =
                 settled.map_err(|error| self.failure(number, "can't be settled", error))?;
-            let done = settled.actions.into_iter();
-            actions.extend(done.map(|it| (format!("{} on {name}", it.what), it.took)));
+            all.actions.extend(settled.actions.into_iter().map(|it| {
+                let what = format!("{} on {name}", it.what);
+                Action { what, ..it }
+            }));
+            let unfinished = settled.unfinished.into_iter();
+            let unfinished = unfinished.map(|what| format!("{what} on {name}"));
+            all.unfinished.extend(unfinished);
         }
-        Ok(actions)
+        Ok(all)
     }
 
     fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>> {

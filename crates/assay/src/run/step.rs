@@ -276,10 +276,7 @@ impl<'a> StepRunner<'a> {
         let tables = self.runner.tables();
         let stop = &self.conductor.stop;
         let settled = self.engine.settle(tables, settle, limits, stop)?;
-        for what in settled.unfinished {
-            let text = format!("the engine was still busy when settling ended: {what}");
-            record.warnings.push(Warning::new("settle::not-over", text));
-        }
+        note_unfinished(record, settled.unfinished);
         record.settle = Some(Settle {
             actions: settled
                 .actions
@@ -433,11 +430,11 @@ impl<'a> StepRunner<'a> {
         let took = self.catch_up(record)?;
         let tables = self.runner.tables();
         let own = replication.settle(tables, self.settle_limits(), &self.conductor.stop)?;
+        note_unfinished(record, own.unfinished);
         if let Some(settle) = &mut record.settle {
             let action = took.map(|took| ("replicas catch up".to_owned(), took));
-            let own = own
-                .into_iter()
-                .map(|(what, took)| (what, took.as_nanos() as u64));
+            let own = own.actions.into_iter();
+            let own = own.map(|act| (act.what, act.took.as_nanos() as u64));
             settle.actions.extend(action.into_iter().chain(own));
         }
         Ok(())
@@ -709,6 +706,14 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
         }
     };
     record.status == Status::Complete
+}
+
+/// Warns about work that was not done when settling ended.
+fn note_unfinished(record: &mut Step, unfinished: Vec<String>) {
+    for what in unfinished {
+        let text = format!("the engine was still busy when settling ended: {what}");
+        record.warnings.push(Warning::new("settle::not-over", text));
+    }
 }
 
 #[cfg(test)]

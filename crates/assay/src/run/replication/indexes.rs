@@ -4,18 +4,25 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use engine::{Replicated, Table};
+use engine::{Error, ErrorClass, Replicated, Table};
 
 use super::link::Link;
 use super::locked;
 
-/// What came of the indexes of a replica.
-type Created = Receiver<Result<(), engine::Error>>;
+/// A replica that is busy with its indexes.
+struct Running {
+    /// The number of the replica.
+    number: usize,
+    /// The URLs of its primary and its own.
+    urls: [String; 2],
+    created: Receiver<Result<(), Error>>,
+    /// The tables of the newest request since this one began.
+    next: Option<Vec<Table>>,
+}
 
 /// Creates indexes on replicas, each on a thread of its own, since that may take long.
 pub struct Indexes<E> {
-    /// The replicas, by number, that are busy with that.
-    running: Mutex<Vec<(usize, Created)>>,
+    running: Mutex<Vec<Running>>,
     engine: PhantomData<fn() -> E>,
 }
 
@@ -29,36 +36,55 @@ impl<E> Default for Indexes<E> {
 }
 
 impl<E: Replicated + 'static> Indexes<E> {
-    /// Begins to create the indexes that a replica lacks of these tables, unless it is still busy with that.
-    pub fn begin(&self, number: usize, [primary, replica]: [&str; 2], tables: Vec<Table>) {
+    /// Begins to create the indexes that a replica lacks of these tables, or does so when it is no longer busy with that.
+    pub fn begin(&self, number: usize, urls: [&str; 2], tables: Vec<Table>) {
         let mut running = locked(&self.running);
-        if running.iter().any(|(other, _)| *other == number) {
+        if let Some(busy) = running.iter_mut().find(|it| it.number == number) {
+            busy.next = Some(tables);
             return;
         }
+        let urls = urls.map(str::to_owned);
+        running.push(Running {
+            number,
+            created: Self::create(&urls, tables),
+            urls,
+            next: None,
+        });
+    }
+
+    fn create([primary, replica]: &[String; 2], tables: Vec<Table>) -> Receiver<Result<(), Error>> {
         let (sender, receiver) = channel();
-        let [mut primary, mut replica] = [primary, replica].map(Link::<E>::to);
+        let [mut primary, mut replica] = [primary, replica].map(|url| Link::<E>::to(url));
         std::thread::spawn(move || {
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_indexes(primary, replica, &tables)));
             let _ = sender.send(created);
         });
-        running.push((number, receiver));
+        receiver
     }
 
     /// Returns whether all replicas have the indexes.
     ///
     /// # Errors
     /// The number of a replica, and its error.
-    pub fn are_there(&self) -> Result<bool, (usize, engine::Error)> {
+    pub fn are_there(&self) -> Result<bool, (usize, Error)> {
         let mut failed = None;
         let mut running = locked(&self.running);
-        running.retain(|(number, receiver)| match receiver.try_recv() {
-            Err(TryRecvError::Empty) => true,
-            Ok(Err(error)) => {
-                failed = Some((*number, error));
-                false
-            }
-            Ok(Ok(())) | Err(TryRecvError::Disconnected) => false,
+        running.retain_mut(|busy| {
+            let error = match busy.created.try_recv() {
+                Err(TryRecvError::Empty) => return true,
+                Ok(Ok(())) => {
+                    let next = busy.next.take();
+                    let next = next.map(|tables| Self::create(&busy.urls, tables));
+                    return next.map(|next| busy.created = next).is_some();
+                }
+                Ok(Err(error)) => error,
+                Err(TryRecvError::Disconnected) => {
+                    Error::new(ErrorClass::Other, "the thread that creates them has ended")
+                }
+            };
+            failed = Some((busy.number, error));
+            false
         });
         failed.map_or(Ok(running.is_empty()), Err)
     }
