@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use plan::{BuildSource, Diagnostic, Engine, Limits, Place, Plan, Workload};
+use plan::{BuildSource, Config, Diagnostic, Engine, Limits, Place, Plan, Workload};
 use probe::Proc;
 use record::CellRef;
 
@@ -41,6 +41,11 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 of_config(&|key| key == "replicas"),
                 "assay makes replicas only of a server that it starts",
                 "remove `replicas` from its config",
+            )),
+            (_, BuildSource::Url(_)) if limits_or_sets_replicas(config) => Some((
+                of_config(&|key| key.starts_with("replica.")),
+                "assay can't configure or limit replicas that it does not start",
+                "remove `replica` from its config",
             )),
             _ if config.reads_replicas && !plan.has_replicas(target) => Some((
                 of_config(&|key| key == "reads"),
@@ -111,6 +116,11 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     refused.sort_by_key(|diagnostic| diagnostic.place);
     refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
     Ok(file.refuse(&refused)?)
+}
+
+/// Returns true if a config has options or limits of replicas.
+fn limits_or_sets_replicas(config: &Config) -> bool {
+    !config.replica_set.is_empty() || config.replica_limits != Limits::default()
 }
 
 /// Returns the error for an address on which this host's servers can't listen.

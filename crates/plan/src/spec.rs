@@ -659,6 +659,7 @@ impl Config {
         let limits = self.replica_limits.declared().into_iter();
         let limits = limits.map(|(name, value)| (name.to_owned(), value));
         let options = self.replica_set.iter().cloned().chain(limits);
+        let options = options.filter(|_| self.replicas > 0);
         let options = options.map(|(name, value)| (format!("replica.{name}"), value));
         let count = self.replicas.to_string();
         let chosen = [
