@@ -1,11 +1,11 @@
-//! Replicas of a server, which assay starts.
+//! Replicas of a server.
 
 use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOptions, Table};
 
 /// The table of the heartbeats that a run writes on a primary. Looks at the load's sessions leave out statements about it.
 pub const HEARTBEAT_TABLE: &str = "assay_heartbeat";
 
-/// A server that can have replicas on this host. A replica is another server of the same type.
+/// A server that can have replicas. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
     /// Starts a replica with the unique `name` and the data of this server. When this returns, the replica answers queries and
     /// follows this server.
