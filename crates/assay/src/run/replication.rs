@@ -22,7 +22,7 @@ use probe::{Sampler, Targets};
 
 use super::cell_run::LOG_LINES;
 use super::tables;
-use heartbeats::{Heartbeats, INTERVAL, Trouble};
+use heartbeats::{Heartbeats, INTERVAL, Outage};
 use indexes::Indexes;
 use link::Link;
 pub use seconds::largest_by_second;
@@ -56,7 +56,8 @@ pub trait Replication {
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()>;
 
     /// Waits until all replicas show what was committed before the end of the step, and have the indexes of these tables. Returns
-    /// how long after it that was; `None` if `at_most` has passed since this call or `stop` is set.
+    /// how long after it that was, or how long the indexes took from this call on, if that is more; `None` if `at_most` has passed
+    /// since this call or `stop` is set.
     ///
     /// # Errors
     /// A replica no longer follows.
@@ -115,7 +116,7 @@ struct Watch {
     clock: SystemClock,
     heartbeats: Mutex<Heartbeats>,
     /// The reason why no heartbeats are written.
-    primary: Mutex<Option<Trouble>>,
+    primary: Mutex<Option<Outage>>,
     readings: Mutex<Vec<Reading>>,
     done: AtomicBool,
 }
@@ -141,12 +142,12 @@ impl Watch {
     }
 
     fn note_of_replica(&self, replica: usize, found: Option<String>) {
-        let trouble = &mut locked(&self.heartbeats).replicas[replica].trouble;
-        Trouble::note(trouble, found, self.clock.now());
+        let outage = &mut locked(&self.heartbeats).replicas[replica].outage;
+        Outage::note(outage, found, self.clock.now());
     }
 
     /// Writes heartbeats on the primary.
-    fn beat<E: Replicated>(&self, mut primary: Link<E>) {
+    fn write_heartbeats<E: Replicated>(&self, mut primary: Link<E>) {
         while self.sleep_until(Duration::ZERO) {
             let sent_at = self.clock.now();
             // A row that is updated has old versions, whose removal would conflict with queries on replicas.
@@ -156,8 +157,8 @@ impl Watch {
             if written.is_ok() {
                 locked(&self.heartbeats).commit(sent_at, now);
             }
-            let trouble = written.err().map(|error| error.to_string());
-            Trouble::note(&mut locked(&self.primary), trouble, now);
+            let outage = written.err().map(|error| error.to_string());
+            Outage::note(&mut locked(&self.primary), outage, now);
         }
     }
 
@@ -172,13 +173,13 @@ impl Watch {
             second = now / SECOND_NS;
             let behind =
                 primary.ask(|primary| replica.ask(|replica| E::behind(primary, replica, name)));
-            // An error is a trouble of the heartbeat, too.
+            // An error also stops the heartbeats, which reports it.
             locked(&self.readings).push((now, behind.unwrap_or_default()));
         }
     }
 
     /// Looks for heartbeats on a replica, and once a second whether it still follows.
-    fn look<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
+    fn poll_heartbeats<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
         let sql = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut second = 0;
         while self.sleep_until(LOOK_AT) {
@@ -254,10 +255,8 @@ pub struct Replicas<E: Replicated + 'static> {
     /// Assay did not start the servers, and has not cleaned up yet.
     is_foreign: bool,
     /// The thread that writes heartbeats.
-    beating: Option<JoinHandle<()>>,
-    /// The replicas that get no definitions from their primary, by number.
-    logical: Vec<usize>,
-    /// The tables that assay created on them.
+    writing: Option<JoinHandle<()>>,
+    /// The tables that assay created on replicas that don't receive DDL, with their numbers: first that of the heartbeats.
     created: Mutex<Vec<(usize, Table)>>,
     indexes: Indexes<E>,
     watch: Arc<Watch>,
@@ -304,23 +303,15 @@ impl<E: Replicated + 'static> Replicas<E> {
             replicas,
             primary: primary.url(),
             is_foreign: primary.server().is_none(),
-            beating: None,
-            logical: Vec::new(),
+            writing: None,
             created: Mutex::default(),
             indexes: Indexes::default(),
             watch: Arc::clone(&watch),
         };
-        // From here on, an error cleans up.
-        let table = heartbeat_table();
-        let dialect = primary.dialect();
-        for sql in [dialect.drop_table(&table), dialect.create_table(&table)].concat() {
-            writer.ask(|it| it.query(&sql))?;
-        }
         // The threads are not joined: one that waits for a server would delay the end of that server.
         let mut writer = Link::open(primary)?;
         let mut sampled = Vec::new();
-        for number in 0..watched.replicas.len() {
-            let (name, replica) = &watched.replicas[number];
+        for (number, (name, replica)) in watched.replicas.iter().enumerate() {
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
                 ..Targets::default()
@@ -336,18 +327,18 @@ impl<E: Replicated + 'static> Replicas<E> {
                 writer.ask(|primary| E::create_tables(primary, replica, table))
             };
             let created = of_replica.ask(create);
-            let is_logical = created.map_err(|error| watched.lacks_tables(number, error))?;
-            let name = name.clone();
-            if is_logical {
-                watched.logical.push(number);
+            if created.map_err(|error| watched.lacks_tables(number, error))? {
                 locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
             }
             let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
-            std::thread::spawn(move || looking.look::<E>(number, looker));
+            let name = name.clone();
+            std::thread::spawn(move || looking.poll_heartbeats::<E>(number, looker));
             std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
         }
-        let [reading, beating] = [(); 2].map(|()| Arc::clone(&watch));
-        watched.beating = Some(std::thread::spawn(move || beating.beat::<E>(writer)));
+        let [reading, writing] = [(); 2].map(|()| Arc::clone(&watch));
+        watched.writing = Some(std::thread::spawn(move || {
+            writing.write_heartbeats::<E>(writer)
+        }));
         std::thread::spawn(move || reading.read(&mut sampled));
         watched.end_step(clock.now());
         let follows = watched.catch_up(&[], timeout, stop)?.is_some();
@@ -356,12 +347,12 @@ impl<E: Replicated + 'static> Replicas<E> {
             let seconds = timeout.as_secs();
             let hint = match watched.is_foreign {
                 true => {
-                    "; check that it follows the server of `url`, and gets all tables of this database"
+                    "; check that it follows the server of `url` and receives all tables of this database"
                 }
                 false => "",
             };
-            let error = anyhow::Error::msg(format!("it had {seconds} s{hint}"));
-            let what = "does not show what is on the primary";
+            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}"));
+            let what = "did not catch up with its primary";
             return Err(watched.failure(late, what, error));
         }
         Ok(watched)
@@ -376,6 +367,20 @@ impl<E: Replicated + 'static> Drop for Replicas<E> {
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
+    /// Returns the numbers of the replicas that don't receive DDL.
+    fn logical(&self) -> Vec<usize> {
+        let created = locked(&self.created);
+        let heartbeats = created.iter().filter(|(_, it)| it.name == HEARTBEAT_TABLE);
+        heartbeats.map(|(number, _)| *number).collect()
+    }
+
+    /// Returns the tables that assay created on a replica.
+    fn created_on(&self, number: usize) -> Vec<Table> {
+        let created = locked(&self.created);
+        let created = created.iter().filter(|(on, _)| *on == number);
+        created.map(|(_, table)| table.clone()).collect()
+    }
+
     /// Returns the error of a replica that refuses tables of its primary.
     fn lacks_tables(&self, number: usize, error: engine::Error) -> anyhow::Error {
         self.failure(number, "can't get the tables of its primary", error)
@@ -419,10 +424,10 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Fails if a replica no longer follows its primary, or heartbeats can't be written, for [`BROKEN_FOR`].
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
-        let troubles: Vec<Option<Trouble>> = {
+        let outages: Vec<Option<Outage>> = {
             let heartbeats = locked(&self.watch.heartbeats);
-            let troubles = heartbeats.replicas.iter().map(|it| it.trouble.clone());
-            troubles.collect()
+            let outages = heartbeats.replicas.iter().map(|it| it.outage.clone());
+            outages.collect()
         };
         for (number, (_, replica)) in self.replicas.iter().enumerate() {
             let lives = replica.process_id().is_none_or(engine::guard::is_alive);
@@ -430,16 +435,16 @@ impl<E: Replicated + 'static> Replicas<E> {
                 let error = anyhow::Error::msg("its server has ended");
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
-            if let Some(trouble) = &troubles[number]
-                && trouble.is_lasting(now)
+            if let Some(outage) = &outages[number]
+                && outage.lasts(now)
             {
-                let error = anyhow::Error::msg(trouble.reason.clone());
+                let error = anyhow::Error::msg(outage.reason.clone());
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
         }
         match &*locked(&self.watch.primary) {
-            Some(trouble) if trouble.is_lasting(now) => {
-                bail!("can't write heartbeats to the primary: {}", trouble.reason)
+            Some(outage) if outage.lasts(now) => {
+                bail!("can't write heartbeats to the primary: {}", outage.reason)
             }
             _ => Ok(()),
         }
@@ -479,17 +484,12 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         let began = self.watch.clock.now();
         for number in self.logical() {
             let mut created = self.created_on(number);
+            // Others are the operator's.
             created.retain(|it| tables.iter().any(|table| table.name == it.name));
             let replica = self.replicas[number].1.url();
-            let (created, mut own) = (locked(&self.created), tables.to_vec());
-            // Others are the operator's.
-            own.retain(|table| {
-                let mut created = created.iter();
-                created.any(|(on, it)| *on == number && it.name == table.name)
-            });
-            drop(created);
-            if !own.is_empty() {
-                self.indexes.begin(number, [&self.primary, &replica], own);
+            if !created.is_empty() {
+                self.indexes
+                    .begin(number, [&self.primary, &replica], created);
             }
         }
         let mut indexed_after = None;
@@ -518,7 +518,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
     ) -> anyhow::Result<Settled> {
         let mut all = Settled::default();
         let began = self.watch.clock.now();
-        for &number in &self.logical {
+        for number in self.logical() {
             let (name, replica) = &self.replicas[number];
             // The primary has had the minimum; the maximum is for all of them.
             let passed = Duration::from_nanos(self.watch.clock.now() - began);

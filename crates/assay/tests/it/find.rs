@@ -40,7 +40,7 @@ fn a_rate_that_meets_its_bound_is_the_answer() {
     let args = ["--step", "l.i1", "--p99", "10s", "--to", "1k"];
     find(&place, &plan, &args).expect_code(0).expect_in_stdout(&[
         "Highest rate of l.i1 with p99 of at most 10,000 ms",
-        "none.a sustains 2,000/s of l.i1 with p99 of at most 10,000 ms, the highest rate allowed by `--to`.",
+        "none.a sustains 2,000/s of l.i1 with p99 of at most 10,000 ms, the highest rate allowed by --to.",
     ]);
     place.assert_nothing_is_left();
     let page = fs_err::read_to_string(place.only_run().join("report.html")).unwrap();

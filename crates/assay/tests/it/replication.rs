@@ -196,7 +196,7 @@ fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
         .values()
         .filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_looks"]));
     let most = waiting.reduce(f64::max).unwrap();
-    assert!((1.0..=2.0).contains(&most), "{looks:?}");
+    assert!((1.0..=2.0).contains(&most), "{most} of {looks:?}");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
-use engine::{HEARTBEAT_TABLE, Replicated, Session, Table};
+use engine::{HEARTBEAT_TABLE, Replicated, Session};
 use load::Clock as _;
 
 use super::heartbeats::{BROKEN_FOR, INTERVAL};
 use super::link::Link;
-use super::{POLL, Replicas, insert_heartbeat, locked};
+use super::{POLL, Replicas, insert_heartbeat};
 
 impl<E: Replicated + 'static> Replicas<E> {
     /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
@@ -18,58 +18,59 @@ impl<E: Replicated + 'static> Replicas<E> {
             return Ok(());
         }
         let began = self.watch.clock.now();
-        let is_late = || self.watch.clock.now() - began > BROKEN_FOR.as_nanos() as u64;
-        if let Some(beating) = self.beating.take() {
-            while !beating.is_finished() && !is_late() {
-                std::thread::sleep(POLL);
-            }
+        while self.writing.as_ref().is_some_and(|it| !it.is_finished()) && !self.is_late(began) {
+            std::thread::sleep(POLL);
         }
-        let mut primary = Link::<E>::to(&self.primary);
-        // The newest one may be older than the last changes, which replicas must apply before they lose tables.
+        // It follows all that was committed.
         let last = self.watch.clock.now();
-        let written = primary.ask(|it| it.query(&insert_heartbeat(last)));
-        let last = written.is_ok().then_some(last as i64);
-        let dropped = primary.ask(|it| it.query(&format!("drop table {HEARTBEAT_TABLE}")));
-        let dropped = written.and(dropped).map(drop);
-        let dropped =
-            dropped.with_context(|| format!("`{HEARTBEAT_TABLE}` can't be dropped on the primary"));
-        // All of them, even if one is late.
-        let logical = self.logical.iter();
-        logical
-            .map(|&number| self.clean(number, last, keeps_tables, &is_late))
-            .fold(dropped, anyhow::Result::and)
+        let mut primary = Link::<E>::to(&self.primary);
+        let statements = [
+            insert_heartbeat(last),
+            format!("drop table {HEARTBEAT_TABLE}"),
+        ];
+        let cleaned = statements.map(|sql| {
+            let done = primary.ask(|it| it.query(&sql)).map(drop);
+            done.with_context(|| format!("can't clean up on the primary: `{sql}`"))
+        });
+        let logical = self.logical().into_iter();
+        let replicas = logical.map(|number| self.clean_up(number, last, keeps_tables, began));
+        // All of them, even if one fails.
+        cleaned
+            .into_iter()
+            .chain(replicas)
+            .fold(Ok(()), Result::and)
     }
 
-    /// Drops what assay created on a replica, once this shows the last heartbeat.
-    fn clean(
+    /// Returns true if an end that began at that time takes too long.
+    fn is_late(&self, began_ns: u64) -> bool {
+        self.watch.clock.now() - began_ns > BROKEN_FOR.as_nanos() as u64
+    }
+
+    /// Drops the tables that assay created on a replica once it shows the heartbeat `last`: it could not apply changes of tables
+    /// that it lacks.
+    fn clean_up(
         &self,
         number: usize,
-        last: Option<i64>,
+        last: u64,
         keeps_tables: bool,
-        is_late: &dyn Fn() -> bool,
+        began_ns: u64,
     ) -> anyhow::Result<()> {
         let (name, replica) = &self.replicas[number];
-        let mut tables: Vec<Table> = Vec::new();
-        for (on, table) in locked(&self.created).iter() {
-            if *on == number && (!keeps_tables || table.name == HEARTBEAT_TABLE) {
-                tables.push(table.clone());
-            }
-        }
+        let mut tables = self.created_on(number);
+        tables.retain(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
         let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
         let left = format!(
-            "these tables are left on {name}: {}; drop them when it has applied all changes",
+            "assay left these tables on {name}: {}; drop them once it has applied all changes",
             names.join(", ")
         );
         let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut replica = Link::<E>::to(&replica.url());
-        // It could not apply changes of tables that it lacks.
-        loop {
-            let shown = replica.ask(|it| it.query_i64(&newest));
-            let shown = shown.with_context(|| left.clone())?;
-            if last.is_some() && shown >= last {
-                break;
-            }
-            if last.is_none() || is_late() {
+        while replica
+            .ask(|it| it.query_i64(&newest))
+            .context(left.clone())?
+            < Some(last as i64)
+        {
+            if self.is_late(began_ns) {
                 bail!("{left}");
             }
             std::thread::sleep(INTERVAL);

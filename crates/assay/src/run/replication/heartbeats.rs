@@ -1,35 +1,35 @@
-//! Which heartbeats the primary has committed, which of them replicas show, and what lag follows.
+//! The heartbeats that the primary has committed, those that replicas show, and the lag that follows.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The time between heartbeats, and between looks at a replica: the resolution of the lag.
+/// The time between heartbeats, and between polls of a replica: the resolution of the lag.
 pub const INTERVAL: Duration = Duration::from_millis(100);
-/// A replica has stopped to follow if it has not followed for this long at any look. PostgreSQL connects again every 5 s.
+/// A replica no longer follows if no poll has found it following for this long. PostgreSQL reconnects every 5 s.
 pub const BROKEN_FOR: Duration = Duration::from_secs(10);
 
-/// A trouble that each look has found since then.
+/// The reason why a replica does not follow, or why the primary takes no heartbeats: every poll has failed since then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Outage {
     since_ns: u64,
     /// The newest reason.
     pub reason: String,
 }
 
-impl Trouble {
-    /// Returns true if the trouble has lasted for so long that it won't go away.
-    pub fn is_lasting(&self, now_ns: u64) -> bool {
+impl Outage {
+    /// Returns true if the outage has lasted too long to go away by itself.
+    pub fn lasts(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.since_ns) >= BROKEN_FOR.as_nanos() as u64
     }
 
-    /// Notes what a look has found.
-    pub fn note(trouble: &mut Option<Self>, found: Option<String>, now_ns: u64) {
-        let since_ns = trouble.as_ref().map_or(now_ns, |it| it.since_ns);
-        *trouble = found.map(|reason| Self { since_ns, reason });
+    /// Notes what a poll has found.
+    pub fn note(outage: &mut Option<Self>, found: Option<String>, now_ns: u64) {
+        let since_ns = outage.as_ref().map_or(now_ns, |it| it.since_ns);
+        *outage = found.map(|reason| Self { since_ns, reason });
     }
 }
 
-/// What one replica shows.
+/// The heartbeats that one replica shows.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The newest heartbeat.
@@ -39,7 +39,7 @@ pub struct Shown {
     /// The time at which it was first seen to have everything until the end of the step.
     caught_up_at_ns: Option<u64>,
     /// The reason why it does not follow, if it does not.
-    pub trouble: Option<Trouble>,
+    pub outage: Option<Outage>,
 }
 
 /// The heartbeats. All times are nanoseconds of one clock; a heartbeat's value is the time at which it was sent.
@@ -124,7 +124,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Returns heartbeats at 100, 200, .. 1000 ms, each committed a millisecond after it was sent.
-    fn beating(replicas: usize) -> Heartbeats {
+    fn with_ten_heartbeats(replicas: usize) -> Heartbeats {
         let mut beats = Heartbeats::new(replicas);
         (1..=10).for_each(|beat| beats.commit(beat * 100 * MS, (beat * 100 + 1) * MS));
         beats
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_lag_is_the_age_of_the_oldest_heartbeat_that_is_not_shown() {
-        let mut beats = beating(2);
+        let mut beats = with_ten_heartbeats(2);
         beats.show(0, 1000 * MS, 1050 * MS);
         beats.show(1, 600 * MS, 1050 * MS);
         let lags = |now: u64| [0, 1].map(|replica| beats.lag_ns(replica, now * MS) / MS);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_replica_that_hangs_lags_more_and_more() {
-        let mut beats = beating(1);
+        let mut beats = with_ten_heartbeats(1);
         beats.show(0, 1000 * MS, 1050 * MS);
         beats.commit(1100 * MS, 1101 * MS);
         assert_eq!(beats.lag_ns(0, 1175 * MS), 0, "the next reply is not late");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn catching_up_takes_as_long_as_the_slowest_replica_from_the_end_of_the_step() {
-        let mut beats = beating(2);
+        let mut beats = with_ten_heartbeats(2);
         beats.show(0, 900 * MS, 950 * MS);
         beats.end_step(930 * MS);
         assert_eq!(beats.caught_up_after(), None);
@@ -175,15 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_trouble_lasts_only_if_every_look_finds_it() {
-        let mut trouble = None;
+    fn an_outage_lasts_only_if_every_look_finds_it() {
+        let mut outage = None;
         let lost = || Some("lost".to_owned());
         let at = |seconds: u64| seconds * 1000 * MS;
         let mut lasts = |found, seconds| {
-            Trouble::note(&mut trouble, found, at(seconds));
-            trouble
-                .as_ref()
-                .is_some_and(|it| it.is_lasting(at(seconds)))
+            Outage::note(&mut outage, found, at(seconds));
+            outage.as_ref().is_some_and(|it| it.lasts(at(seconds)))
         };
         assert!(!lasts(lost(), 1));
         assert!(!lasts(lost(), 10));
