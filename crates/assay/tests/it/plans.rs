@@ -50,7 +50,11 @@ fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_quer
             assert!(!shown.stdout.contains("l.i0 of"), "{shown}");
             shown.expect_in_stdout(&["l.i2 of my.base/c1/r1", "\nLog sequence number "]);
         }
-        _ => drop(shown.expect_code(2).expect_in_stderr(&["has an engine status"])),
+        _ => drop(
+            shown
+                .expect_code(2)
+                .expect_in_stderr(&["has an engine status"]),
+        ),
     }
     place.assert_nothing_is_left();
 }
