@@ -2,10 +2,12 @@
 //! run, they wait until no other test is at work.
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE};
-use crate::postgres_is_here_or_test_is_skipped;
 use crate::ranks::{a_stall_shows_on_all_ranks, mpi_is_here_or_test_is_skipped};
-use crate::scale::run_64_clients;
+use crate::replication::{a_primary_waits_for_a_stopped_replica, postgres_lag_agrees_with_the_log};
+use crate::replication_mysql::mysql_lag_agrees_with_the_log;
+use crate::scale::{memory_does_not_grow, run_64_clients};
 use crate::stall::a_stall_shows;
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
 #[test]
 fn sixty_four_clients_on_postgres() {
@@ -37,5 +39,32 @@ fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
 fn a_stall_of_the_server_delays_the_operations_of_all_load_ranks() {
     if mpi_is_here_or_test_is_skipped() {
         a_stall_shows_on_all_ranks(&Place::alone());
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_length_of_a_step() {
+    memory_does_not_grow(&Place::alone());
+}
+
+#[test]
+fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up() {
+    if postgres_is_here_or_test_is_skipped() {
+        postgres_lag_agrees_with_the_log(&Place::alone());
+    }
+}
+
+#[test]
+#[ignore = "the lag is measured as that of PostgreSQL's replicas"]
+fn a_replica_of_mysql_falls_behind_as_fast_as_its_log_and_catches_up() {
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        mysql_lag_agrees_with_the_log(&Place::alone(), &build);
+    }
+}
+
+#[test]
+fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
+    if postgres_is_here_or_test_is_skipped() {
+        a_primary_waits_for_a_stopped_replica(&Place::alone());
     }
 }

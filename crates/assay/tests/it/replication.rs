@@ -96,10 +96,9 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 }
 
 /// Runs a plan whose replica has too little CPU in `l.i1`, and compares its lag with the positions in the log.
-pub(crate) fn lag_agrees_with_the_log(plan: &str, target: &str, position: &str) {
-    let place = Place::new();
+pub(crate) fn lag_agrees_with_the_log(place: &Place, plan: &str, target: &str, position: &str) {
     let run = place.run(plan, &[]).expect_code(0).run_directory();
-    let shown = Shown::read(&place, &run);
+    let shown = Shown::read(place, &run);
     shown.assert_all_valid();
     let row = shown.row(target, "l.i1");
     assert_eq!(row["lag"]["verdict"], "grows", "{row}");
@@ -113,12 +112,10 @@ pub(crate) fn lag_agrees_with_the_log(plan: &str, target: &str, position: &str) 
     assert!((0.5..2.0).contains(&ratio), "{by_log:?} {row}");
 }
 
-#[test]
-fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up() {
-    if postgres_is_here_or_test_is_skipped() {
-        let plan = plan(OVERLOADED, "replica.cpu-quota = 0.05\n");
-        lag_agrees_with_the_log(&plan, "pg.base", "wal_position_bytes");
-    }
+/// Compares the lag of a replica of PostgreSQL with the positions in the log.
+pub(crate) fn postgres_lag_agrees_with_the_log(place: &Place) {
+    let plan = plan(OVERLOADED, "replica.cpu-quota = 0.05\n");
+    lag_agrees_with_the_log(place, &plan, "pg.base", "wal_position_bytes");
 }
 
 /// The time for which a replica is stopped.
@@ -138,9 +135,10 @@ fn run_with_a_stopped_replica(place: &Place, plan: &str) -> PathBuf {
     place.only_run()
 }
 
-/// Returns the longest response of an insert in a row, in milliseconds.
-fn longest_insert_ms(row: &Value) -> f64 {
-    number(&row["ops"]["insert"]["response_us"]["max"]) / 1e3
+/// Returns the longest response of an insert or a delete in a row, in milliseconds.
+fn longest_write_ms(row: &Value) -> f64 {
+    let longest = ["insert", "delete"].map(|it| number(&row["ops"][it]["response_us"]["max"]));
+    longest[0].max(longest[1]) / 1e3
 }
 
 #[test]
@@ -156,7 +154,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
     // The resolution of the lag is 0.1 s.
     assert!(lag_ms >= 4_800.0, "{row}");
-    assert!(longest_insert_ms(row) < 4_000.0, "{row}");
+    assert!(longest_write_ms(row) < 4_000.0, "{row}");
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
@@ -169,19 +167,15 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     assert!(check.is_some_and(|check| check.holds && check.found.contains("pdc")));
 }
 
-#[test]
-fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
-    }
-    let place = Place::new();
+/// Stops the replica of a primary whose commits wait for it.
+pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
     let plan = plan("time = '12s'", "");
     let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
-    let run = run_with_a_stopped_replica(&place, &plan);
-    let shown = Shown::read(&place, &run);
+    let run = run_with_a_stopped_replica(place, &plan);
+    let shown = Shown::read(place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
-    assert!(longest_insert_ms(row) >= 4_800.0, "{row}");
+    assert!(longest_write_ms(row) >= 4_500.0, "{row}");
     // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's sessions.
     let mut looks = BTreeMap::new();
     let step = crate::stall::step(&run, "l.i1");

@@ -65,15 +65,11 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
     }
 }
 
-#[test]
-#[ignore = "the lag is measured as that of PostgreSQL's replicas"]
-fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up() {
-    if let Some(build) = mysql_or_test_is_skipped("innodb") {
-        let plan = plan(&build, "innodb", "12s'\nstep.\"l.i1\".rate = '15k");
-        let plan =
-            plan.replace("rpl_semi_sync_master_enabled = 1, ", "") + "replica.cpu-quota = 0.2\n";
-        lag_agrees_with_the_log(&plan, "my.base", "binlog_bytes");
-    }
+/// Compares the lag of a replica with the positions in the binary log.
+pub(crate) fn mysql_lag_agrees_with_the_log(place: &Place, build: &str) {
+    let plan = plan(build, "innodb", "12s'\nstep.\"l.i1\".rate = '15k");
+    let plan = plan.replace("rpl_semi_sync_master_enabled = 1, ", "") + "replica.cpu-quota = 0.2\n";
+    lag_agrees_with_the_log(place, &plan, "my.base", "binlog_bytes");
 }
 
 fn build_is_mariadb(build: &str) -> bool {

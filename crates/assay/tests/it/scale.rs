@@ -78,9 +78,8 @@ fn most_memory_kib(process: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-#[test]
-fn memory_does_not_grow_with_the_length_of_a_step() {
-    let place = Place::new();
+/// Runs a long step, and compares the memory of its seconds.
+pub(crate) fn memory_does_not_grow(place: &Place) {
     let plan = workload(1_000, 500, "9s", "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
     let mut running = place.spawn_run(&plan, &["--set", "clients=[2]"]);
     place.wait_for_step(&mut running, "03-qr1000");
@@ -93,7 +92,7 @@ fn memory_does_not_grow_with_the_length_of_a_step() {
         seen.push(memory);
         std::thread::sleep(Duration::from_secs(1));
     }
-    all_is_measured(&place, running.wait());
+    all_is_measured(place, running.wait());
     // The memory for each second grows with the seconds. After a pause, unused parts may come into use once. The last
     // second may include the end of the step.
     seen.pop();

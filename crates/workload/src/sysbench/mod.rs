@@ -274,6 +274,7 @@ impl Sysbench {
             thread: client,
             dialect,
             may_miss: self.ledgers.iter().any(|ledger| !ledger.is_whole()),
+            has_unique_ids: self.plan.primary_key,
             is_shared: self.options.clients > 1,
         };
         let event = Event::new(test, &options);

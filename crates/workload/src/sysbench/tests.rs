@@ -5,6 +5,7 @@ use engine::null::Null;
 use engine::postgres::PostgresDialect;
 use engine::sqlite::Sqlite;
 use engine::{Interrupt, Outcome};
+use plan::sysbench::Effect;
 
 use super::*;
 use crate::{Executed, Next, Program};
@@ -452,9 +453,35 @@ fn event(test: &Test) -> Event {
         thread: 1,
         dialect: &PostgresDialect,
         may_miss: false,
+        has_unique_ids: true,
         is_shared: false,
     };
     Event::new(test, &options)
+}
+
+#[test]
+fn ids_that_are_not_unique_may_be_found_more_than_once_but_inserts_stay_exact() {
+    let write_only = builtin("write-only");
+    let is_right = |has_unique_ids, effect, rows| {
+        let options = EventOptions {
+            keys: Sampler::new(Distribution::Uniform, 1, 1501),
+            thread: 1,
+            dialect: &PostgresDialect,
+            may_miss: false,
+            has_unique_ids,
+            is_shared: true,
+        };
+        let event = Event::new(&write_only, &options);
+        let mut statements = write_only.statements.iter();
+        let place = statements.position(|it| it.effect == effect).unwrap();
+        event.is_right(place, rows, 0, &event.template())
+    };
+    for effect in [Effect::Changes, Effect::Deletes] {
+        assert!(is_right(false, effect, 2));
+        assert!(!is_right(true, effect, 2));
+    }
+    assert!(!is_right(false, Effect::Inserts, 2));
+    assert!(!is_right(false, Effect::Inserts, 0));
 }
 
 /// Returns the statements of a number of events of a connection.
