@@ -369,13 +369,13 @@ pub struct Level {
     pub compaction_count: Option<f64>,
 }
 
-/// What the load's sessions, or threads of the engine, do in one view.
+/// The states of the load's sessions, or of the engine's threads, in one view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Waits {
     /// The view.
     pub view: WaitView,
-    /// The number of looks at all sessions or threads; 0 if the engine measures times instead.
-    pub looks: f64,
+    /// The number of samples of all sessions or threads; 0 if the engine measures times instead.
+    pub samples: f64,
     /// The states, the most frequent first.
     pub states: Vec<SessionState>,
 }
@@ -385,7 +385,7 @@ pub struct Waits {
 pub struct SessionState {
     /// Its name in the view: `IO:WALSync`.
     pub name: String,
-    /// The number of sessions or threads that were seen in the state, over all looks; `None` if its time was measured.
+    /// The number of sessions or threads that were seen in the state, over all samples; `None` if its time was measured.
     pub sightings: Option<f64>,
     /// The share of the connections' time, in percent, or of one thread's time for background threads. Idle sessions are not
     /// counted, so shares of the connections' time add up to less than 100.

@@ -65,6 +65,7 @@ mod machines;
 mod metrics;
 mod operation;
 mod order;
+mod parallel;
 mod plans;
 mod profile;
 mod quality;

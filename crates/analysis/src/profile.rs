@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use record::{CellKey, StepProfile};
 use serde::Serialize;
@@ -14,6 +15,7 @@ use words::Stacks;
 use crate::calls::Calls;
 use crate::compare::quantile;
 use crate::order::distinct;
+use crate::parallel::map_parallel;
 use crate::{Figures, Row};
 
 /// A step of a profiled cell.
@@ -150,12 +152,19 @@ pub struct CostDifference {
 pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<ComparedProfile> {
     let keys = measured_keys(figures.profiled.iter().filter(|it| it.row.reported));
     let compared = keys.into_iter().filter(|(cell, _)| cell.target != base);
-    let compare = |(cell, step): (CellKey, &str)| {
+    let compared: Vec<(CellKey, &str)> = compared.collect();
+    let compare = |(cell, step): &(CellKey, &str)| {
         let [base, target] = [cell.of_target(base), cell.clone()]
             .map(|cell| TargetProfile::read(figures, &cell, step));
-        Some(difference((cell, step), &base?, &target?, error_rate))
+        let difference = |base, target| difference((cell.clone(), step), base, target, error_rate);
+        Ok::<_, Infallible>(
+            base.as_ref()
+                .zip(target.as_ref())
+                .map(|it| difference(it.0, it.1)),
+        )
     };
-    compared.filter_map(compare).collect()
+    let results = map_parallel(&compared, compare).into_iter();
+    results.filter_map(|Ok(compared)| compared).collect()
 }
 
 /// Returns the cost of the CPU time of the profiled processes per operation: of the server, or of the whole process with an

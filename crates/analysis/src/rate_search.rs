@@ -35,11 +35,11 @@ pub struct RateTrial {
     pub lag_ms_max: Option<f64>,
     /// The growth of the lag in milliseconds per second: the fastest of all repeats.
     pub lag_ms_slope: Option<f64>,
-    /// Whether the bounds were met.
+    /// The verdict on the bounds.
     pub verdict: TrialVerdict,
 }
 
-/// Whether a rate meets the bounds of a search.
+/// The verdict on a rate: it meets the bounds of a search, or does not, or was not judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialVerdict {
@@ -151,7 +151,7 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
     trials
 }
 
-/// What is known of one repeat of a rate.
+/// The result of one repeat of a rate.
 enum Repeat<'a> {
     Valid(&'a Row),
     /// It failed or is invalid, for this reason.

@@ -1,7 +1,6 @@
 //! Reads runs into rows of figures, one for each step.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hdrhistogram::Histogram;
 use record::{
@@ -12,6 +11,7 @@ use record::{
 use crate::consistency::contradictions;
 use crate::figures::RankFigures;
 use crate::machines::Machines;
+use crate::parallel::map_parallel;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
@@ -249,47 +249,6 @@ fn planned(run: &Run, reference: &CellRef) -> Cell {
         steps: steps.map(|it| it.steps.clone()).unwrap_or_default(),
         ..Cell::default()
     }
-}
-
-/// The most threads that read; each holds a step in memory.
-const THREADS_MAX: usize = 8;
-
-/// Applies `work` to each item with as many threads as there are processors, and returns the results in order. After an
-/// error no more items are started.
-fn map_parallel<I: Sync, T: Send, E: Send>(
-    items: &[I],
-    work: impl Fn(&I) -> Result<T, E> + Sync,
-) -> Vec<Result<T, E>> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some(at) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < items.len())
-        {
-            let result = work(&items[at]);
-            let failed = result.is_err();
-            done.push((at, result));
-            if failed {
-                next.store(items.len(), Ordering::Relaxed);
-            }
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
-        let mut done = worker();
-        for other in others {
-            match other.join() {
-                Ok(theirs) => done.extend(theirs),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Hands over the figures of each planned step with its record, one after the other, so that they need not be in memory at

@@ -38,12 +38,12 @@ pub(crate) fn waits(
         us_per_op: throughput.filter(|it| *it > 0.0).map(|it| 1e6 * mean / it),
     };
     let view = |view: WaitView| {
-        let looks = sum(series, view.looks());
+        let samples = sum(series, view.samples());
         let of = match view {
             WaitView::Background => 1.0,
             WaitView::Engine | WaitView::Kernel => connections,
         };
-        let mut states: Vec<SessionState> = if looks * of > 0.0 {
+        let mut states: Vec<SessionState> = if samples * of > 0.0 {
             // A client with an embedded engine sleeps until its operation is due.
             let mut ops = step.ops.values();
             let sleeps = embedded && ops.any(|it| it.rate_target_ops_per_s.is_some());
@@ -55,7 +55,7 @@ pub(crate) fn waits(
             names
                 .map(|(gauge, (_, name))| {
                     let sightings = sum(series, gauge);
-                    state(name, Some(sightings), sightings / looks, of)
+                    state(name, Some(sightings), sightings / samples, of)
                 })
                 .collect()
         } else if embedded && view == WaitView::Engine && step.elapsed_ns > 0 && of > 0.0 {
@@ -71,7 +71,7 @@ pub(crate) fn waits(
         states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
         Some(Waits {
             view,
-            looks,
+            samples,
             states,
         })
     };
@@ -291,11 +291,11 @@ impl Time {
         let waits = row.waits(view)?;
         let mut states = waits.states.iter();
         let state = states.find(|it| it.name.to_lowercase() == *key);
-        if waits.looks == 0.0 {
+        if waits.samples == 0.0 {
             let us = state.map_or(Some(0.0), |it| it.us_per_op)?;
             return Some(Self { us, variance: 0.0 });
         }
-        let us_per_sighting = 1e6 / (waits.looks * throughput);
+        let us_per_sighting = 1e6 / (waits.samples * throughput);
         let sightings = state.and_then(|it| it.sightings).unwrap_or(0.0);
         Some(Self {
             us: us_per_sighting * sightings,
@@ -320,7 +320,7 @@ mod tests {
     use crate::{CompareOptions, CounterSeries};
 
     #[test]
-    fn states_are_shares_of_all_connections_at_all_looks() {
+    fn states_are_shares_of_all_connections_in_all_samples() {
         let mut series = Series::default();
         let mut add = |name: &str, values: &[Option<f64>]| {
             let values = values.to_vec();
@@ -330,7 +330,7 @@ mod tests {
             };
             series.engine.insert(name.to_owned(), counter);
         };
-        add("wait_looks", &[Some(10.0), Some(10.0)]);
+        add("wait_samples", &[Some(10.0), Some(10.0)]);
         add("wait.IO:WALSync", &[None, Some(4.0)]);
         add("wait.running", &[Some(15.0), Some(13.0)]);
         add("commits", &[Some(99.0), Some(99.0)]);
@@ -339,7 +339,7 @@ mod tests {
             ..Step::default()
         };
         let views = waits(&step, &series, Some(40_000.0), false);
-        assert_eq!((views.len(), views[0].looks), (1, 20.0));
+        assert_eq!((views.len(), views[0].samples), (1, 20.0));
         let states = views[0].states.iter();
         let found: Vec<_> = states
             .map(|it| (it.name.as_str(), it.percent, it.us_per_op))
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(waits(&step, &Series::default(), Some(40_000.0), false), []);
     }
 
-    /// Adds five repeats of a target in which sessions waited so many times at a thousand looks, give or take one in a hundred.
+    /// Adds five repeats of a target in which sessions were seen waiting so many times in a thousand samples, give or take one in a hundred.
     fn add(figures: &mut Figures, target: &str, states: &[(&str, f64)], random: &mut Random) {
         for repeat in 1..=5 {
             let noise = 0.99 + 0.02 * random.fraction();
@@ -368,7 +368,7 @@ mod tests {
             };
             let states = states.iter().map(state);
             let waits = Waits {
-                looks: 1000.0,
+                samples: 1000.0,
                 states: states.filter(|it| it.percent > 0.0).collect(),
                 ..Waits::default()
             };

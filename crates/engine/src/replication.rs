@@ -71,7 +71,7 @@ pub trait Replicated: ServerEngine + Sized {
     ///
     /// # Errors
     /// An error of the engine.
-    fn behind(
+    fn replication_gauges(
         primary: &mut Self::Session,
         replica: &mut Self::Session,
         name: &str,
@@ -81,5 +81,5 @@ pub trait Replicated: ServerEngine + Sized {
     ///
     /// # Errors
     /// An error of the engine.
-    fn broken(session: &mut Self::Session) -> Result<Option<String>, Error>;
+    fn replication_error(session: &mut Self::Session) -> Result<Option<String>, Error>;
 }

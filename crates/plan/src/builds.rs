@@ -92,10 +92,10 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let replicas = replicas.map(|entry| {
         let key = section.name_of(&entry.key);
         if !is_url {
-            let message = format!("{} is given without `url`", code(&key));
+            let message = format!("{} needs `url`", code(&key));
             cx.error("plan::conflict", entry.key_place, message)
-                .label("assay starts this build's server, and its replicas")
-                .help("set `replicas` in its config, or give the build a `url`");
+                .label("assay starts this build's server and its replicas itself")
+                .help("for such a build, set `replicas` in its config");
         }
         replica_urls(cx, engine, &key, entry.node)
     });
@@ -121,7 +121,7 @@ fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> 
             continue;
         };
         if of != engine {
-            let message = format!("{} has a replica of another engine: {shown}", code(key));
+            let message = format!("{} names a server of another engine: {shown}", code(key));
             cx.error("plan::conflict", node.place, message)
                 .label(format!("the primary is a server of `{}`", engine.name()));
         }

@@ -41,7 +41,7 @@ const MEMORY_MIN: u64 = 64 << 20;
 
 /// The servers that connections go to if they only read.
 const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
-/// What replicas of PostgreSQL get from their primary: its log, or the changes of rows.
+/// The way in which PostgreSQL's replicas follow their primary: by its log, or by the changes of rows.
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
 /// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;

@@ -54,5 +54,5 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::{Proc, process_tree, state_and_parent};
 pub use storage::storage_size;
-pub use thread_states::{Looks, StateCounts, ThreadStates, WatchedConnection};
+pub use thread_states::{StateCounts, StateSamples, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, warnings};

@@ -56,31 +56,31 @@ pub struct ThreadStates {
 /// The states of the engine's threads.
 struct EngineThreads {
     /// The threads that serve connections; `None` if they are unknown.
-    served: Option<Looks>,
+    served: Option<StateSamples>,
     functions: Functions,
     background: Background,
-    /// The number of samples until one that is also a look at the engine's threads.
-    until_look: u32,
+    /// The number of samples until one that also covers the engine's threads.
+    until_engine: u32,
 }
 
 /// The kernel function in which a thread was last seen waiting, in each state. It also stands for that of a thread that woke up
 /// before its function was read.
 type Functions = BTreeMap<ConnectionState, String>;
 
-/// The number of samples for each look at the engine's threads. To open the files that only looks need costs four times as much
-/// as a sample.
-const SAMPLES_PER_LOOK: u32 = 10;
+/// One of so many samples also covers the engine's threads. To open the files that only those need costs four times as much as a
+/// sample.
+const SAMPLES_PER_ENGINE_SAMPLE: u32 = 10;
 
-/// The number of threads that were seen in each state, over some looks.
+/// The number of threads that were seen in each state, over some samples.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Looks {
-    /// The number of looks at all threads. A look at some of them is a part of one.
-    pub looks: f64,
+pub struct StateSamples {
+    /// The number of samples of all threads. A sample of some of them is a part of one.
+    pub samples: f64,
     /// The number of threads in each state: `fsync:jbd2_log_wait_commit`.
     pub states: BTreeMap<String, u64>,
 }
 
-impl Looks {
+impl StateSamples {
     fn add(&mut self, state: String) {
         *self.states.entry(state).or_default() += 1;
     }
@@ -146,7 +146,8 @@ impl ThreadStates {
         let client_is_engine = is_embedded || self.message == ConnectionState::Handover;
         let all = self.threads.iter();
         let is_known = |it: &Threads| it.server.is_some() || client_is_engine && it.client.tid > 0;
-        let served = (!self.threads.is_empty() && all.clone().all(is_known)).then(Looks::default);
+        let served =
+            (!self.threads.is_empty() && all.clone().all(is_known)).then(StateSamples::default);
         let tids: BTreeSet<u32> = all
             .flat_map(|it| [Some(&it.client), it.server.as_ref()])
             .flatten()
@@ -157,7 +158,7 @@ impl ThreadStates {
             served,
             functions: Functions::new(),
             background: Background::new(processes, tids, &self.proc),
-            until_look: 0,
+            until_engine: 0,
         });
         self
     }
@@ -169,27 +170,27 @@ impl ThreadStates {
         }
     }
 
-    /// Returns the looks at the engine's threads since the last call, without views that had none.
-    pub fn take_looks(&mut self) -> Vec<(WaitView, Looks)> {
+    /// Returns the samples of the engine's threads since the last call, without views that had none.
+    pub fn take_state_samples(&mut self) -> Vec<(WaitView, StateSamples)> {
         let Some(engine) = &mut self.engine else {
             return Vec::new();
         };
         let served = engine.served.as_mut().map(std::mem::take);
-        let background = std::mem::take(&mut engine.background.looks);
+        let background = std::mem::take(&mut engine.background.samples);
         let all = [
             (WaitView::Kernel, served.unwrap_or_default()),
             (WaitView::Background, background),
         ];
-        all.into_iter().filter(|(_, it)| it.looks > 0.0).collect()
+        all.into_iter().filter(|(_, it)| it.samples > 0.0).collect()
     }
 
     /// Takes one sample of each connection, or of the next ones if there are many. Skips connections that have ended or
     /// whose threads can't be read.
     pub fn sample(&mut self) {
-        // The second thread is read some microseconds after the first, so the order alternates: that of looks, too, which are every
-        // tenth sample.
-        let is_look = self.engine.as_ref().is_some_and(|it| it.until_look == 0);
-        self.is_server_first ^= !is_look;
+        // The second thread is read some microseconds after the first, so the order alternates: also that of every tenth
+        // sample, which covers the engine's threads.
+        let is_of_engine = self.engine.as_ref().is_some_and(|it| it.until_engine == 0);
+        self.is_server_first ^= !is_of_engine;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
         for _ in 0..count {
             let index = self.next;
@@ -199,14 +200,14 @@ impl ThreadStates {
             }
         }
         if let Some(engine) = &mut self.engine {
-            if engine.until_look == 0 {
-                engine.until_look = SAMPLES_PER_LOOK;
-                engine.background.look(&self.proc, &mut self.buffer);
+            if engine.until_engine == 0 {
+                engine.until_engine = SAMPLES_PER_ENGINE_SAMPLE;
+                engine.background.sample(&self.proc, &mut self.buffer);
                 if let (Some(served), true) = (&mut engine.served, count > 0) {
-                    served.looks += count as f64 / self.threads.len() as f64;
+                    served.samples += count as f64 / self.threads.len() as f64;
                 }
             }
-            engine.until_look -= 1;
+            engine.until_engine -= 1;
         }
     }
 
@@ -223,13 +224,13 @@ impl ThreadStates {
         };
         let Threads { client, server } = &mut self.threads[index];
         let (proc, buffer) = (&self.proc, &mut self.buffer);
-        let mut engine = self.engine.as_mut().filter(|it| it.until_look == 0);
+        let mut engine = self.engine.as_mut().filter(|it| it.until_engine == 0);
         let mut seen = |thread: &Thread, activity, buffer: &mut Vec<u8>| {
             // A thread that waits for a message is idle.
             if let (Some(engine), Activity::State(state)) = (&mut engine, activity)
-                && let Some(looks) = &mut engine.served
+                && let Some(samples) = &mut engine.served
             {
-                looks.add(thread.described(state, &mut engine.functions, proc, buffer));
+                samples.add(thread.described(state, &mut engine.functions, proc, buffer));
             }
         };
         let Some(server) = server else {
@@ -583,24 +584,24 @@ mod tests {
         let watched = |client, server| WatchedConnection { client, server };
         let connections = [watched(1, Some(2)), watched(3, Some(4))];
         let mut states = ThreadStates::at(proc, &connections).with_engine(false, vec![9], Some(13));
-        for _ in 0..=SAMPLES_PER_LOOK {
+        for _ in 0..=SAMPLES_PER_ENGINE_SAMPLE {
             states.sample();
         }
-        let looks = |states: &[(&str, u64)], looks| {
+        let samples = |states: &[(&str, u64)], samples| {
             let states = states
                 .iter()
                 .map(|(name, count)| ((*name).to_owned(), *count));
             let states = states.collect();
-            Looks { looks, states }
+            StateSamples { samples, states }
         };
-        let served = looks(&[("fsync:jbd2_log_wait_commit", 2), ("lock", 2)], 2.0);
-        let background = looks(&[("rocksdb:low fsync", 2), ("rocksdb:low running", 2)], 2.0);
+        let served = samples(&[("fsync:jbd2_log_wait_commit", 2), ("lock", 2)], 2.0);
+        let background = samples(&[("rocksdb:low fsync", 2), ("rocksdb:low running", 2)], 2.0);
         let expected = [
             (WaitView::Kernel, served),
             (WaitView::Background, background),
         ];
-        assert_eq!(states.take_looks(), expected);
-        assert_eq!(states.take_looks(), []);
+        assert_eq!(states.take_state_samples(), expected);
+        assert_eq!(states.take_state_samples(), []);
     }
 
     #[test]
@@ -614,7 +615,7 @@ mod tests {
             let states = ThreadStates::at(proc.clone(), &[watched(1)]);
             let mut states = states.with_engine(is_embedded, Vec::new(), None);
             states.sample();
-            states.take_looks()
+            states.take_state_samples()
         };
         assert_eq!(states(false), []);
         assert_eq!(states(true)[0].1.states, [("running".to_owned(), 1)].into());

@@ -1,4 +1,4 @@
-//! How `perf` finds the callers of a function.
+//! The ways in which `perf` finds the callers of a function.
 
 use std::path::Path;
 

@@ -55,7 +55,7 @@ impl ProfileError {
     }
 }
 
-/// What to do if `perf` is not permitted to sample.
+/// The help for users whose `perf` may not sample.
 const PERMISSION_HELP: &str = "; set `sysctl kernel.perf_event_paranoid=1`, or run as root; a container also needs the capability PERFMON";
 
 /// Returns what to do if `perf` was not permitted to sample.

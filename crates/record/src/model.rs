@@ -514,8 +514,8 @@ pub struct Step {
     pub checks: Vec<Check>,
     /// The duration of the checks, which are not part of the step.
     pub checks_ns: u64,
-    /// The time from the end of the load until all replicas showed everything that the step wrote; `None` without replicas, or if they did not within
-    /// the limit for settling.
+    /// The time from the end of the load until all replicas showed everything that the step wrote; `None` without replicas, or if
+    /// they did not within the limit for settling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up_ns: Option<u64>,
     /// The largest lag of a replica that the plan accepts; `None` without replicas.

@@ -200,7 +200,7 @@ impl Counter {
     }
 }
 
-/// A view of what an engine does or waits for, from looks at random moments. Views overlap in time, so they are never added up.
+/// A view of what an engine does or waits for, from samples at random moments. Views overlap in time, so they are never added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitView {
@@ -226,7 +226,7 @@ impl WaitView {
         }
     }
 
-    /// Returns the prefix of gauges of the sessions or threads in a state, summed over the looks of a second:
+    /// Returns the prefix of gauges of the sessions or threads in a state, summed over the samples of a second:
     /// `wait.IO:WALSync`.
     pub fn prefix(self) -> &'static str {
         match self {
@@ -236,13 +236,13 @@ impl WaitView {
         }
     }
 
-    /// Returns the name of the gauge of the number of looks at all sessions or threads in a second. It may be a fraction, where
-    /// a look is at some of them.
-    pub fn looks(self) -> &'static str {
+    /// Returns the name of the gauge of the number of samples of all sessions or threads in a second. It may be a fraction, where
+    /// a sample covers only some of them.
+    pub fn samples(self) -> &'static str {
         match self {
-            Self::Engine => "wait_looks",
-            Self::Kernel => "kernel_looks",
-            Self::Background => "background_looks",
+            Self::Engine => "wait_samples",
+            Self::Kernel => "kernel_samples",
+            Self::Background => "background_samples",
         }
     }
 

@@ -30,11 +30,11 @@ pub use seconds::largest_by_second;
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
-/// The time between looks at what is waited for.
+/// The time between checks of a condition that is waited for.
 const POLL: Duration = Duration::from_millis(5);
-/// The time of looks within an interval, which begins with a heartbeat.
-const LOOK_AT: Duration = Duration::from_millis(50);
-/// The time of readings within an interval: after the reply to a look.
+/// The time of polls within an interval, which begins with a heartbeat.
+const POLL_AT: Duration = Duration::from_millis(50);
+/// The time of readings within an interval: after the reply to a poll.
 const READ_AT: Duration = Duration::from_millis(75);
 
 /// A reading of the replicas: its time by the clock, and gauges and counters of which the largest of a second is kept. Their names
@@ -171,18 +171,19 @@ impl Watch {
                 continue;
             }
             second = now / SECOND_NS;
-            let behind =
-                primary.ask(|primary| replica.ask(|replica| E::behind(primary, replica, name)));
+            let behind = primary.ask(|primary| {
+                replica.ask(|replica| E::replication_gauges(primary, replica, name))
+            });
             // An error also stops the heartbeats, which reports it.
             locked(&self.readings).push((now, behind.unwrap_or_default()));
         }
     }
 
-    /// Looks for heartbeats on a replica, and once a second whether it still follows.
+    /// Reads the newest heartbeat on a replica, and once a second whether it still follows.
     fn poll_heartbeats<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
         let sql = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut second = 0;
-        while self.sleep_until(LOOK_AT) {
+        while self.sleep_until(POLL_AT) {
             let newest = replica.ask(|session| session.query_i64(&sql));
             let now = self.clock.now();
             // In case of an error, the table is not there yet, or replay canceled the query.
@@ -193,7 +194,7 @@ impl Watch {
                 self.note_of_replica(number, newest.err().map(|error| error.to_string()));
             } else if now / SECOND_NS != second {
                 second = now / SECOND_NS;
-                let found = replica.ask(|session| E::broken(session));
+                let found = replica.ask(|session| E::replication_error(session));
                 self.note_of_replica(
                     number,
                     found.unwrap_or_else(|error| Some(error.to_string())),
@@ -247,7 +248,7 @@ fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
     COSTS.iter().filter_map(counter).collect()
 }
 
-/// Running replicas, with threads that write a heartbeat on the primary and look for it on each replica.
+/// Running replicas, with threads that write heartbeats on the primary and read them on each replica.
 pub struct Replicas<E: Replicated + 'static> {
     replicas: Vec<(String, E)>,
     /// The URL of the primary.
@@ -320,7 +321,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             sampled.push((name.clone(), sampler));
             let failed = |error| watched.failure(number, "does not answer", error);
             let link = || Link::open(replica).map_err(failed);
-            let (looker, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
+            let (poller, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
             let create = |replica: &mut E::Session| {
                 // What a killed run left behind.
                 E::drop_tables(replica, table)?;
@@ -330,10 +331,10 @@ impl<E: Replicated + 'static> Replicas<E> {
             if created.map_err(|error| watched.lacks_tables(number, error))? {
                 locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
             }
-            let [looking, behind] = [(); 2].map(|()| Arc::clone(&watch));
+            let [polling, gauges] = [(); 2].map(|()| Arc::clone(&watch));
             let name = name.clone();
-            std::thread::spawn(move || looking.poll_heartbeats::<E>(number, looker));
-            std::thread::spawn(move || behind.read_behind::<E>(&name, of_primary, of_replica));
+            std::thread::spawn(move || polling.poll_heartbeats::<E>(number, poller));
+            std::thread::spawn(move || gauges.read_behind::<E>(&name, of_primary, of_replica));
         }
         let [reading, writing] = [(); 2].map(|()| Arc::clone(&watch));
         watched.writing = Some(std::thread::spawn(move || {

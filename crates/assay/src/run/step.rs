@@ -1,5 +1,8 @@
 //! One step: connections, load, probes, checks, and their record.
 
+mod evidence;
+mod remarks;
+mod replicas;
 pub mod sampling;
 mod session_states;
 mod sink;
@@ -13,8 +16,8 @@ use load::{Clock as _, Limits, Sink, StepEnd, StepOutcome};
 use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler, Targets};
 use record::{
-    CellDir, Check, Connection, Counter, Failure, HostColumn, Settle, StatementPlan, Status, Step,
-    StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, Counter, Failure, HostColumn, Settle, Status, Step, StepKind,
+    StepWriter, StorageSize, Warning,
 };
 use workload::Task;
 
@@ -22,28 +25,16 @@ use super::cell_run::LOG_LINES;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
-use super::replication::largest_by_second;
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
+use remarks::{add_rank_remarks, note_unfinished};
 use sampling::note_held_up;
 use sink::{Instruments, StepSink, both_sides};
 pub use sink::{cpu, seen_states};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
 const GRACE: Duration = Duration::from_secs(300);
-/// A step is invalid if a connection waited longer than this for assay itself.
-const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
-/// A client host may be the bottleneck if its processors are busy for more than this share of a step.
-const CLIENT_HOST_BUSY_SHARE: f64 = 0.9;
-/// The largest error of a load rank's clock without a warning: a twentieth of a second of the series.
-const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
-/// The longest delay of a load rank's reports without a warning.
-const REPORT_DELAY_NS_MAX: u64 = 2_000_000_000;
-/// A step begins with lag if a replica lags by more than this, which is twice the resolution of the lag.
-const LAG_BEFORE_MAX: Duration = Duration::from_millis(200);
-/// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
-const CLIENT_BUSY_SHARE: f64 = 0.7;
 
 /// Runs the steps of a cell.
 pub struct StepRunner<'a> {
@@ -385,152 +376,6 @@ impl<'a> StepRunner<'a> {
         self.check(record)
     }
 
-    /// Warns if the step begins with lag.
-    fn note_lag_before(&self, record: &mut Step) {
-        let Some(replication) = self.engine.replication() else {
-            return;
-        };
-        record.lag_at_most_ns = Some(self.policy.lag_at_most.as_nanos() as u64);
-        let lag = replication.lag();
-        if lag > LAG_BEFORE_MAX {
-            let text = format!(
-                "a replica already lagged by {:.1} s when the step began",
-                lag.as_secs_f64()
-            );
-            record.warnings.push(Warning::new("replica::behind", text));
-        }
-    }
-
-    /// Records how far the replicas lagged in a step that began and lasted this long by the clock, however it ended.
-    fn record_lag(
-        &self,
-        started_ns: Option<u64>,
-        elapsed_ns: Option<u64>,
-        writer: &mut StepWriter,
-    ) -> anyhow::Result<()> {
-        let Some((replication, started_ns)) = self.engine.replication().zip(started_ns) else {
-            return Ok(());
-        };
-        let so_far = || self.conductor.clock.now().saturating_sub(started_ns);
-        let elapsed_ns = elapsed_ns.unwrap_or_else(so_far);
-        let readings = replication.end_step(started_ns + elapsed_ns);
-        for (at_ns, counters) in largest_by_second(readings, started_ns, elapsed_ns) {
-            let second = (at_ns / 1_000_000_000) as u32;
-            writer.counters(second, at_ns as i64, &counters)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until the replicas have replayed what settling wrote, and settles those that it did not reach.
-    fn catch_up_after_settling(&self, record: &mut Step) -> anyhow::Result<()> {
-        let Some(replication) = self.engine.replication() else {
-            return Ok(());
-        };
-        replication.end_step(self.conductor.clock.now());
-        let took = self.catch_up(record)?;
-        let tables = self.runner.tables();
-        let own = replication.settle(tables, self.settle_limits(), &self.conductor.stop)?;
-        note_unfinished(record, own.unfinished);
-        if let Some(settle) = &mut record.settle {
-            let action = took.map(|took| ("replicas catch up".to_owned(), took));
-            let own = own.actions.into_iter();
-            let own = own.map(|act| (act.what, act.took.as_nanos() as u64));
-            settle.actions.extend(action.into_iter().chain(own));
-        }
-        Ok(())
-    }
-
-    /// Waits until the replicas show what the step wrote. Returns how many nanoseconds after its end they did.
-    fn catch_up(&self, record: &mut Step) -> anyhow::Result<Option<u64>> {
-        let Some(replication) = self.engine.replication() else {
-            return Ok(None);
-        };
-        let at_most = self.policy.settle_at_most;
-        let took = replication.catch_up(self.runner.tables(), at_most, &self.conductor.stop)?;
-        if took.is_none() && self.conductor.is_stopped() {
-            record.status = Status::Interrupted;
-        } else if took.is_none() {
-            let text = format!(
-                "a replica had not caught up {} s after the step: the next step begins with lag",
-                at_most.as_secs()
-            );
-            record.warnings.push(Warning::new("replica::behind", text));
-        }
-        Ok(took.map(|took| took.as_nanos() as u64))
-    }
-
-    /// Keeps the engine's own text about its state after the step. If the engine does not tell it, that is a warning.
-    fn keep_engine_status(
-        &mut self,
-        record: &mut Step,
-        writer: &mut StepWriter,
-    ) -> anyhow::Result<()> {
-        match self.observer.status() {
-            Ok(Some(text)) => writer.engine_status(&text)?,
-            Ok(None) => {}
-            Err(error) => {
-                let text = format!("can't read the engine's status: {error}");
-                record.warnings.push(Warning::new("step::status", text));
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks the engine for the plans of the step's statements, after the step: a failure is a warning.
-    fn explain(&self, number: usize, record: &mut Step) {
-        let errors = match self.runner.plans(number) {
-            Ok(plans) => {
-                record.plans = plans;
-                let plans = record.plans.iter();
-                let error = |it: &StatementPlan| {
-                    Some(format!("`{}`: {}", it.statement, it.error.as_ref()?))
-                };
-                plans.filter_map(error).collect()
-            }
-            Err(error) => vec![format!("{error:#}")],
-        };
-        for error in errors {
-            let text = format!("the engine did not explain a statement: {error}");
-            record.warnings.push(Warning::new("step::plans", text));
-        }
-    }
-
-    /// Adds warnings and reasons from the step's own behavior.
-    fn add_remarks(&self, record: &mut Step, outcome: &load::StepOutcome) {
-        for (all, when) in [(&record.ops, ""), (&record.warm_up_ops, " of the warm-up")] {
-            for (kind, ops) in all.iter().filter(|(_, ops)| ops.unexpected_rows > 0) {
-                record.reasons.push(format!(
-                    "{} operations of kind `{kind}`{when} had an unexpected number of rows",
-                    ops.unexpected_rows
-                ));
-            }
-        }
-        if outcome.handover_wait_ns_max > HANDOVER_WAIT_NS_MAX {
-            record.reasons.push(format!(
-                "assay itself delayed a connection by {} ms: it had too little CPU",
-                outcome.handover_wait_ns_max / 1_000_000
-            ));
-        }
-        // A client with almost nothing to do is not a bottleneck.
-        let least_ns = record.elapsed_ns / 2;
-        let busiest = record
-            .connections
-            .iter()
-            .map(|connection| {
-                let cpu_ns = connection.cpu_user_ns + connection.cpu_system_ns;
-                let lasted_ns = connection.ended_ns.saturating_sub(connection.started_ns);
-                cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64
-            })
-            .fold(0.0, f64::max);
-        if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
-            let text = format!(
-                "a client spent {:.0}% of its connection's time on the CPU: the client may be the bottleneck",
-                busiest * 100.0
-            );
-            record.warnings.push(Warning::new("client::busy", text));
-        }
-    }
-
     fn checks_data(&self) -> bool {
         self.policy.checks != Checks::Off && self.engine.engine().capabilities().stores_data
     }
@@ -560,20 +405,6 @@ impl<'a> StepRunner<'a> {
         }
         record.checks_ns = self.conductor.clock.now().saturating_sub(began);
         Ok(())
-    }
-
-    /// Adds the bloat of indexes to the counters after the step, beside checks that read all indexes too. A failure is a warning.
-    fn read_bloat(&mut self, record: &mut Step) {
-        if self.policy.checks != Checks::Full {
-            return;
-        }
-        match self.observer.bloat() {
-            Ok(gauges) => record.counters_after.extend(gauges),
-            Err(error) => {
-                let text = format!("can't read the bloat of indexes: {error}");
-                record.warnings.push(Warning::new("step::bloat", text));
-            }
-        }
     }
 
     fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
@@ -607,56 +438,6 @@ impl<'a> StepRunner<'a> {
             data_bytes,
             log_bytes,
         })
-    }
-}
-
-/// Counts the CPU time of load ranks on the server's host as assay's own. Warns about busy client hosts, and about ranks whose
-/// seconds may not be those of rank 0.
-fn add_rank_remarks(record: &mut Step) {
-    for rank in &record.ranks {
-        if rank.is_server_host {
-            record.cpu.assay_ns += rank.cpu_ns;
-        }
-        let share =
-            rank.host_cpu_ns as f64 / (record.elapsed_ns as f64 * f64::from(rank.processors));
-        // The samples last a little longer than a short step.
-        let share = share.min(1.0);
-        let is_first = rank.rank == rank.host_rank;
-        if !rank.is_server_host && is_first && share > CLIENT_HOST_BUSY_SHARE {
-            let text = format!(
-                "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
-                rank.host,
-                share * 100.0
-            );
-            record
-                .warnings
-                .push(Warning::new("client::host-busy", text));
-        }
-        let [known_to_ms, drift_ms] = [
-            rank.clock_uncertainty_ns,
-            rank.clock_drift_ns.unsigned_abs(),
-        ]
-        .map(|ns| ns / 1_000_000);
-        if rank
-            .clock_uncertainty_ns
-            .max(rank.clock_drift_ns.unsigned_abs())
-            > CLOCK_ERROR_NS_MAX
-        {
-            let text = format!(
-                "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
-                rank.rank, rank.host
-            );
-            record.warnings.push(Warning::new("ranks::clock", text));
-        }
-        if rank.report_delay_ns_max > REPORT_DELAY_NS_MAX {
-            let text = format!(
-                "reports of load rank {} on host `{}` reached rank 0 up to {:.1} s late: a host or the network between them is overloaded; figures are complete, but progress and limits on errors lagged",
-                rank.rank,
-                rank.host,
-                rank.report_delay_ns_max as f64 / 1e9
-            );
-            record.warnings.push(Warning::new("ranks::late", text));
-        }
     }
 }
 
@@ -706,48 +487,4 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
         }
     };
     record.status == Status::Complete
-}
-
-/// Warns about work that was not done when settling ended.
-fn note_unfinished(record: &mut Step, unfinished: Vec<String>) {
-    for what in unfinished {
-        let text = format!("the engine was still busy when settling ended: {what}");
-        record.warnings.push(Warning::new("settle::not-over", text));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use record::RankLoad;
-
-    use super::*;
-
-    #[test]
-    fn a_rank_whose_clock_or_reports_are_off_is_warned_of() {
-        let codes = |rank: RankLoad| -> Vec<String> {
-            let mut step = Step {
-                elapsed_ns: 1_000_000_000,
-                ranks: vec![RankLoad {
-                    processors: 1,
-                    ..rank
-                }],
-                ..Step::default()
-            };
-            add_rank_remarks(&mut step);
-            step.warnings.into_iter().map(|it| it.code).collect()
-        };
-        assert!(codes(RankLoad::default()).is_empty());
-        let drifted = RankLoad {
-            clock_drift_ns: -60_000_000,
-            clock_uncertainty_ns: 200_000,
-            ..RankLoad::default()
-        };
-        assert_eq!(codes(drifted), ["ranks::clock"]);
-        let far_and_late = RankLoad {
-            clock_uncertainty_ns: 51_000_000,
-            report_delay_ns_max: 2_100_000_000,
-            ..RankLoad::default()
-        };
-        assert_eq!(codes(far_and_late), ["ranks::clock", "ranks::late"]);
-    }
 }

@@ -189,7 +189,7 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     for server in [&pair.primary, &pair.replica] {
         assert_eq!(tables(server), Vec::<String>::new());
     }
-    assert_eq!(Postgres::broken(&mut session).unwrap(), None);
+    assert_eq!(Postgres::replication_error(&mut session).unwrap(), None);
     session.query("alter subscription theirs disable").unwrap();
     let ended = place.run(&pair.plan(), &[]).expect_code(2);
     ended.expect_in_stderr(&["replica_1: its subscription does not apply changes"]);

@@ -177,20 +177,20 @@ pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
     let row = shown.row("pg.base", "l.i1");
     assert!(longest_write_ms(row) >= 4_500.0, "{row}");
     // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's sessions.
-    let mut looks = BTreeMap::new();
+    let mut samples = BTreeMap::new();
     let step = crate::stall::step(&run, "l.i1");
     step.for_each_counter(|row| {
-        if ["wait.IPC:SyncRep", "wait_looks"].contains(&row.name) {
-            let second: &mut BTreeMap<String, f64> = looks.entry(row.at_ns).or_default();
+        if ["wait.IPC:SyncRep", "wait_samples"].contains(&row.name) {
+            let second: &mut BTreeMap<String, f64> = samples.entry(row.at_ns).or_default();
             second.insert(row.name.to_owned(), row.value);
         }
     })
     .unwrap();
-    let waiting = looks
+    let waiting = samples
         .values()
-        .filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_looks"]));
+        .filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_samples"]));
     let most = waiting.reduce(f64::max).unwrap();
-    assert!((1.0..=2.0).contains(&most), "{most} of {looks:?}");
+    assert!((1.0..=2.0).contains(&most), "{most} of {samples:?}");
 }
 
 #[test]

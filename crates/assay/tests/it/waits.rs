@@ -1,4 +1,4 @@
-//! What sessions and threads wait for, as engines and the kernel report it.
+//! Waits of sessions and threads, as engines and the kernel report them.
 
 use serde_json::Value;
 
@@ -23,14 +23,14 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
         let views = row["waits"].as_array().unwrap();
         let of_view = views.iter().find(|it| it["view"] == view);
         let of_view = of_view.unwrap_or_else(|| panic!("no view `{view}` in {views:?}"));
-        assert!(of_view["looks"].as_f64().unwrap() > 0.0);
+        assert!(of_view["samples"].as_f64().unwrap() > 0.0);
         of_view["states"].as_array().unwrap().clone()
     };
     let waits = in_view("engine");
     assert_eq!(waits[0]["name"], state, "{waits:?}");
     let number = |wait: &Value, key: &str| wait[key].as_f64().unwrap();
     let percent = number(&waits[0], "percent");
-    // Looks may find a session between two statements, on a busy machine often.
+    // Samples may find a session between two statements, on a busy machine often.
     assert!((20.0..=101.0).contains(&percent), "{waits:?}");
     let us = number(&waits[0], "us_per_op");
     assert!(us >= 0.5 * percent / 100.0 * 50_000.0, "{waits:?}");
@@ -103,7 +103,7 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
     let stall = &views[0]["states"][0];
     assert_eq!(stall["name"], "write stall", "{views:?}");
     assert_eq!(
-        (&views[0]["looks"], &stall["sightings"]),
+        (&views[0]["samples"], &stall["sightings"]),
         (&0.0.into(), &Value::Null)
     );
     assert!(stall["percent"].as_f64().unwrap() > 1.0, "{views:?}");

@@ -71,13 +71,13 @@ pub struct StartOptions<'a> {
     pub timeout: Duration,
     /// The TCP address and the password for its clients; `None`: they use its private socket.
     pub network: Option<&'a Network>,
-    /// What its replicas need; `None`: it has none.
+    /// The needs of its replicas; `None`: it has none.
     pub replicas: Option<ForReplicas<'a>>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
 
-/// What replicas need from their primary.
+/// The needs of replicas from their primary.
 #[derive(Clone, Copy, Debug)]
 pub struct ForReplicas<'a> {
     /// The port of this host for replicas that can't use the private socket.

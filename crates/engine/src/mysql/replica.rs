@@ -31,7 +31,7 @@ const NEEDED_BY_REPLICA: [&str; 2] = ["gtid_mode", "replica_preserve_commit_orde
 const DENIED: &str = "1227";
 
 /// Options with paths of files that a server writes.
-const WRITTEN: [&str; 11] = [
+const PATHS_WRITTEN: [&str; 11] = [
     "aria_log_dir_path",
     "innodb_data_home_dir",
     "innodb_doublewrite_dir",
@@ -207,7 +207,7 @@ fn replica_set(
     version: &Version,
     server_id: i64,
 ) -> Result<Vec<(String, String)>, SetupError> {
-    for key in WRITTEN {
+    for key in PATHS_WRITTEN {
         let mut values = plan_options.iter().rev();
         let value = values.find_map(|(name, value)| (name == key).then(|| value.clone()));
         if let Some(path) = value.flatten().filter(|value| value.starts_with('/')) {
@@ -297,10 +297,10 @@ impl Replicated for Mysql {
             session.query(&sql).map_err(failed)?;
         }
         let deadline = Deadline::after(options.timeout);
-        while let Some(trouble) = trouble(&mut session).map_err(failed)? {
+        while let Some(error) = find_error(&mut session).map_err(failed)? {
             let is_over = deadline.has_passed() || options.stop.load(Ordering::Relaxed);
-            if is_over || trouble.is_error {
-                return Err(failed(Error::new(ErrorClass::Other, trouble.text)));
+            if is_over || error.is_error {
+                return Err(failed(Error::new(ErrorClass::Other, error.text)));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -315,7 +315,7 @@ impl Replicated for Mysql {
         self.connect()
     }
 
-    fn behind(
+    fn replication_gauges(
         primary: &mut MysqlSession,
         replica: &mut MysqlSession,
         name: &str,
@@ -352,11 +352,11 @@ impl Replicated for Mysql {
         Ok(gauges.into_iter().filter_map(gauge).collect())
     }
 
-    fn broken(session: &mut MysqlSession) -> Result<Option<String>, Error> {
-        match trouble(session) {
+    fn replication_error(session: &mut MysqlSession) -> Result<Option<String>, Error> {
+        match find_error(session) {
             // Only some users may know.
             Err(error) if error.code.as_deref() == Some(DENIED) => Ok(None),
-            trouble => Ok(trouble?.map(|trouble| trouble.text)),
+            found => Ok(found?.map(|error| error.text)),
         }
     }
 
@@ -379,7 +379,7 @@ impl Replicated for Mysql {
         let what = match (status.get(of_source), id) {
             (None, _) => "it follows no primary".to_owned(),
             (Some(source), Some(id)) if *source != id => "it follows another primary".to_owned(),
-            _ => match Self::broken(&mut session)? {
+            _ => match Self::replication_error(&mut session)? {
                 Some(reason) => reason,
                 None => return Ok(found),
             },
@@ -447,14 +447,14 @@ fn status(session: &mut MysqlSession) -> Result<HashMap<String, String>, Error> 
 }
 
 /// The reason why a replica does not follow.
-struct Trouble {
+struct ReplicationError {
     text: String,
     /// The server reports an error, so waiting does not help.
     is_error: bool,
 }
 
 /// Returns the reason why a replica does not follow; `None` if it does.
-fn trouble(session: &mut MysqlSession) -> Result<Option<Trouble>, Error> {
+fn find_error(session: &mut MysqlSession) -> Result<Option<ReplicationError>, Error> {
     let status = status(session)?;
     let of = |name: &str| status.get(name).map_or("", String::as_str);
     for (thread, running, error) in [
@@ -480,7 +480,7 @@ fn trouble(session: &mut MysqlSession) -> Result<Option<Trouble>, Error> {
                 .next();
             text.extend(message.map(|message| format!(" ({message})")));
         }
-        return Ok(Some(Trouble { text, is_error }));
+        return Ok(Some(ReplicationError { text, is_error }));
     }
     Ok(None)
 }

@@ -180,7 +180,7 @@ fn value(session: &mut PostgresSession, sql: &str) -> Result<Option<String>, Err
 }
 
 /// Returns the reason why a replica does not follow its primary now; `None` if it follows.
-pub(super) fn broken(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
+pub(super) fn replication_error(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
     let (sql, reason) = match is_physical(replica)? {
         // Only some roles see the status.
         true => (
@@ -276,7 +276,7 @@ pub(super) fn obstacles(
             }
         }
     }
-    if let Some(reason) = broken(replica)? {
+    if let Some(reason) = replication_error(replica)? {
         add(reason, "read its server's log, and restart replication");
     }
     Ok(found)

@@ -148,7 +148,7 @@ impl Replicated for Postgres {
         logical::obstacles(&mut self.connect()?, &mut replica.connect()?, needs)
     }
 
-    fn behind(
+    fn replication_gauges(
         primary: &mut PostgresSession,
         replica: &mut PostgresSession,
         name: &str,
@@ -180,7 +180,7 @@ impl Replicated for Postgres {
         Ok(gauges.collect())
     }
 
-    fn broken(session: &mut PostgresSession) -> Result<Option<String>, Error> {
-        logical::broken(session)
+    fn replication_error(session: &mut PostgresSession) -> Result<Option<String>, Error> {
+        logical::replication_error(session)
     }
 }

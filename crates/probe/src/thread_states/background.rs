@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use words::ConnectionState::{self, Runnable};
 
-use super::{Activity, Functions, Looks, OPEN_FILES_MAX, Thread};
+use super::{Activity, Functions, OPEN_FILES_MAX, StateSamples, Thread};
 use crate::Proc;
 use crate::parse::parse_process_stat;
 
-/// The highest number of threads read in one look. More threads take turns.
+/// The highest number of threads read in one sample. More threads take turns.
 const READS_MAX: usize = 64;
 
 /// The engine's threads that serve no connection.
@@ -19,12 +19,12 @@ const READS_MAX: usize = 64;
 pub(super) struct Background {
     /// The process IDs of the engine.
     processes: Vec<u32>,
-    /// The threads of connections, which are not looked at.
+    /// The threads of connections, which are not sampled.
     served: BTreeSet<u32>,
     threads: Vec<(Thread, String)>,
     functions: Functions,
     next: usize,
-    pub(super) looks: Looks,
+    pub(super) samples: StateSamples,
 }
 
 impl Background {
@@ -68,15 +68,15 @@ impl Background {
         }
     }
 
-    /// Looks at all threads, or at the next ones if there are many.
-    pub(super) fn look(&mut self, proc: &Proc, buffer: &mut Vec<u8>) {
+    /// Samples all threads, or the next ones if there are many.
+    pub(super) fn sample(&mut self, proc: &Proc, buffer: &mut Vec<u8>) {
         let count = self.threads.len().min(READS_MAX);
         let share = match self.threads.len() {
             0 if self.processes.is_empty() => return,
             0 => 1.0,
             all => count as f64 / all as f64,
         };
-        self.looks.looks += share;
+        self.samples.samples += share;
         for _ in 0..count {
             let index = self.next % self.threads.len();
             self.next = index + 1;
@@ -84,7 +84,7 @@ impl Background {
             if let Some(state) = busy_state(thread, proc, buffer) {
                 let state = thread.described(state, &mut self.functions, proc, buffer);
                 let names = [name.as_str(), state.as_str()];
-                self.looks.add(names.join(" ").trim_start().to_owned());
+                self.samples.add(names.join(" ").trim_start().to_owned());
             }
         }
     }

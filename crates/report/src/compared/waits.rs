@@ -1,4 +1,4 @@
-//! What sessions wait for, where that changed between a target and its base.
+//! Waits of sessions that changed between a target and its base.
 
 use analysis::StateDifference;
 use words::WaitView;

@@ -70,8 +70,8 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
             _ => name.as_str(),
         };
         // States of sessions have a chart of their own.
-        let is_looks = WaitView::ALL.iter().any(|view| view.looks() == name);
-        let is_state = is_looks || WaitView::of_gauge(name).is_some();
+        let is_sample_count = WaitView::ALL.iter().any(|view| view.samples() == name);
+        let is_state = is_sample_count || WaitView::of_gauge(name).is_some();
         // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
         if !tree::is_drawn(series.role) && !is_since_opened && !is_state {

@@ -1,4 +1,4 @@
-//! What the load's sessions wait for, as the engine says: bars of a step, and a chart of its seconds.
+//! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its seconds.
 
 use analysis::{Row, Waits};
 use maud::{Markup, html as markup};
@@ -19,10 +19,10 @@ pub(super) fn of_row(row: &Row) -> impl Iterator<Item = RowCurve> + '_ {
 
 fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     let engine = &row.series.engine;
-    let looks = &engine.get(view.looks())?.values;
+    let samples = &engine.get(view.samples())?.values;
     let waits = row.waits(view)?;
     let most = waits.states.first()?;
-    let percent_per_session = most.percent * waits.looks / most.sightings?;
+    let percent_per_session = most.percent * waits.samples / most.sightings?;
     let names = engine.keys();
     let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
     let is_state = |name: &str| waits.states.iter().any(|it| it.name == name);
@@ -37,10 +37,10 @@ fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
             let values = series.filter_map(|it| *it.values.get(second)?);
             values.sum()
         };
-        let seconds = looks.iter().enumerate();
-        let values = seconds.map(|(second, looks)| {
-            let looks = looks.filter(|looks| *looks > 0.0)?;
-            Some(percent_per_session * sessions(second) / looks)
+        let seconds = samples.iter().enumerate();
+        let values = seconds.map(|(second, samples)| {
+            let samples = samples.filter(|samples| *samples > 0.0)?;
+            Some(percent_per_session * sessions(second) / samples)
         });
         sampled(row, values.collect())
     };
@@ -139,7 +139,7 @@ mod tests {
     use crate::html::seconds::tests::row;
 
     #[test]
-    fn each_second_has_the_shares_of_its_own_looks() {
+    fn each_second_has_the_shares_of_its_own_samples() {
         let mut row = row(&[]);
         let mut add = |name: &str, values: [Option<f64>; 2]| {
             let values = values.to_vec();
@@ -149,10 +149,10 @@ mod tests {
             };
             row.series.engine.insert(name.to_owned(), series);
         };
-        add("wait_looks", [Some(10.0), Some(5.0)]);
+        add("wait_samples", [Some(10.0), Some(5.0)]);
         add("wait.IO:WALSync", [None, Some(5.0)]);
         add("wait.running", [Some(10.0), Some(5.0)]);
-        // Two connections at 15 looks.
+        // Two connections in 15 samples.
         let state = |name: &str, sightings: f64, percent: f64| SessionState {
             name: name.to_owned(),
             sightings: Some(sightings),
@@ -160,7 +160,7 @@ mod tests {
             us_per_op: None,
         };
         row.waits.push(Waits {
-            looks: 15.0,
+            samples: 15.0,
             states: vec![
                 state("running", 15.0, 50.0),
                 state("IO:WALSync", 5.0, 50.0 / 3.0),

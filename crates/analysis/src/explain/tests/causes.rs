@@ -108,7 +108,7 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
         let fsync_us = row.metric("op_fsync_us").unwrap();
         let qps = row.metric("qps").unwrap();
         let mut waits = Waits {
-            looks: 1000.0,
+            samples: 1000.0,
             ..Waits::default()
         };
         for (name, us) in [
@@ -118,7 +118,7 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
         ] {
             waits.states.push(SessionState {
                 name: name.to_owned(),
-                sightings: Some(waits.looks * us * qps / 1e6),
+                sightings: Some(waits.samples * us * qps / 1e6),
                 percent: us,
                 us_per_op: Some(us),
             });

@@ -1,4 +1,4 @@
-//! Which address of rank 0's host the load ranks reach.
+//! The address of rank 0's host that load ranks reach.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;

@@ -82,7 +82,7 @@ impl Heartbeats {
     }
 
     /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat that the replica does not show; 0
-    /// if it shows all of them. This holds at the last look, or now if the replica has not answered for two intervals.
+    /// if it shows all of them. This holds at the last poll, or now if the replica has not answered for two intervals.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_lasts_only_if_every_look_finds_it() {
+    fn an_outage_lasts_only_if_every_poll_finds_it() {
         let mut outage = None;
         let lost = || Some("lost".to_owned());
         let at = |seconds: u64| seconds * 1000 * MS;

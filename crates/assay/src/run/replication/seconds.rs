@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_has_the_largest_lag_of_its_looks() {
+    fn a_second_has_the_largest_lag_of_its_readings() {
         let lag = |at_ms: u64, lag_ms: f64| {
             let gauge = Counter::gauge("replica_1.lag_ms", lag_ms);
             (at_ms * 1_000_000, vec![gauge])

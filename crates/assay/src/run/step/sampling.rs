@@ -304,8 +304,8 @@ fn sample_states(
             states.set_processes(new);
         }
         states.sample();
-        for (view, looks) in states.take_looks() {
-            seen.add(at_ns, view, looks.looks, looks.states);
+        for (view, samples) in states.take_state_samples() {
+            seen.add(at_ns, view, samples.samples, samples.states);
         }
         // Samples that a late thread missed are not made up for.
         at = at.max(seconds.clock.now());

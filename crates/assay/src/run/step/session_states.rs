@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::Counter;
 use words::WaitView;
 
-/// The number of sessions or threads in each state, over the looks of about a second.
+/// The number of sessions or threads in each state, over the samples of about a second.
 #[derive(Debug, Default)]
 pub struct SessionStates {
     first_look_ns: Option<u64>,
@@ -13,31 +13,31 @@ pub struct SessionStates {
 }
 
 impl SessionStates {
-    /// Adds looks, the first of them so many nanoseconds into the step: states and the number of sessions in each.
+    /// Adds samples, the first of them so many nanoseconds into the step: states and the number of sessions in each.
     pub fn add(
         &mut self,
         at_ns: u64,
         view: WaitView,
-        looks: f64,
+        samples: f64,
         states: impl IntoIterator<Item = (String, u64)>,
     ) {
         self.first_look_ns.get_or_insert(at_ns);
-        let (all_looks, sessions) = self.views.entry(view).or_default();
-        *all_looks += looks;
+        let (all_samples, sessions) = self.views.entry(view).or_default();
+        *all_samples += samples;
         for (state, count) in states {
             *sessions.entry(state).or_default() += count;
         }
     }
 
-    /// Returns the time of the first look since the last call, and the counts since then as gauges. `None` without a look.
+    /// Returns the time of the first sample since the last call, and the counts since then as gauges. `None` without a sample.
     pub fn take(&mut self) -> Option<(u64, Vec<Counter>)> {
         let Self {
             first_look_ns,
             views,
         } = std::mem::take(self);
         let mut gauges = Vec::new();
-        for (view, (looks, sessions)) in views {
-            gauges.push(Counter::gauge(view.looks(), looks));
+        for (view, (samples, sessions)) in views {
+            gauges.push(Counter::gauge(view.samples(), samples));
             let gauge = |(state, count): (String, u64)| {
                 Counter::gauge(format!("{}{state}", view.prefix()), count as f64)
             };
@@ -72,13 +72,13 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("wait_looks", 2.0),
+                ("wait_samples", 2.0),
                 ("wait.CPU", 5.0),
                 ("wait.IO:WALSync", 1.0)
             ]
         );
         assert_eq!(counted.take(), None);
-        // A look at which no session worked counts, too.
+        // A sample in which no session worked counts, too.
         counted.add(20, view, 1.0, Vec::new());
         assert_eq!(counted.take().unwrap().1.len(), 1);
     }

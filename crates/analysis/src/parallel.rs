@@ -1,0 +1,44 @@
+//! Work on all processors.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The most threads that read; each holds a step in memory.
+const THREADS_MAX: usize = 8;
+
+/// Applies `work` to each item with as many threads as there are processors, and returns the results in order. After an
+/// error no more items are started.
+pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<T, E> + Sync,
+) -> Vec<Result<T, E>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some(at) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < items.len())
+        {
+            let result = work(&items[at]);
+            let failed = result.is_err();
+            done.push((at, result));
+            if failed {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+        }
+        done
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let mut done = worker();
+        for other in others {
+            match other.join() {
+                Ok(theirs) => done.extend(theirs),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
