@@ -37,7 +37,7 @@ fn port() -> Port {
 }
 
 fn behind(primary: &mut MysqlSession, replica: &mut MysqlSession) -> impl Fn(&str) -> f64 {
-    let gauges = Mysql::behind(primary, replica, "replica_1").unwrap();
+    let gauges = Mysql::replication_gauges(primary, replica, "replica_1").unwrap();
     move |name| {
         let mut gauges = gauges.iter();
         let gauge = gauges.find(|it| it.name == format!("replica_1.{name}"));
@@ -110,10 +110,10 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
             let waits = format!("show global variables like '{}'", semi_sync[0]);
             assert_eq!(value(&mut reader, &waits), "OFF");
         }
-        let mut looker = replica.connect().unwrap();
-        assert_eq!(Mysql::broken(&mut looker).unwrap(), None);
+        let mut poller = replica.connect().unwrap();
+        assert_eq!(Mysql::replication_error(&mut poller).unwrap(), None);
         eventually("it has everything", || {
-            let behind = behind(&mut session, &mut looker);
+            let behind = behind(&mut session, &mut poller);
             ["written_bytes", "replayed_bytes", "transactions_behind"]
                 .iter()
                 .all(|name| behind(name) == 0.0)
@@ -128,7 +128,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
                 .unwrap();
         }
         eventually("it lacks what it has not applied", || {
-            let behind = behind(&mut session, &mut looker);
+            let behind = behind(&mut session, &mut poller);
             let received = behind("written_bytes") == 0.0 && behind("relay_log_bytes") > 100.0;
             received && behind("transactions_behind") == 10.0
         });
@@ -136,7 +136,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
             .query(&format!("start {follower} sql_thread"))
             .unwrap();
         eventually("it follows again", || {
-            Mysql::broken(&mut looker).unwrap().is_none()
+            Mysql::replication_error(&mut poller).unwrap().is_none()
                 && reader.query_i64(rows).unwrap() == Some(11)
         });
         // Somebody else writes on the replica.
@@ -147,12 +147,12 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         reader.query("insert into t values (99)").unwrap();
         session.query("insert into t values (99)").unwrap();
         eventually("it says so", || {
-            let broken = Mysql::broken(&mut looker).unwrap();
-            broken.is_some_and(|it| it.contains("Duplicate entry"))
+            let found = Mysql::replication_error(&mut poller).unwrap();
+            found.is_some_and(|it| it.contains("Duplicate entry"))
         });
         let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
         signal(pids[0], Signal::KILL);
-        drop((reader, looker, replica));
+        drop((reader, poller, replica));
         eventually("nothing runs", || !pids.into_iter().any(is_running));
     }
 }

@@ -36,11 +36,11 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     });
     let setting = reader.query("show work_mem").unwrap();
     assert_eq!(setting, [[Some("7MB".to_owned())]]);
-    assert_eq!(Postgres::broken(&mut reader).unwrap(), None);
+    assert_eq!(Postgres::replication_error(&mut reader).unwrap(), None);
     session.query("set synchronous_commit = local").unwrap();
-    let mut looker = replica.connect().unwrap();
+    let mut poller = replica.connect().unwrap();
     let mut behind = |session: &mut _| -> Vec<(String, f64)> {
-        let gauges = Postgres::behind(session, &mut looker, "replica_1").unwrap();
+        let gauges = Postgres::replication_gauges(session, &mut poller, "replica_1").unwrap();
         gauges.into_iter().map(|it| (it.name, it.value)).collect()
     };
     eventually("it has everything", || {
@@ -61,7 +61,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
     signal(pids[0], Signal::KILL);
     eventually("it says so", || {
-        Postgres::broken(&mut reader).unwrap().is_some()
+        Postgres::replication_error(&mut reader).unwrap().is_some()
     });
     drop((reader, replica));
     eventually("nothing runs", || !pids.into_iter().any(is_running));
@@ -145,9 +145,9 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     let names = "select indexname from pg_indexes where tablename = 't' order by 1";
     assert_eq!(reader.query_column(names).unwrap(), ["t_byk", "t_xid"]);
 
-    assert_eq!(Postgres::broken(&mut reader).unwrap(), None);
+    assert_eq!(Postgres::replication_error(&mut reader).unwrap(), None);
     eventually("it has everything", || {
-        let behind = Postgres::behind(&mut session, &mut reader, "replica_1").unwrap();
+        let behind = Postgres::replication_gauges(&mut session, &mut reader, "replica_1").unwrap();
         behind.len() == 4 && behind.iter().all(|it| it.value == 0.0)
     });
     session.query("set synchronous_commit = local").unwrap();
@@ -159,7 +159,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         .unwrap();
     session.query("insert into t (k) values (8)").unwrap();
     eventually("it says that it can't apply a row", || {
-        Postgres::broken(&mut reader).unwrap().is_some()
+        Postgres::replication_error(&mut reader).unwrap().is_some()
     });
     let log = replica.log_tail(20).join("\n");
     assert!(log.contains("unique") && log.contains("only_here"), "{log}");
