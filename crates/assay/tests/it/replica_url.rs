@@ -144,6 +144,30 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
         assert!(engine::guard::is_alive(server.process_id().unwrap()));
     }
     assert_eq!(tables(&pair.primary), Vec::<String>::new());
+    let mut session = pair.primary.connect().unwrap();
+    let theirs = "create table assay_heartbeat as select 1 as precious";
+    session.query(theirs).unwrap();
+    let ended = place.run(&pair.plan(), &[]).expect_code(1);
+    ended.expect_in_stderr(&["the table exists, and this run did not create it"]);
+    assert_eq!(tables(&pair.primary), ["assay_heartbeat"]);
+    session.query("drop table assay_heartbeat").unwrap();
+    drop(session);
+    let set = "config.postgres.base.replica.set.work_mem=1MB";
+    let ended = place.run(&pair.plan(), &["--set", set]).expect_code(2);
+    ended.expect_in_stderr(&[
+        "assay can't configure or limit replicas that it does not start",
+        "remove `replica` from its config",
+    ]);
+    let needed = |plan: &str| -> u32 {
+        let ended = place.run(plan, &["--set", "clients=[500]"]).expect_code(2);
+        let (_, rest) = ended.stderr.split_once("the run needs ").unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    let watched = pair.plan();
+    let (alone, _) = watched.split_once("replica-url").unwrap();
+    let of_engine = "\n[config.postgres.base]\n";
+    // One writes heartbeats, and three watch the replica.
+    assert_eq!(needed(&watched), needed(&format!("{alone}{of_engine}")) + 4);
     // A server is no replica of itself.
     let url = pair.primary.url();
     let ended = place.run(&plan(&url, &url, "postgres"), &[]).expect_code(2);
@@ -159,20 +183,25 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     let pair = Pair::start(&servers, true);
     let mut session = pair.replica.connect().unwrap();
     for sql in [
-        "create table pi1 (precious text)",
+        "create table pi2 (precious text)",
         "create role weak login password 'right'",
         "revoke create on schema public from public",
     ] {
         session.query(sql).unwrap();
     }
-    let ended = place.run(&pair.plan(), &[]).expect_code(1);
+    let two_kept = ["--set", "clients=[2]", "--set", "keep-data=true"];
+    let ended = place.run(&pair.plan(), &two_kept).expect_code(1);
     ended.expect_in_stderr(&[
         "replica_1 can't get the tables of its primary",
-        "relation \"pi1\" already exists",
+        "relation \"pi2\" already exists",
     ]);
-    assert_eq!(tables(&pair.primary), Vec::<String>::new());
-    assert_eq!(tables(&pair.replica), ["pi1"]);
-    session.query("drop table pi1").unwrap();
+    // Those of a failed cell are dropped by the next one of its run, but only on the primary.
+    assert_eq!(tables(&pair.primary), ["pi1", "pi2"]);
+    assert_eq!(tables(&pair.replica), ["pi2"]);
+    session.query("drop table pi2").unwrap();
+    let mut on_primary = pair.primary.connect().unwrap();
+    on_primary.query("drop table pi1, pi2").unwrap();
+    drop(on_primary);
     let weak = pair.plan().replace(
         "replica-url = \"postgresql://assay:",
         "replica-url = \"postgresql://weak:",
