@@ -316,22 +316,15 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
             _ => return stopped(trial, "the step completed no operations"),
         },
     };
-    let rates = |is_sustained: bool| {
-        let such = trials
-            .iter()
-            .filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
-        such.filter_map(|trial| trial.rate)
-    };
-    let missed = rates(false).reduce(f64::min);
+    let (sustained, missed) = bracket(trials);
     if let (None, Some(highest)) = (missed, search.rate_max) {
         // The highest rate first: it may be the answer.
-        return match rates(true).reduce(f64::max) {
+        return match sustained {
             Some(rate) => SearchState::NotLimited(rate),
             None => SearchState::Next(highest),
         };
     }
     let ceiling = missed.unwrap_or(top);
-    let sustained = rates(true).filter(|rate| *rate < ceiling).reduce(f64::max);
     let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
     let next = rounded(middle, search.tolerance);
     match sustained {
@@ -342,6 +335,20 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
         None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
         _ => SearchState::Next(next),
     }
+}
+
+/// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate that did not, per second of
+/// all clients.
+pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
+    let rates = |is_sustained: bool| {
+        let such = trials
+            .iter()
+            .filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
+        such.filter_map(|trial| trial.rate)
+    };
+    let missed = rates(false).reduce(f64::min);
+    let below = rates(true).filter(|rate| missed.is_none_or(|missed| *rate < missed));
+    (below.reduce(f64::max), missed)
 }
 
 fn stopped(trial: &RateTrial, reason: &str) -> SearchState {

@@ -194,11 +194,19 @@ pub fn extend(
     run.workloads = steps_of_variants(&file.plan);
     directory.write_run(run)?;
     for (it, rate) in &next {
-        let total = rate * f64::from(it.clients);
+        let (sustained, missed) = analysis::bracket(&it.trials);
+        let known = [(sustained, "meets the bounds"), (missed, "misses one")];
+        let known = known.iter().filter_map(|(rate, what)| {
+            let rate = report::rate_text((*rate)?);
+            Some(format!("{rate}/s {what}, "))
+        });
         display.say(&format!(
-            "next: {} at {total}/s with {}",
+            "{} with {}: {}next {}/s, {} per client",
             it.target,
-            analysis::counted(it.clients as usize, "client")
+            analysis::counted(it.clients as usize, "client"),
+            known.collect::<String>(),
+            report::rate_text(rate * f64::from(it.clients)),
+            report::rate_text(*rate)
         ));
     }
     let all = CellFilters::default();

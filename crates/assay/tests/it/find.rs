@@ -96,7 +96,8 @@ fn an_interrupted_search_is_resumed() {
     let resumed = place.assay(&["run", "--resume", run.to_str().unwrap(), "--profile"]);
     resumed
         .expect_code(0)
-        .expect_in_stdout(&["none.a sustains no rate of l.i1 with p99"]);
+        .expect_in_stdout(&["none.a sustains no rate of l.i1 with p99"])
+        .expect_in_stderr(&["none.a with 2 clients: ", "/s misses one, next "]);
     let search = &searches(&place)[0];
     let trials = search["trials"].as_array().unwrap();
     assert!(trials.len() > before, "{search}");
