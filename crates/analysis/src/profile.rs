@@ -502,8 +502,8 @@ impl Changes {
         Self { us: us.collect() }
     }
 
-    /// Returns the functions most of whose change is that of one callee, which says more, by the numbers of their names. A callee
-    /// whose own change is not shown says nothing.
+    /// Returns the functions whose change is mostly that of one callee, by the numbers of their names. The callee is the better
+    /// explanation, unless its own change is not shown.
     fn passed_on(&self, calls: &Calls, functions: &Functions) -> BTreeSet<usize> {
         let is_shown = |name: &usize| functions.get(name).is_some_and(|it| it.inclusive.is_shown);
         let tree = &calls.tree;

@@ -356,8 +356,8 @@ fn stopped(trial: &RateTrial, reason: &str) -> SearchState {
     SearchState::Stopped(format!("{what} can't be judged: {reason}"))
 }
 
-/// Rounds a rate to three significant digits, or to as many as a rate needs that lies between two others which are further
-/// apart than the tolerance.
+/// Rounds a rate to three significant digits, or to more if the tolerance needs them: a rate halfway between two others must
+/// differ from both.
 fn rounded(rate: f64, tolerance: f64) -> f64 {
     let needed = (1.0 - tolerance.log10()).floor() + 1.0;
     let digits = 10_f64.powf(needed.max(3.0) - 1.0 - rate.log10().floor());

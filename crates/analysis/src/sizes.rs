@@ -34,7 +34,7 @@ pub struct Size {
     pub free_bytes: Option<f64>,
     /// The share of the leaf pages that holds entries.
     pub leaf_density_percent: Option<f64>,
-    /// The share of the leaf pages after which the next one is before them in the file.
+    /// The share of the leaf pages whose successor in key order comes earlier in the file.
     pub leaf_fragmentation_percent: Option<f64>,
 }
 

@@ -124,8 +124,8 @@ Examples:
   assay find plan.toml --step l.i1 --lag 1s
   assay find plan.toml --step update-index --p99 20ms --set clients=[4]
 
-Each rate is a variant of the workload, with one cell for each of the plan's `repeats`. The first cell has no rate: its throughput is \
-the upper end of the search. `assay run --resume RUN` continues a search."
+Each rate is a variant of the workload, with one cell for each of the plan's `repeats`. Without `--to`, the first cell has no rate, and its \
+throughput is the upper end of the search. `assay run --resume RUN` continues a search."
 )]
 pub struct FindArgs {
     #[command(flatten)]

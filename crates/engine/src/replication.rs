@@ -2,7 +2,7 @@
 
 use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOptions, Table};
 
-/// The table of the heartbeats that a run writes on a primary. Looks at the load's sessions leave out statements about it.
+/// The table of the heartbeats that a run writes on a primary. Samples of the load's sessions leave out statements that use it.
 pub const HEARTBEAT_TABLE: &str = "assay_heartbeat";
 
 /// A server that can have replicas. A replica is another server of the same type.

@@ -31,7 +31,7 @@ pub struct NotApplicable {
 }
 
 impl Plan {
-    /// Returns true if a target's server has replicas, which assay starts or does not start.
+    /// Returns true if a target's server has replicas, whether or not assay starts them.
     pub fn has_replicas(&self, target: &Target) -> bool {
         let build = &self.builds[target.build];
         self.configs[target.config].replicas > 0 || !build.replica_urls.is_empty()

@@ -67,8 +67,8 @@ struct EngineThreads {
 /// before its function was read.
 type Functions = BTreeMap<ConnectionState, String>;
 
-/// One of so many samples also covers the engine's threads. To open the files that only those need costs four times as much as a
-/// sample.
+/// The number of samples of connections for each sample that also covers the engine's threads. Opening the files that only the
+/// latter needs costs four times as much as a sample.
 const SAMPLES_PER_ENGINE_SAMPLE: u32 = 10;
 
 /// The number of threads that were seen in each state, over some samples.

@@ -449,7 +449,7 @@ fn pending_mb(row: &Row, names: [&str; 2]) -> Option<f64> {
 type Debt = (&'static str, usize, fn(&Row) -> Option<f64>);
 
 /// The debts of [`debt`] in their order.
-const DEBTS: [Debt; 10] = [
+const DEBTS: [Debt; 11] = [
     ("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
     ("written by settling, MB", 1, |row| {
         Some(row.settled.as_ref()?.written_bytes? / MIB)
@@ -468,6 +468,9 @@ const DEBTS: [Debt; 10] = [
     ("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),
     ("redo, MB", 1, |row| row.metric("debt_redo_mb")),
     ("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
+    ("log not replayed, MB", 1, |row| {
+        row.metric("debt_replica_mb")
+    }),
 ];
 
 /// Returns the debt that each step left and the cost of settling, one row for each kind; empty if no step was settled.

@@ -129,7 +129,7 @@ fn verdict(trial: &RateTrial) -> Cell {
 
 /// Returns the result of a search in a sentence about the target of that name.
 fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String {
-    let what = format!("of {} with {}", search.step, bounds(search));
+    let what = format!("in {} with {}", search.step, bounds(search));
     match &searched.state {
         SearchState::Next(_) | SearchState::Unfinished => {
             format!("The search for {name} has not ended: `assay run --resume RUN` continues it.")

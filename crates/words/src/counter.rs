@@ -46,7 +46,7 @@ pub enum Role {
     FreeBytes,
     /// The share of the leaf pages of an index that holds entries; labeled by table and index.
     LeafDensityPercent,
-    /// The share of the leaf pages of an index after which the next one is before them in the file; labeled by table and index.
+    /// The share of an index's leaf pages whose successor in key order comes earlier in the file; labeled by table and index.
     LeafFragmentationPercent,
     /// Rows that are deleted or replaced but not yet removed; labeled by table.
     DeadRows,

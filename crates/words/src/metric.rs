@@ -234,6 +234,7 @@ metrics! {
     "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb"                              "";
     "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb"                               "";
     "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb"                         "";
+    "debt_replica_mb"                "replica_log"         "MB"         One          Less Debt         All     "debt_replica_mb"                            "";
     "lag_ms_p50"                     "lag"                 "ms"         Rate         Less Replication  Certain "lag_ms_p50"                                 "age of the oldest change that a replica lacks, median of the seconds";
     "lag_ms_max"                     "lag_max"             "ms"         Rate         Less Replication  Certain "lag_ms_max"                                 "largest age of the oldest change that a replica lacks";
     "lag_ms_slope"                   "lag_slope"           "ms/s"       One          Less Replication  Certain "lag_slope_ms_per_s"                         "growth of the lag over the second half of the step";

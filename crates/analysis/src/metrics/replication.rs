@@ -75,18 +75,20 @@ pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
 }
 
 /// Returns the figures of this module: names as in [`words::METRICS`].
-pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> [Figure; 9] {
+pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> [Figure; 10] {
     let lag_ms = largest_of_each_second(engine, "lag_ms");
     let mut sorted: Vec<f64> = lag_ms.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len().saturating_sub(1) / 2).copied();
     let replayed = largest_of_each_second(engine, "replayed_bytes");
+    let last = replayed.iter().flatten().next_back().copied();
     let cpu_ns = most_expensive(engine, &["cpu_user_ns", "cpu_system_ns"]);
     let kb = |what| super::scaled(most_expensive(engine, &[what]), super::KIB);
     let switches = most_expensive(engine, &["context_switch_count"]);
     let rate = super::operation_rate(step);
     let per_op = |figure: Option<f64>| super::over(figure?, rate?);
     [
+        ("debt_replica_mb", super::scaled(last, super::MIB)),
         ("lag_ms_p50", median),
         ("lag_ms_max", largest(&lag_ms)),
         ("lag_ms_slope", lag_slope(&lag_ms).map(|(slope, _)| slope)),
@@ -252,8 +254,14 @@ mod tests {
 
     #[test]
     fn the_replica_that_lags_most_and_the_one_that_costs_most_count() {
-        let (step, engine) = step_with(&[(&[7.0, 300.0], 4e6), (&[9.0, 20.0], 5e6)]);
+        let (step, mut engine) = step_with(&[(&[7.0, 300.0], 4e6), (&[9.0, 20.0], 5e6)]);
+        let replayed = CounterSeries {
+            values: [9.0, 2.0].map(|mib| Some(mib * super::super::MIB)).to_vec(),
+            ..CounterSeries::default()
+        };
+        engine.insert("replica_2.replayed_bytes".into(), replayed);
         let figures = BTreeMap::from(figures(&step, &engine));
+        assert_eq!(figures["debt_replica_mb"], Some(2.0));
         assert_eq!(figures["lag_ms_max"], Some(300.0));
         assert_eq!(figures["lag_ms_p50"], Some(9.0));
         // 5 ms of CPU for 100 rows in a second.

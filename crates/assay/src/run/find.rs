@@ -195,7 +195,7 @@ pub fn extend(
     directory.write_run(run)?;
     for (it, rate) in &next {
         let (sustained, missed) = analysis::bracket(&it.trials);
-        let known = [(sustained, "meets the bounds"), (missed, "misses one")];
+        let known = [(sustained, "meets the bounds"), (missed, "misses a bound")];
         let known = known.iter().filter_map(|(rate, what)| {
             let rate = report::rate_text((*rate)?);
             Some(format!("{rate}/s {what}, "))

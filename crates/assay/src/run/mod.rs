@@ -185,6 +185,7 @@ fn resume_run(
     if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
         let others = match matrix.cell_count - matrix.complete_count {
             0 => "the search for other targets has not ended".to_owned(),
+            1 => "1 other cell is not".to_owned(),
             others => format!("{others} other cells are not"),
         };
         let text = format!("all matching cells are complete; {others}");

@@ -56,8 +56,8 @@ pub trait Replication {
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()>;
 
     /// Waits until all replicas show what was committed before the end of the step, and have the indexes of these tables. Returns
-    /// how long after it that was, or how long the indexes took from this call on, if that is more; `None` if `at_most` has passed
-    /// since this call or `stop` is set.
+    /// the longer of two times: from the end of the step until they showed it, and from this call until they had the indexes.
+    /// Returns `None` if `at_most` has passed since this call, or `stop` is set.
     ///
     /// # Errors
     /// A replica no longer follows.

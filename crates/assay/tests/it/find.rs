@@ -40,11 +40,11 @@ fn a_rate_that_meets_its_bound_is_the_answer() {
     let args = ["--step", "l.i1", "--p99", "10s", "--to", "1k"];
     find(&place, &plan, &args).expect_code(0).expect_in_stdout(&[
         "Highest rate of l.i1 with p99 of at most 10,000 ms",
-        "none.a sustains 2,000/s of l.i1 with p99 of at most 10,000 ms, the highest rate allowed by --to.",
+        "none.a sustains 2,000/s in l.i1 with p99 of at most 10,000 ms, the highest rate allowed by --to.",
     ]);
     place.assert_nothing_is_left();
     let page = fs_err::read_to_string(place.only_run().join("report.html")).unwrap();
-    assert!(page.contains("<h1>none.a sustains 2,000/s of l.i1"));
+    assert!(page.contains("<h1>none.a sustains 2,000/s in l.i1"));
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
     // The steps after the searched one are left out.
@@ -96,8 +96,8 @@ fn an_interrupted_search_is_resumed() {
     let resumed = place.assay(&["run", "--resume", run.to_str().unwrap(), "--profile"]);
     resumed
         .expect_code(0)
-        .expect_in_stdout(&["none.a sustains no rate of l.i1 with p99"])
-        .expect_in_stderr(&["none.a with 2 clients: ", "/s misses one, next "]);
+        .expect_in_stdout(&["none.a sustains no rate in l.i1 with p99"])
+        .expect_in_stderr(&["none.a with 2 clients: ", "/s misses a bound, next "]);
     let search = &searches(&place)[0];
     let trials = search["trials"].as_array().unwrap();
     assert!(trials.len() > before, "{search}");
@@ -127,7 +127,7 @@ fn what_fails_ends_its_own_search_only() {
     let ended = find(&place, &plan, &both)
         .expect_code(1)
         .expect_in_stdout(&[
-            "none.a sustains no rate of l.i1",
+            "none.a sustains no rate in l.i1",
             "The search for lite.full stopped: rate-100000 can't be judged: ",
         ]);
     let shown = Shown::read(&place, &place.only_run());

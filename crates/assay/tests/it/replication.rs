@@ -158,6 +158,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
+    assert!(number(&row["metrics"]["debt_replica_mb"]) >= 0.0, "{row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
     assert!(catch_up_s < lag_ms / 1e3, "{row}");
     // Rows, keys and indexes of the replica were compared.

@@ -512,7 +512,7 @@ fn only_the_cells_that_match_are_measured() {
     assert_eq!(status, "incomplete", "{ended}");
     ended.expect_in_stderr(&["1 missing of 3 cells: "]);
     let (ended, _) = resume("*/c2/*");
-    ended.expect_in_stderr(&["all matching cells are complete; 1 other cells are not"]);
+    ended.expect_in_stderr(&["all matching cells are complete; 1 other cell is not"]);
     assert_eq!(invocations(&run).len(), 2);
     let (_, status) = resume("lite.next");
     assert_eq!(status, "complete");

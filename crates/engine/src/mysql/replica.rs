@@ -400,7 +400,7 @@ struct Source {
 }
 
 impl Source {
-    /// Creates the account of the replica `name` on the primary, which no replica gets, and reads its address.
+    /// Creates an account for the replica `name` on the primary, without replicating it, and reads the primary's address.
     fn prepare(socket: &super::Address, name: &str, password: &str) -> Result<Self, Error> {
         let mut session = MysqlSession::connect(socket)?;
         let account = format!("'{name}'@'%'");

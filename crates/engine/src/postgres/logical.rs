@@ -84,7 +84,7 @@ pub(super) fn start_replica(
     Ok(replica)
 }
 
-/// Creates new tables of the primary, which are empty, on a replica. Returns false for a replica that gets definitions, too.
+/// Creates new tables of the primary, which are empty, on a replica. Returns false for a physical replica, which receives DDL.
 pub(super) fn create_tables(
     primary: &mut PostgresSession,
     replica: &mut PostgresSession,
@@ -260,13 +260,13 @@ pub(super) fn obstacles(
             };
             if primary.query_i64(&format!("select count(*) {published}"))? == Some(0) {
                 let what = format!(
-                    "it follows another primary: the server of `url` has no publication of {publications}, which subscription `{name}` names"
+                    "it follows another primary: the server of `url` has none of the publications {publications} that subscription `{name}` names"
                 );
                 add(what, other);
             } else if primary.query_i64(&format!("select count(*) {published} {whole}"))? == Some(0)
             {
                 let what = format!(
-                    "subscription `{name}` does not get new tables: its publications list tables"
+                    "subscription `{name}` does not get new tables: its publications name individual tables"
                 );
                 add(what, "subscribe to a publication `for all tables`");
             }

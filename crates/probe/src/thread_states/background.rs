@@ -103,8 +103,9 @@ fn busy_state(thread: &mut Thread, proc: &Proc, buffer: &mut Vec<u8>) -> Option<
     }
 }
 
-/// Returns the name of a thread, without the number of several with the same task: that of the thread, if it differs from its
-/// process's, or the title that the process gave itself: `rocksdb:low`, `checkpointer`. Empty if there is neither.
+/// Returns the name of a thread without the number that tells it from others with the same task: the thread's own name if it
+/// differs from that of its process, or else the title that the process gave itself: `rocksdb:low`, `checkpointer`. Empty if
+/// there is neither.
 fn name(proc: &Proc, tid: u32, pid: u32) -> String {
     let text = |id: u32, file: &str| proc.text(format!("proc/{id}/{file}")).unwrap_or_default();
     let (program, thread) = (text(pid, "comm"), text(tid, "comm"));

@@ -101,7 +101,9 @@ fn bars_of_view(
     };
     let rest = match view {
         WaitView::Engine => "The rest of a bar is idle time, or not reported by the engine.",
-        WaitView::Kernel => "The rest of a bar is idle time, in which the client works.",
+        WaitView::Kernel => {
+            "The rest of a bar is idle time, in which the engine has no operation to run."
+        }
         WaitView::Background => "Sleeping threads are left out.",
     };
     markup! {

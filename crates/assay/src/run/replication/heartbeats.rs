@@ -8,7 +8,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 /// A replica no longer follows if no poll has found it following for this long. PostgreSQL reconnects every 5 s.
 pub const BROKEN_FOR: Duration = Duration::from_secs(10);
 
-/// The reason why a replica does not follow, or why the primary takes no heartbeats: every poll has failed since then.
+/// A time in which every poll has found that a replica does not follow, or that the primary takes no heartbeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     since_ns: u64,
@@ -82,7 +82,7 @@ impl Heartbeats {
     }
 
     /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat that the replica does not show; 0
-    /// if it shows all of them. This holds at the last poll, or now if the replica has not answered for two intervals.
+    /// if it shows all of them. The lag is as of the last poll, or as of now if the replica has not answered for two intervals.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;

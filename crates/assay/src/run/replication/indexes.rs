@@ -36,7 +36,7 @@ impl<E> Default for Indexes<E> {
 }
 
 impl<E: Replicated + 'static> Indexes<E> {
-    /// Begins to create the indexes that a replica lacks of these tables, or does so when it is no longer busy with that.
+    /// Begins to create the indexes of these tables that a replica lacks. If it is still creating others, begins after them.
     pub fn begin(&self, number: usize, urls: [&str; 2], tables: Vec<Table>) {
         let mut running = locked(&self.running);
         if let Some(busy) = running.iter_mut().find(|it| it.number == number) {

@@ -1,4 +1,4 @@
-//! What the engine says of itself after a step: its status, the plans of statements, and the bloat of indexes.
+//! Records the engine's own account of its state after a step: its status, the plans of statements, and the bloat of indexes.
 
 use plan::Checks;
 use record::{StatementPlan, Step, StepWriter, Warning};
