@@ -377,19 +377,34 @@ impl Replicated for Mysql {
         };
         let id = primary.query_column(of_primary)?.into_iter().next();
         let what = match (status.get(of_source), id) {
-            (None, _) => "it follows no primary".to_owned(),
-            (Some(source), Some(id)) if *source != id => "it follows another primary".to_owned(),
-            _ => match Self::replication_error(&mut session)? {
-                Some(reason) => reason,
-                None => return Ok(found),
-            },
+            (None, _) => Some("it follows no primary".to_owned()),
+            (Some(source), Some(id)) if *source != id => {
+                Some("it follows another primary".to_owned())
+            }
+            _ => Self::replication_error(&mut session)?,
         };
-        found.push(Obstacle {
+        found.extend(what.map(|what| Obstacle {
             what,
             help: "write the URL of a running replica of the server of `url`".into(),
-        });
+        }));
+        if !self.kind.version.is_mariadb() && commits_out_of_order(&mut session)? {
+            found.push(Obstacle {
+                what: "its parallel workers don't commit in the primary's order, so the lag can't be measured".into(),
+                help: "set `replica_preserve_commit_order` (before MySQL 8.0.26: `slave_preserve_commit_order`) on it".into(),
+            });
+        }
         Ok(found)
     }
+}
+
+/// Returns true if a replica of MySQL may show a transaction before an earlier one.
+fn commits_out_of_order(replica: &mut MysqlSession) -> Result<bool, Error> {
+    let mut is = |name: &str, values: &str| {
+        let sql = format!("show global variables where variable_name like '{name}' and {values}");
+        Ok::<_, Error>(!replica.query(&sql)?.is_empty())
+    };
+    // Newer names, and older ones.
+    Ok(is("%parallel_workers", "value > 1")? && is("%preserve_commit_order", "value = 'OFF'")?)
 }
 
 /// The primary's address for replicas.
