@@ -250,10 +250,12 @@ fn achieved(row: &Row) -> Option<f64> {
     })
 }
 
-/// Returns the kinds of operations whose response times are bounded: those that have a schedule.
+/// Returns the kinds of operations whose response times are bounded: those that have the rate. Long transactions have a schedule
+/// of their own.
 fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
-    let ops = row.ops.values();
-    ops.filter(|op| op.scheduled && op.count > 0)
+    let ops = row.ops.iter();
+    let ops = ops.filter(|(kind, op)| op.scheduled && op.count > 0 && *kind != "long_transaction");
+    ops.map(|(_, op)| op)
 }
 
 /// Returns the longest 99th percentile of response times in milliseconds; `None` without operations that have a schedule.

@@ -310,6 +310,13 @@ fn each_kind_of_operation_needs_enough_of_them() {
         with(&[("insert", op(100, 1.0)), ("query", queries)]),
         TrialVerdict::Sustained
     );
+    // A schedule of its own, and without a rate nothing else has one.
+    let long = ("long_transaction", op(5, 1000.0));
+    assert_eq!(
+        with(&[("insert", op(100, 1.0)), long.clone()]),
+        TrialVerdict::Sustained
+    );
+    assert!(matches!(with(&[long]), TrialVerdict::NotJudged(_)));
     // One that is known to be too slow is enough.
     assert_eq!(
         with(&[("insert", op(99, 1.0)), ("delete", op(1000, 21.0))]),
