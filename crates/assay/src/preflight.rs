@@ -52,6 +52,16 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 "it reads from replicas, but has none",
                 "set `replicas` in its config, or `replica-url` in a build with a `url`, or remove `reads`",
             )),
+            _ if config.reads_replicas
+                && config.replicas > 0
+                && (config.tls || plan.listen.is_some()) =>
+            {
+                Some((
+                    of_config(&|key| key == "reads"),
+                    "reads go to a replica by its private socket, not by TCP or TLS",
+                    "remove `reads` from the config, or `tls` and `listen`",
+                ))
+            }
             _ if config.logical_replication && config.replicas == 0 => Some((
                 of_config(&|key| key == "replication"),
                 "logical replication is configured, but there is no replica",

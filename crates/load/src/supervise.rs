@@ -117,7 +117,8 @@ impl<'a, 's> Supervisor<'a, 's> {
         }
         // Connections that still wait for a reply are cut off after the grace period.
         let since_ns = *self.over_since_ns.get_or_insert(now_ns);
-        let grace = match self.interrupted {
+        let is_given_up = self.interrupted || self.recording.is_err();
+        let grace = match is_given_up {
             true => INTERRUPT_GRACE,
             false => self.limits.grace,
         };
@@ -125,7 +126,7 @@ impl<'a, 's> Supervisor<'a, 's> {
             return;
         }
         self.cut_off = true;
-        if !self.interrupted && foreground_runs {
+        if !is_given_up && foreground_runs {
             self.shared.poison(format!(
                 "connections waited for a reply for more than {} s after the end of the step and were cut off",
                 grace.as_secs()

@@ -14,7 +14,7 @@ use engine::{
     ServerEngine, SetupError, StartOptions,
 };
 use plan::{Build, BuildSource, Config, Plan};
-use record::Status;
+use record::{Limit, Status};
 use words::Secret;
 
 use super::{BuildFacts, EngineRow};
@@ -62,6 +62,12 @@ fn replicate<E: Replicated + 'static>(
             .with_context(|| format!("can't start {name}"))?;
         cell.directory
             .write_text(&kept, replica.config_text().unwrap_or_default())?;
+        let limits = replica.limits().iter().map(|limit| Limit {
+            what: format!("{name}.{}", limit.what),
+            ..limit.clone()
+        });
+        cell.note_limits(&limits.collect::<Vec<_>>());
+        cell.note("server::config", replica.notes());
         replicas.push((name.clone(), replica));
     }
     watch(cell, primary, replicas)
@@ -374,9 +380,14 @@ fn measure<E: ServerEngine>(
         if stopped.is_ok() {
             cell.record.tables_left.retain(|it| it != HEARTBEAT_TABLE);
         }
-        match result? {
-            Status::Complete => stopped.map(|()| Status::Complete),
-            status => Ok(status),
+        match result {
+            Ok(Status::Complete) => stopped.map(|()| Status::Complete),
+            result => {
+                if let Err(error) = stopped {
+                    cell.note("replica::left", &[format!("{error:#}")]);
+                }
+                result
+            }
         }
     });
     cell.clean_up(data_dir, result)

@@ -92,22 +92,17 @@ impl<'a> CellRun<'a> {
         Ok(data_dir)
     }
 
-    /// Warns about limits of the target that are not as requested.
-    fn note_limits(&mut self) {
-        for Limit {
-            what,
-            asked,
-            reason,
-            ..
-        } in self.record.limits.clone()
-        {
-            if let Some(reason) = reason {
-                let text = format!("`{what} = \"{asked}\"`: {reason}");
+    /// Records limits of the target, and warns about those that are not as requested.
+    pub fn note_limits(&mut self, limits: &[Limit]) {
+        for limit in limits {
+            if let Some(reason) = &limit.reason {
+                let text = format!("`{} = \"{}\"`: {reason}", limit.what, limit.asked);
                 self.note("server::limits", &[text]);
             }
         }
-        let shortfalls = self.record.limits.iter().filter_map(Limit::shortfall);
+        let shortfalls = limits.iter().filter_map(Limit::shortfall);
         self.notes.shortfalls.extend(shortfalls);
+        self.record.limits.extend_from_slice(limits);
     }
 
     /// Prints warnings, and keeps them for every step.
@@ -194,8 +189,7 @@ impl<'a> CellRun<'a> {
         };
         self.record.settings = engine.settings()?;
         if is_first {
-            self.record.limits.extend_from_slice(engine.limits());
-            self.note_limits();
+            self.note_limits(engine.limits());
         }
         self.record.settings.extend(limit_settings(self.record));
         let of_replicas = self.config().replica_options().into_iter();

@@ -19,7 +19,7 @@ const TIME: &str = "60s";
 
 /// Begins a search and runs it to its end.
 pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
-    let ms = |bound: std::time::Duration| bound.as_secs_f64() * 1e3;
+    let ms = |bound: std::time::Duration| bound.as_nanos() as f64 / 1e6;
     super::run(&RunArgs {
         plan: args.plan.clone(),
         only: args.only.clone(),

@@ -5,6 +5,7 @@ mod heartbeats;
 mod indexes;
 mod link;
 mod seconds;
+mod watch;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,32 +15,26 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{
-    Action, Column, ColumnType, Counter, HEARTBEAT_TABLE, Replicated, ServerEngine, Session,
-    SettleLimits, Settled, Table, TableFacts,
+    Action, Column, ColumnType, HEARTBEAT_TABLE, Replicated, ServerEngine, SettleLimits, Settled,
+    Table, TableFacts,
 };
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
 use super::cell_run::LOG_LINES;
+use super::conductor::unix_now_ns;
 use super::tables;
 use heartbeats::{Heartbeats, INTERVAL, Outage};
 use indexes::Indexes;
 use link::Link;
 pub use seconds::largest_by_second;
+use watch::{Reading, Watch};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
 /// The time between checks of a condition that is waited for.
 const POLL: Duration = Duration::from_millis(5);
-/// The time of polls within an interval, which begins with a heartbeat.
-const POLL_AT: Duration = Duration::from_millis(50);
-/// The time of readings within an interval: after the reply to a poll.
-const READ_AT: Duration = Duration::from_millis(75);
-
-/// A reading of the replicas: its time by the clock, and gauges and counters of which the largest of a second is kept. Their names
-/// begin with those of the replicas.
-type Reading = (u64, Vec<Counter>);
 
 /// The replicas of a server.
 pub trait Replication {
@@ -48,6 +43,12 @@ pub trait Replication {
 
     /// Returns how far the replica that lags most is behind now.
     fn lag(&self) -> Duration;
+
+    /// Checks that all replicas follow their primary; a short interruption is allowed.
+    ///
+    /// # Errors
+    /// A replica has not followed for ten seconds, or has ended; or the primary takes no heartbeats.
+    fn check_following(&self) -> anyhow::Result<()>;
 
     /// Creates new and empty tables on replicas that don't receive DDL.
     ///
@@ -111,141 +112,9 @@ impl ReplicaFailure {
     }
 }
 
-/// The state that all threads share.
-struct Watch {
-    clock: SystemClock,
-    heartbeats: Mutex<Heartbeats>,
-    /// The reason why no heartbeats are written.
-    primary: Mutex<Option<Outage>>,
-    readings: Mutex<Vec<Reading>>,
-    done: AtomicBool,
-}
-
-/// Returns the statement that writes a heartbeat.
-fn insert_heartbeat(sent_at: u64) -> String {
-    format!("insert into {HEARTBEAT_TABLE} values ({sent_at})")
-}
-
 /// Returns the content of a lock, also after a panic of another thread.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Watch {
-    /// Sleeps until the next time at `offset` in an interval. Returns false if there is nothing more to do.
-    fn sleep_until(&self, offset: Duration) -> bool {
-        let interval = INTERVAL.as_nanos() as u64;
-        let offset = offset.as_nanos() as u64;
-        let next = (self.clock.now() + interval - offset) / interval * interval + offset;
-        self.clock.sleep_until(next);
-        !self.done.load(Ordering::Acquire)
-    }
-
-    fn note_of_replica(&self, replica: usize, found: Option<String>) {
-        let outage = &mut locked(&self.heartbeats).replicas[replica].outage;
-        Outage::note(outage, found, self.clock.now());
-    }
-
-    /// Writes heartbeats on the primary.
-    fn write_heartbeats<E: Replicated>(&self, mut primary: Link<E>) {
-        while self.sleep_until(Duration::ZERO) {
-            let sent_at = self.clock.now();
-            // A row that is updated has old versions, whose removal would conflict with queries on replicas.
-            let sql = insert_heartbeat(sent_at);
-            let written = primary.ask(|session| session.query(&sql).map(drop));
-            let now = self.clock.now();
-            if written.is_ok() {
-                locked(&self.heartbeats).commit(sent_at, now);
-            }
-            let outage = written.err().map(|error| error.to_string());
-            Outage::note(&mut locked(&self.primary), outage, now);
-        }
-    }
-
-    /// Reads once a second how much of the primary's log a replica lacks.
-    fn read_behind<E: Replicated>(&self, name: &str, mut primary: Link<E>, mut replica: Link<E>) {
-        let mut second = 0;
-        while self.sleep_until(READ_AT) {
-            let now = self.clock.now();
-            if now / SECOND_NS == second {
-                continue;
-            }
-            second = now / SECOND_NS;
-            let behind = primary.ask(|primary| {
-                replica.ask(|replica| E::replication_gauges(primary, replica, name))
-            });
-            // An error also stops the heartbeats, which reports it.
-            locked(&self.readings).push((now, behind.unwrap_or_default()));
-        }
-    }
-
-    /// Reads the newest heartbeat on a replica, and once a second whether it still follows.
-    fn poll_heartbeats<E: Replicated>(&self, number: usize, mut replica: Link<E>) {
-        let sql = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
-        let mut second = 0;
-        while self.sleep_until(POLL_AT) {
-            let newest = replica.ask(|session| session.query_i64(&sql));
-            let now = self.clock.now();
-            // In case of an error, the table is not there yet, or replay canceled the query.
-            if let Ok(Some(newest)) = newest {
-                locked(&self.heartbeats).show(number, newest as u64, now);
-            }
-            if replica.session.is_none() {
-                self.note_of_replica(number, newest.err().map(|error| error.to_string()));
-            } else if now / SECOND_NS != second {
-                second = now / SECOND_NS;
-                let found = replica.ask(|session| E::replication_error(session));
-                self.note_of_replica(
-                    number,
-                    found.unwrap_or_else(|error| Some(error.to_string())),
-                );
-            }
-        }
-    }
-
-    /// Reads the lag and costs of replicas. Never waits for any of them.
-    fn read(&self, replicas: &mut [(String, Sampler)]) {
-        // So each second of a step has a reading of the costs, whenever the step began.
-        let half_second_ns = SECOND_NS / 2;
-        let mut half_second = 0;
-        while self.sleep_until(READ_AT) {
-            let now = self.clock.now();
-            let mut counters = Vec::new();
-            let heartbeats = locked(&self.heartbeats);
-            for (number, (name, _)) in replicas.iter().enumerate() {
-                let lag_ms = heartbeats.lag_ns(number, now) as f64 / 1e6;
-                counters.push(Counter::gauge(format!("{name}.lag_ms"), lag_ms));
-            }
-            drop(heartbeats);
-            if now / half_second_ns != half_second {
-                half_second = now / half_second_ns;
-                let costs = replicas.iter_mut().flat_map(|it| costs(&it.0, &mut it.1));
-                counters.extend(costs);
-            }
-            locked(&self.readings).push((now, counters));
-        }
-    }
-}
-
-/// The replica's process counters that are recorded.
-const COSTS: [&str; 5] = [
-    "server_cpu_user_ns",
-    "server_cpu_system_ns",
-    "server_read_bytes",
-    "server_write_bytes",
-    "server_context_switch_count",
-];
-
-fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
-    let Ok(sample) = sampler.sample() else {
-        return Vec::new();
-    };
-    let counter = |name: &&str| {
-        let value = sample.get(name)? as f64;
-        let name = format!("{replica}.{}", name.trim_start_matches("server_"));
-        Some(Counter::cumulative(name, value))
-    };
-    COSTS.iter().filter_map(counter).collect()
 }
 
 /// Running replicas, with threads that write heartbeats on the primary and read them on each replica.
@@ -294,6 +163,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         tables::make(primary, &mut primary.connect_watcher()?, table, made)?;
         let watch = Arc::new(Watch {
             clock: clock.clone(),
+            epoch_ns: unix_now_ns().saturating_sub(clock.now()),
             heartbeats: Mutex::new(Heartbeats::new(replicas.len())),
             primary: Mutex::default(),
             readings: Mutex::default(),
@@ -352,7 +222,12 @@ impl<E: Replicated + 'static> Replicas<E> {
                 }
                 false => "",
             };
-            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}"));
+            let error = locked(&watched.watch.heartbeats).replicas[late]
+                .error
+                .take();
+            let error =
+                error.map_or_else(String::new, |error| format!("; its last error: {error}"));
+            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
             let what = "did not catch up with its primary";
             return Err(watched.failure(late, what, error));
         }
@@ -421,8 +296,20 @@ impl<E: Replicated + 'static> Replicas<E> {
         let what = "can't get the indexes of its primary";
         there.map_err(|(number, error)| self.failure(number, what, error))
     }
+}
 
-    /// Fails if a replica no longer follows its primary, or heartbeats can't be written, for [`BROKEN_FOR`].
+impl<E: Replicated + 'static> Replication for Replicas<E> {
+    fn end_step(&self, end_ns: u64) -> Vec<Reading> {
+        locked(&self.watch.heartbeats).end_step(end_ns);
+        std::mem::take(&mut locked(&self.watch.readings))
+    }
+
+    fn lag(&self) -> Duration {
+        let (now, heartbeats) = (self.watch.clock.now(), locked(&self.watch.heartbeats));
+        let lags = (0..self.replicas.len()).map(|number| heartbeats.lag_ns(number, now));
+        Duration::from_nanos(lags.max().unwrap_or(0))
+    }
+
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
         let outages: Vec<Option<Outage>> = {
@@ -449,19 +336,6 @@ impl<E: Replicated + 'static> Replicas<E> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl<E: Replicated + 'static> Replication for Replicas<E> {
-    fn end_step(&self, end_ns: u64) -> Vec<Reading> {
-        locked(&self.watch.heartbeats).end_step(end_ns);
-        std::mem::take(&mut locked(&self.watch.readings))
-    }
-
-    fn lag(&self) -> Duration {
-        let (now, heartbeats) = (self.watch.clock.now(), locked(&self.watch.heartbeats));
-        let lags = (0..self.replicas.len()).map(|number| heartbeats.lag_ns(number, now));
-        Duration::from_nanos(lags.max().unwrap_or(0))
     }
 
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()> {

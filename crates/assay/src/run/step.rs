@@ -324,7 +324,10 @@ impl<'a> StepRunner<'a> {
             own_thread: observer.server_thread(),
             observer,
         };
-        let mut sink = StepSink::new(writer, display, feed, clock, instruments);
+        let replication = self.engine.replication();
+        // Commits that wait for a lost replica would never end.
+        let check = || replication.map_or(Ok(()), |it| it.check_following());
+        let mut sink = StepSink::new(writer, display, feed, clock, instruments, &check);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         profiler.iter_mut().for_each(Profiler::disable);
@@ -361,13 +364,20 @@ impl<'a> StepRunner<'a> {
             outcome.end = StepEnd::Failed(vec![reason]);
         }
         if !is_complete(record, &outcome.end) {
-            return Ok(());
+            // What failed on the primary may follow from a lost replica.
+            return match record.status {
+                Status::Failed => check(),
+                _ => Ok(()),
+            };
         }
         let checks = self.apply(number, &outcome)?;
         if self.checks_data() {
             record.checks = checks;
         }
         record.catch_up_ns = self.catch_up(record)?;
+        if record.status != Status::Complete {
+            return Ok(());
+        }
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = Some(self.runner.data_bytes());

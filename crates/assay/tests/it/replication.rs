@@ -262,6 +262,24 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
 }
 
 #[test]
+fn commits_that_wait_for_a_lost_replica_fail_the_step() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = plan("rows = 1_000_000_000", "");
+    let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    send(place.server("pg.base/replica_1"), Signal::KILL);
+    running.wait().expect_code(1).expect_in_stderr(&[
+        "replica_1 no longer follows its primary",
+        "its server has ended",
+    ]);
+    place.assert_nothing_is_left();
+}
+
+#[test]
 fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step_which_is_resumed() {
     if !postgres_is_here_or_test_is_skipped() {
         return;

@@ -130,17 +130,24 @@ fn a_config_that_rules_logical_replication_out_is_refused_before_the_run() {
     let place = Place::new();
     place.write("plan.toml", &plan("rows = 1000"));
     let base = "config.postgres.base";
-    for (set, says) in [
+    for (set, reads, says) in [
         (
             "set.wal_level=replica",
+            "reads=primary",
             "logical replication needs `wal_level = logical`, but the config sets `replica`",
         ),
         (
             "replicas=0",
+            "reads=primary",
             "logical replication is configured, but there is no replica",
         ),
+        (
+            "tls=true",
+            "reads=replica",
+            "reads go to a replica by its private socket, not by TCP or TLS",
+        ),
     ] {
-        let [set, reads] = [set, "reads=primary"].map(|it| format!("{base}.{it}"));
+        let [set, reads] = [set, reads].map(|it| format!("{base}.{it}"));
         let ended = place.assay(&["check", "plan.toml", "--set", &set, "--set", &reads]);
         ended.expect_code(2).expect_in_stderr(&[says, "help: "]);
     }

@@ -8,7 +8,7 @@ use load::Clock as _;
 
 use super::heartbeats::{BROKEN_FOR, INTERVAL};
 use super::link::Link;
-use super::{POLL, Replicas, insert_heartbeat};
+use super::{POLL, Replicas};
 
 impl<E: Replicated + 'static> Replicas<E> {
     /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
@@ -25,7 +25,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         let last = self.watch.clock.now();
         let mut primary = Link::<E>::to(&self.primary);
         let statements = [
-            insert_heartbeat(last),
+            self.watch.insert_heartbeat(last),
             format!("drop table {HEARTBEAT_TABLE}"),
         ];
         let cleaned = statements.map(|sql| {
@@ -63,12 +63,11 @@ impl<E: Replicated + 'static> Replicas<E> {
             "assay left these tables on {name}: {}; drop them once it has applied all changes",
             names.join(", ")
         );
-        let newest = format!("select max(at_ns) from {HEARTBEAT_TABLE}");
         let mut replica = Link::<E>::to(&replica.url());
         while replica
-            .ask(|it| it.query_i64(&newest))
+            .ask(|it| self.watch.newest_heartbeat(it))
             .context(left.clone())?
-            < Some(last as i64)
+            < Some(last)
         {
             if self.is_late(began_ns) {
                 bail!("{left}");

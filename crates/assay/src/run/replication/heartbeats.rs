@@ -38,6 +38,8 @@ pub struct Shown {
     looked_at_ns: u64,
     /// The time at which it was first seen to have everything until the end of the step.
     caught_up_at_ns: Option<u64>,
+    /// The error of the last poll, if it failed.
+    pub error: Option<String>,
     /// The reason why it does not follow, if it does not.
     pub outage: Option<Outage>,
 }
@@ -70,6 +72,7 @@ impl Heartbeats {
     /// Notes that a replica shows a heartbeat.
     pub fn show(&mut self, replica: usize, newest_ns: u64, now_ns: u64) {
         let shown = &mut self.replicas[replica];
+        shown.error = None;
         shown.newest_ns = newest_ns;
         shown.looked_at_ns = now_ns;
         if newest_ns >= self.step_end_ns {
@@ -79,6 +82,11 @@ impl Heartbeats {
         while self.committed.front().map(|it| it.0) <= oldest_ns && !self.committed.is_empty() {
             self.committed.pop_front();
         }
+    }
+
+    /// Notes that a replica did not show its heartbeats.
+    pub fn fail(&mut self, replica: usize, error: String) {
+        self.replicas[replica].error = Some(error);
     }
 
     /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat that the replica does not show; 0

@@ -58,6 +58,9 @@ pub struct Instruments {
     pub own_thread: Option<u32>,
 }
 
+/// Checks during the load whether it still makes sense.
+pub type CheckLoad<'a> = &'a dyn Fn() -> anyhow::Result<()>;
+
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
@@ -73,6 +76,7 @@ pub struct StepSink<'a> {
     sampling: Option<Sampling>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
+    check: CheckLoad<'a>,
     held_up: Vec<LoadPause>,
     first: Option<Sample>,
     last: Option<Sample>,
@@ -86,6 +90,7 @@ impl<'a> StepSink<'a> {
         feed: StepFeed<'a>,
         clock: &'a SystemClock,
         instruments: Instruments,
+        check: CheckLoad<'a>,
     ) -> Self {
         Self {
             writer,
@@ -97,6 +102,7 @@ impl<'a> StepSink<'a> {
             instruments: Some(instruments),
             sampling: None,
             error: None,
+            check,
             held_up: Vec::new(),
             first: None,
             last: None,
@@ -212,7 +218,8 @@ impl Sink for StepSink<'_> {
         }
         self.display.progress(progress);
         self.feed.progress(progress.elapsed_ns);
-        self.error.take().map_or(Ok(()), Err)
+        self.error.take().map_or(Ok(()), Err)?;
+        (self.check)().map_err(|error| format!("{error:#}"))
     }
 }
 
