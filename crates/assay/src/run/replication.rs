@@ -169,7 +169,6 @@ impl<E: Replicated + 'static> Replicas<E> {
             readings: Mutex::default(),
             done: AtomicBool::new(false),
         });
-        // From here on, an error drops the table again.
         let mut watched = Self {
             replicas,
             primary: primary.url(),
@@ -177,19 +176,31 @@ impl<E: Replicated + 'static> Replicas<E> {
             writing: None,
             created: Mutex::default(),
             indexes: Indexes::default(),
-            watch: Arc::clone(&watch),
+            watch,
         };
+        let begun = watched
+            .start_threads(primary, table)
+            .and_then(|()| watched.wait_until_all_follow(timeout, stop));
+        match begun.map_err(|error| (error, watched.end(false))) {
+            Ok(()) => Ok(watched),
+            Err((error, Ok(()))) => Err(error),
+            Err((error, Err(left))) => Err(error.context(format!("{left:#}"))),
+        }
+    }
+
+    /// Creates the table of the heartbeats where the primary's does not arrive, and starts the threads that watch.
+    fn start_threads(&mut self, primary: &E, table: &[Table]) -> anyhow::Result<()> {
         // The threads are not joined: one that waits for a server would delay the end of that server.
         let mut writer = Link::open(primary)?;
         let mut sampled = Vec::new();
-        for (number, (name, replica)) in watched.replicas.iter().enumerate() {
+        for (number, (name, replica)) in self.replicas.iter().enumerate() {
             let mut sampler = Sampler::new(Targets {
                 server_pid: replica.process_id(),
                 ..Targets::default()
             });
             let _ = sampler.sample();
             sampled.push((name.clone(), sampler));
-            let failed = |error| watched.failure(number, "does not answer", error);
+            let failed = |error| self.failure(number, "does not answer", error);
             let link = || Link::open(replica).map_err(failed);
             let (poller, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
             let create = |replica: &mut E::Session| {
@@ -198,40 +209,43 @@ impl<E: Replicated + 'static> Replicas<E> {
                 writer.ask(|primary| E::create_tables(primary, replica, table))
             };
             let created = of_replica.ask(create);
-            if created.map_err(|error| watched.lacks_tables(number, error))? {
-                locked(&watched.created).extend(table.iter().map(|it| (number, it.clone())));
+            if created.map_err(|error| self.lacks_tables(number, error))? {
+                locked(&self.created).extend(table.iter().map(|it| (number, it.clone())));
             }
-            let [polling, gauges] = [(); 2].map(|()| Arc::clone(&watch));
+            let [polling, gauges] = [(); 2].map(|()| Arc::clone(&self.watch));
             let name = name.clone();
             std::thread::spawn(move || polling.poll_heartbeats::<E>(number, poller));
             std::thread::spawn(move || gauges.read_behind::<E>(&name, of_primary, of_replica));
         }
-        let [reading, writing] = [(); 2].map(|()| Arc::clone(&watch));
-        watched.writing = Some(std::thread::spawn(move || {
+        let [reading, writing] = [(); 2].map(|()| Arc::clone(&self.watch));
+        self.writing = Some(std::thread::spawn(move || {
             writing.write_heartbeats::<E>(writer)
         }));
         std::thread::spawn(move || reading.read(&mut sampled));
-        watched.end_step(clock.now());
-        let follows = watched.catch_up(&[], timeout, stop)?.is_some();
+        Ok(())
+    }
+
+    /// Waits until all replicas show a heartbeat.
+    fn wait_until_all_follow(&self, timeout: Duration, stop: &AtomicBool) -> anyhow::Result<()> {
+        self.end_step(self.watch.clock.now());
+        let follows = self.catch_up(&[], timeout, stop)?.is_some();
         if !follows && !stop.load(Ordering::Relaxed) {
-            let late = locked(&watched.watch.heartbeats).late();
+            let late = locked(&self.watch.heartbeats).late();
             let seconds = timeout.as_secs();
-            let hint = match watched.is_foreign {
+            let hint = match self.is_foreign {
                 true => {
                     "; check that it follows the server of `url` and receives all tables of this database"
                 }
                 false => "",
             };
-            let error = locked(&watched.watch.heartbeats).replicas[late]
-                .error
-                .take();
+            let error = locked(&self.watch.heartbeats).replicas[late].error.take();
             let error =
                 error.map_or_else(String::new, |error| format!("; its last error: {error}"));
             let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
             let what = "did not catch up with its primary";
-            return Err(watched.failure(late, what, error));
+            return Err(self.failure(late, what, error));
         }
-        Ok(watched)
+        Ok(())
     }
 }
 
