@@ -1,6 +1,7 @@
 //! Sends the progress of a step while it runs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use load::LatencyKind;
@@ -14,6 +15,7 @@ pub struct StepFeed<'a> {
     counts: BTreeMap<(u32, &'static str), Count>,
     latencies: Vec<Latency>,
     elapsed_s: f64,
+    lag_s: Option<f64>,
 }
 
 impl<'a> StepFeed<'a> {
@@ -23,6 +25,7 @@ impl<'a> StepFeed<'a> {
             counts: BTreeMap::new(),
             latencies: Vec::new(),
             elapsed_s: 0.0,
+            lag_s: None,
         }
     }
 
@@ -67,9 +70,10 @@ impl<'a> StepFeed<'a> {
         self.latencies.push(latency);
     }
 
-    /// Sends what was collected so far, `elapsed_ns` after the step's start.
-    pub fn progress(&mut self, elapsed_ns: u64) {
+    /// Sends what was collected so far, `elapsed_ns` after the step's start, with the lag of replicas now.
+    pub fn progress(&mut self, elapsed_ns: u64, lag: Option<Duration>) {
         self.elapsed_s = elapsed_ns as f64 / 1e9;
+        self.lag_s = lag.map(|lag| lag.as_secs_f64());
         self.send();
     }
 
@@ -83,6 +87,7 @@ impl<'a> StepFeed<'a> {
             });
             Event::Progress(Progress {
                 elapsed_s: self.elapsed_s,
+                lag_s: self.lag_s,
                 counts: counts.collect(),
                 latencies: std::mem::take(&mut self.latencies),
             })

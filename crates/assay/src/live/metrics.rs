@@ -119,6 +119,17 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     let help = "Estimated time until a step stops measuring";
     family(&mut text, "gauge", "assay_step_left_seconds", help, left);
 
+    let lag = steps.iter();
+    let lag = lag.filter_map(|(labels, step)| Some((labels, step.lag_s?)));
+    let help = "Largest lag of a replica";
+    family(
+        &mut text,
+        "gauge",
+        "assay_step_replica_lag_seconds",
+        help,
+        lag,
+    );
+
     let kinds = steps.iter().flat_map(|(step, state)| {
         state.kinds.iter().map(move |(name, kind)| {
             let own = labels(&[("role", &kind.role), ("kind", name)]);

@@ -106,6 +106,8 @@ pub struct CellProgress {
 pub struct Progress {
     /// The time since the step's start.
     pub elapsed_s: f64,
+    /// The largest lag of a replica now.
+    pub lag_s: Option<f64>,
     pub counts: Vec<Count>,
     pub latencies: Vec<Latency>,
 }

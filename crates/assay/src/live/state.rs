@@ -91,6 +91,8 @@ pub(super) struct StepState {
     pub(super) name: String,
     pub(super) state: StepPhase,
     pub(super) elapsed_s: f64,
+    /// The largest lag of a replica; `None` without replicas.
+    pub(super) lag_s: Option<f64>,
     time_s: Option<f64>,
     main_kind: Option<String>,
     /// Rows that its main kind inserts in total; 0 if unknown.
@@ -214,7 +216,7 @@ impl StepState {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        self.elapsed_s = progress.elapsed_s;
+        (self.elapsed_s, self.lag_s) = (progress.elapsed_s, progress.lag_s);
         for count in &progress.counts {
             let kind = self.kinds.entry(count.kind.clone()).or_default();
             kind.ok += count.ok;
@@ -278,7 +280,7 @@ impl StepState {
         });
         json!({
             "number": self.number, "cell": self.cell, "name": self.name, "state": self.state.name(),
-            "elapsed_s": self.elapsed_s, "left_s": self.left_s(),
+            "elapsed_s": self.elapsed_s, "left_s": self.left_s(), "lag_s": self.lag_s,
             "from": from, "kinds": kinds.collect::<Vec<_>>(),
         })
     }
@@ -316,6 +318,7 @@ impl RunState {
                         false => StepPhase::Finishing,
                     },
                     elapsed_s: 0.0,
+                    lag_s: None,
                     time_s: None,
                     main_kind: None,
                     rows: 0,

@@ -63,6 +63,7 @@ fn state() -> state::RunState {
     let progress = |elapsed_s, counts, latencies| {
         Event::Progress(Progress {
             elapsed_s,
+            lag_s: (elapsed_s > 1.0).then_some(0.35),
             counts,
             latencies,
         })

@@ -25,6 +25,7 @@ use super::cell_run::LOG_LINES;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
+use super::replication::Replication;
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
@@ -325,9 +326,7 @@ impl<'a> StepRunner<'a> {
             observer,
         };
         let replication = self.engine.replication();
-        // Commits that wait for a lost replica would never end.
-        let check = || replication.map_or(Ok(()), |it| it.check_following());
-        let mut sink = StepSink::new(writer, display, feed, clock, instruments, &check);
+        let mut sink = StepSink::new(writer, display, feed, clock, instruments, replication);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         profiler.iter_mut().for_each(Profiler::disable);
@@ -366,7 +365,7 @@ impl<'a> StepRunner<'a> {
         if !is_complete(record, &outcome.end) {
             // What failed on the primary may follow from a lost replica.
             return match record.status {
-                Status::Failed => check(),
+                Status::Failed => replication.map_or(Ok(()), Replication::check_following),
                 _ => Ok(()),
             };
         }

@@ -52,8 +52,9 @@
     const { target, variant, clients, repeat } = now.cell;
     const place = [target, variant, `${clients} ${clients === 1 ? "client" : "clients"}`, `repeat ${repeat}`, now.name].filter(Boolean).join(", ");
     const left = now.left_s === null ? "" : `, about ${span(now.left_s)} left`;
+    const lag = now.lag_s === null ? "" : `, replica lags ${time(now.lag_s * 1e9) || "0 s"}`;
     const mark = { valid: "good", failed: "bad", invalid: "bad", interrupted: "doubt" }[now.state] || "";
-    showState(`${place}: ${now.state}, ${span(now.elapsed_s)}${left}`, mark);
+    showState(`${place}: ${now.state}, ${span(now.elapsed_s)}${left}${lag}`, mark);
   };
 
   const row = (kind) => {

@@ -12,6 +12,7 @@ use crate::live::StepFeed;
 use crate::outcome::failure_of;
 use crate::run::conductor::unix_now_ns;
 use crate::run::display::StepDisplay;
+use crate::run::replication::Replication;
 
 /// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
@@ -58,9 +59,6 @@ pub struct Instruments {
     pub own_thread: Option<u32>,
 }
 
-/// Checks during the load whether it still makes sense.
-pub type CheckLoad<'a> = &'a dyn Fn() -> anyhow::Result<()>;
-
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
@@ -76,7 +74,7 @@ pub struct StepSink<'a> {
     sampling: Option<Sampling>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
-    check: CheckLoad<'a>,
+    replication: Option<&'a dyn Replication>,
     held_up: Vec<LoadPause>,
     first: Option<Sample>,
     last: Option<Sample>,
@@ -90,7 +88,7 @@ impl<'a> StepSink<'a> {
         feed: StepFeed<'a>,
         clock: &'a SystemClock,
         instruments: Instruments,
-        check: CheckLoad<'a>,
+        replication: Option<&'a dyn Replication>,
     ) -> Self {
         Self {
             writer,
@@ -102,7 +100,7 @@ impl<'a> StepSink<'a> {
             instruments: Some(instruments),
             sampling: None,
             error: None,
-            check,
+            replication,
             held_up: Vec::new(),
             first: None,
             last: None,
@@ -217,9 +215,14 @@ impl Sink for StepSink<'_> {
             self.take(reading);
         }
         self.display.progress(progress);
-        self.feed.progress(progress.elapsed_ns);
+        let lag = self.replication.map(Replication::lag);
+        self.feed.progress(progress.elapsed_ns, lag);
         self.error.take().map_or(Ok(()), Err)?;
-        (self.check)().map_err(|error| format!("{error:#}"))
+        // Commits that wait for a lost replica would never end.
+        let followed = self
+            .replication
+            .map_or(Ok(()), Replication::check_following);
+        followed.map_err(|error| format!("{error:#}"))
     }
 }
 

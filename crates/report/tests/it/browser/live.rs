@@ -35,7 +35,7 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
     browser.wait_for("document.querySelectorAll('.uplot').length === 4 && asked.length > 2");
     assert_eq!(
         browser.value(state),
-        "pg.\"base\"\\, 4 clients, repeat 1, qr100: measuring, 5 s, about 56 s left"
+        "pg.\"base\"\\, 4 clients, repeat 1, qr100: measuring, 5 s, about 56 s left, replica lags 350 ms"
     );
     assert_eq!(
         browser.value("document.getElementById('cells').textContent"),
