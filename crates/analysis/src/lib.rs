@@ -112,8 +112,8 @@ pub use quality::{
     SettleWork, Shift, SlaHistory, Stall, WorstResponse,
 };
 pub use rate_search::{
-    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, bracket, rate_searches,
-    rate_variant,
+    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, bracket, rate_of,
+    rate_searches, rate_variant,
 };
 pub use remarks::Remark;
 pub use rows::{figures, figures_and, for_each_row};

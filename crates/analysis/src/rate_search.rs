@@ -126,8 +126,8 @@ pub fn rate_variant(rate: f64) -> String {
     format!("{WITH_RATE}{rate}").replace('.', "_")
 }
 
-/// Returns the rate per second and client of a variant; `None`: as fast as possible.
-fn rate_of(variant: &str) -> Option<f64> {
+/// Returns the rate per second and client of a variant of a search; `None`: as fast as possible, or no such variant.
+pub fn rate_of(variant: &str) -> Option<f64> {
     let rate = variant.strip_prefix(WITH_RATE)?;
     rate.replace('_', ".").parse().ok()
 }

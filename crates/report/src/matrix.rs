@@ -203,7 +203,9 @@ impl<'a> Matrix<'a> {
         };
         lines.sort_by_cached_key(|line| {
             let cell = line.cell;
-            let variant = cell.variant.clone();
+            // Rates of a search by their size: the bits of positive numbers have the same order.
+            let rate = cell.variant.as_deref().and_then(analysis::rate_of);
+            let variant = (rate.map(f64::to_bits), cell.variant.clone());
             (variant, cell.clients, position(line), cell.repeat, line.run)
         });
 
