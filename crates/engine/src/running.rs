@@ -255,6 +255,14 @@ pub trait SqlEngine: Engine {
         self.connect()
     }
 
+    /// Opens a connection that drops tables. Its commits don't wait for replicas, which may be lost, where the engine can do so.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn connect_to_clean_up(&self) -> Result<Self::Session, Error> {
+        self.connect()
+    }
+
     /// Opens a connection that reads the counters of `tables` and of the whole engine.
     ///
     /// # Errors

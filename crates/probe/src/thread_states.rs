@@ -61,6 +61,8 @@ struct EngineThreads {
     background: Background,
     /// The number of samples until one that also covers the engine's threads.
     until_engine: u32,
+    /// The connection with which the next of these samples begins: they take turns of their own.
+    next: usize,
 }
 
 /// The kernel function in which a thread was last seen waiting, in each state. It also stands for that of a thread that woke up
@@ -159,6 +161,7 @@ impl ThreadStates {
             functions: Functions::new(),
             background: Background::new(processes, tids, &self.proc),
             until_engine: 0,
+            next: 0,
         });
         self
     }
@@ -192,18 +195,28 @@ impl ThreadStates {
         let is_of_engine = self.engine.as_ref().is_some_and(|it| it.until_engine == 0);
         self.is_server_first ^= !is_of_engine;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
-        for _ in 0..count {
-            let index = self.next;
-            self.next = (index + 1) % self.threads.len();
+        let first = match &self.engine {
+            Some(engine) if is_of_engine => engine.next,
+            _ => self.next,
+        };
+        let mut is_read = false;
+        for offset in 0..count {
+            let index = (first + offset) % self.threads.len();
             if let Some(state) = self.state(index) {
                 self.counts[index][state as usize] += 1;
+                is_read = true;
             }
         }
+        let next = (first + count).checked_rem(self.threads.len()).unwrap_or(0);
+        if !is_of_engine {
+            self.next = next;
+        }
         if let Some(engine) = &mut self.engine {
-            if engine.until_engine == 0 {
+            if is_of_engine {
+                engine.next = next;
                 engine.until_engine = SAMPLES_PER_ENGINE_SAMPLE;
                 engine.background.sample(&self.proc, &mut self.buffer);
-                if let (Some(served), true) = (&mut engine.served, count > 0) {
+                if let (Some(served), true) = (&mut engine.served, is_read) {
                     served.samples += count as f64 / self.threads.len() as f64;
                 }
             }
@@ -601,6 +614,50 @@ mod tests {
             (WaitView::Background, background),
         ];
         assert_eq!(states.take_state_samples(), expected);
+        assert_eq!(states.take_state_samples(), []);
+    }
+
+    #[test]
+    fn all_connections_take_turns_in_samples_of_the_engine() {
+        let idle = format!("{} 0x3", libc::SYS_recvfrom);
+        let calls = (1..=32).map(|tid| match tid {
+            20 => (tid, "running".to_owned()),
+            _ => (tid, idle.clone()),
+        });
+        let (_root, proc) = proc_with(&calls.collect::<Vec<_>>());
+        let watched = |client| WatchedConnection {
+            client,
+            server: None,
+        };
+        let connections: Vec<_> = (1..=32).map(watched).collect();
+        let states = ThreadStates::at(proc, &connections);
+        let mut states = states.with_engine(true, Vec::new(), None);
+        for _ in 0..4 * SAMPLES_PER_ENGINE_SAMPLE {
+            states.sample();
+        }
+        // Four samples of a half each.
+        let [(WaitView::Kernel, samples)] = &states.take_state_samples()[..] else {
+            panic!("only this view applies");
+        };
+        assert_eq!(samples.samples, 2.0);
+        assert_eq!(samples.states, [("running".to_owned(), 2)].into());
+        // The others have turns of their own.
+        let busy = |index: usize| states.counts()[index][ConnectionState::Runnable as usize];
+        assert_eq!(busy(19), 20);
+    }
+
+    #[test]
+    fn threads_that_can_not_be_read_are_not_idle() {
+        // As of another user's server.
+        let (root, proc) = proc_with(&[]);
+        fs_err::create_dir_all(root.path().join("proc/9/task/10")).unwrap();
+        let watched = WatchedConnection {
+            client: 1,
+            server: Some(2),
+        };
+        let states = ThreadStates::at(proc, &[watched]);
+        let mut states = states.with_engine(false, vec![9], None);
+        states.sample();
         assert_eq!(states.take_state_samples(), []);
     }
 

@@ -376,18 +376,15 @@ fn measure<E: ServerEngine>(
         let replication = cell.replication.take();
         // The next cell drops the tables of one that failed, but only on the primary.
         let keeps_tables = cell.keep && matches!(result, Ok(Status::Complete));
-        let stopped = replication.map_or(Ok(()), |it| it.stop(keeps_tables));
-        if stopped.is_ok() {
-            cell.record.tables_left.retain(|it| it != HEARTBEAT_TABLE);
+        let stop = |it: Rc<dyn Replication>| it.stop(keeps_tables);
+        let [cleaned, stopped] = replication.map_or([Ok(()), Ok(())], stop);
+        match cleaned {
+            Ok(()) => cell.record.tables_left.retain(|it| it != HEARTBEAT_TABLE),
+            Err(error) => cell.note("replica::left", &[format!("{error:#}")]),
         }
-        match result {
-            Ok(Status::Complete) => stopped.map(|()| Status::Complete),
-            result => {
-                if let Err(error) = stopped {
-                    cell.note("replica::left", &[format!("{error:#}")]);
-                }
-                result
-            }
+        match result? {
+            Status::Complete => stopped.map(|()| Status::Complete),
+            status => Ok(status),
         }
     });
     cell.clean_up(data_dir, result)

@@ -257,7 +257,7 @@ impl<'a> CellRun<'a> {
         let result = made.and_then(|()| steps(self));
         if !self.keep {
             let dropped = engine
-                .connect()
+                .connect_to_clean_up()
                 .context("the tables can't be dropped")
                 .and_then(|mut session| {
                     tables::drop_all(&mut session, &mut self.record.tables_left, noted)
@@ -283,7 +283,7 @@ impl<'a> CellRun<'a> {
     /// Drops tables that earlier cells of this run left behind in a foreign server.
     pub fn drop_leftover_tables<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
         let run = self.conductor.directory;
-        tables::drop_leftover_tables(run, &self.record.build, &mut engine.connect()?)
+        tables::drop_leftover_tables(run, &self.record.build, &mut engine.connect_to_clean_up()?)
     }
 
     /// Creates new tables on replicas that get no definitions from the server.

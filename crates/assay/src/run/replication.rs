@@ -86,11 +86,9 @@ pub trait Replication {
     /// An error of the engine.
     fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>>;
 
-    /// Stops replicas that assay started, and drops what it created in others; with `keeps_tables`, only the heartbeats.
-    ///
-    /// # Errors
-    /// One of them did not stop cleanly, or has not caught up.
-    fn stop(self: Rc<Self>, keeps_tables: bool) -> anyhow::Result<()>;
+    /// Drops what assay created in servers that it did not start, with `keeps_tables` only the heartbeats, and stops replicas that
+    /// it started. Returns the results of both: tables stay on a replica that has not caught up, and a replica may not stop cleanly.
+    fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2];
 }
 
 /// The failure of a replica.
@@ -439,9 +437,9 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         Ok(found)
     }
 
-    fn stop(self: Rc<Self>, keeps_tables: bool) -> anyhow::Result<()> {
+    fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2] {
         let Some(mut this) = Rc::into_inner(self) else {
-            return Ok(());
+            return [Ok(()), Ok(())];
         };
         let cleaned = this.end(keeps_tables);
         let stop = |(name, replica): (String, E)| {
@@ -456,6 +454,6 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         };
         // All of them, even if one does not stop.
         let replicas = std::mem::take(&mut this.replicas).into_iter();
-        replicas.map(stop).fold(cleaned, Result::and)
+        [cleaned, replicas.map(stop).fold(Ok(()), Result::and)]
     }
 }

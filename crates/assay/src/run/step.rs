@@ -25,13 +25,12 @@ use super::cell_run::LOG_LINES;
 use super::conductor::{Conductor, unix_now_ns};
 use super::profiling::{self, Profiler};
 use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
-use super::replication::Replication;
 use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
 use crate::live::{Event, StepFeed};
 use crate::outcome::failure_of;
 use remarks::{add_rank_remarks, note_unfinished};
 use sampling::note_held_up;
-use sink::{Instruments, StepSink, both_sides};
+use sink::{Followers, Instruments, StepSink, both_sides};
 pub use sink::{cpu, seen_states};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
@@ -193,10 +192,21 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<bool> {
         let limits = self.limits(Some(time));
         let load = self.prepare(number, true, limits)?;
-        let outcome = self.run_load(load, limits, &mut (), &mut Step::default())?;
+        let mut followers = self.followers();
+        let outcome = self.run_load(load, limits, &mut followers, &mut Step::default())?;
+        if let Some(lost) = followers.lost {
+            return Err(lost);
+        }
         record.warm_up_ops.clone_from(&outcome.totals);
         self.apply(number, &outcome)?;
         Ok(is_complete(record, &outcome.end))
+    }
+
+    fn followers(&self) -> Followers<'a> {
+        Followers {
+            replication: self.engine.replication(),
+            lost: None,
+        }
     }
 
     fn limits(&self, time: Option<Duration>) -> Limits {
@@ -325,12 +335,13 @@ impl<'a> StepRunner<'a> {
             own_thread: observer.server_thread(),
             observer,
         };
-        let replication = self.engine.replication();
-        let mut sink = StepSink::new(writer, display, feed, clock, instruments, replication);
+        let followers = self.followers();
+        let mut sink = StepSink::new(writer, display, feed, clock, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         profiler.iter_mut().for_each(Profiler::disable);
         let started_ns = sink.started_ns();
+        let lost = sink.followers.lost.take();
         let (sampled, error) = sink.end(record);
         let elapsed_ns = outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
         self.record_lag(started_ns, elapsed_ns, writer)?;
@@ -363,11 +374,7 @@ impl<'a> StepRunner<'a> {
             outcome.end = StepEnd::Failed(vec![reason]);
         }
         if !is_complete(record, &outcome.end) {
-            // What failed on the primary may follow from a lost replica.
-            return match record.status {
-                Status::Failed => replication.map_or(Ok(()), Replication::check_following),
-                _ => Ok(()),
-            };
+            return lost.map_or(Ok(()), Err);
         }
         let checks = self.apply(number, &outcome)?;
         if self.checks_data() {

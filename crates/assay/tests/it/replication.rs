@@ -266,17 +266,24 @@ fn commits_that_wait_for_a_lost_replica_fail_the_step() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::new();
-    let plan = plan("rows = 1_000_000_000", "");
-    let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
-    let mut running = place.spawn_run(&plan, &[]);
-    place.wait_for_step(&mut running, "03-l.i1");
-    send(place.server("pg.base/replica_1"), Signal::KILL);
-    running.wait().expect_code(1).expect_in_stderr(&[
-        "replica_1 no longer follows its primary",
-        "its server has ended",
-    ]);
-    place.assert_nothing_is_left();
+    let warm_up = "name = \"test\"\n[workload.sysbench]\ntables = 1\nrows = 1000\nwarmup = \"100s\"\n\
+                   steps = [\"load\", \"update-index\"]\n";
+    let warm_up = warm_up.to_owned() + POSTGRES + "replicas = 1\n";
+    for (plan, step) in [
+        (plan("rows = 1_000_000_000", ""), "03-l.i1"),
+        (warm_up, "02-update-index"),
+    ] {
+        let place = Place::new();
+        let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
+        let mut running = place.spawn_run(&plan, &[]);
+        place.wait_for_step(&mut running, step);
+        send(place.server("pg.base/replica_1"), Signal::KILL);
+        running.wait().expect_code(1).expect_in_stderr(&[
+            "replica_1 no longer follows its primary",
+            "its server has ended",
+        ]);
+        place.assert_nothing_is_left();
+    }
 }
 
 #[test]

@@ -116,6 +116,7 @@ pub(super) fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Re
     if is_physical(replica)? {
         return Ok(());
     }
+    replica.query(super::DROP_TIMEOUT)?;
     let mut statements = tables.iter().flat_map(|it| PostgresDialect.drop_table(it));
     statements.try_for_each(|sql| replica.query(&sql).map(drop))
 }

@@ -29,12 +29,15 @@ pub use installation::{Installation, Version, locate};
 pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 
-use crate::net::server::SqlServer;
+use crate::net::server::{SqlKind, SqlServer};
 use crate::{
     Dialect, Error, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine, Session,
     SettleLimits, Settled, SqlEngine, Table,
 };
 use server::PostgresKind;
+
+/// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by the creation of an index.
+const DROP_TIMEOUT: &str = "set lock_timeout = '10s'";
 
 /// A running PostgreSQL server, which assay started or connected to.
 pub type Postgres = SqlServer<PostgresKind>;
@@ -57,6 +60,13 @@ impl SqlEngine for Postgres {
     fn connect_to_inspect(&self) -> Result<PostgresSession, Error> {
         let mut session = self.connect()?;
         session.query("set statement_timeout = 0")?;
+        Ok(session)
+    }
+
+    fn connect_to_clean_up(&self) -> Result<PostgresSession, Error> {
+        let mut session = self.connect()?;
+        session.query(PostgresKind::COMMIT_ALONE)?;
+        session.query(DROP_TIMEOUT)?;
         Ok(session)
     }
 

@@ -76,16 +76,22 @@ impl Background {
             0 => 1.0,
             all => count as f64 / all as f64,
         };
-        self.samples.samples += share;
+        let mut is_read = count == 0;
         for _ in 0..count {
             let index = self.next % self.threads.len();
             self.next = index + 1;
             let (thread, name) = &mut self.threads[index];
-            if let Some(state) = busy_state(thread, proc, buffer) {
+            let state = busy_state(thread, proc, buffer);
+            is_read |= !thread.has_ended;
+            if let Some(state) = state {
                 let state = thread.described(state, &mut self.functions, proc, buffer);
                 let names = [name.as_str(), state.as_str()];
                 self.samples.add(names.join(" ").trim_start().to_owned());
             }
+        }
+        // The server may be another user's.
+        if is_read {
+            self.samples.samples += share;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use engine::{HEARTBEAT_TABLE, Replicated, Session};
 use load::Clock as _;
 
@@ -23,22 +23,21 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
         // It follows all that was committed.
         let last = self.watch.clock.now();
-        let mut primary = Link::<E>::to(&self.primary);
         let statements = [
             self.watch.insert_heartbeat(last),
             format!("drop table {HEARTBEAT_TABLE}"),
         ];
-        let cleaned = statements.map(|sql| {
-            let done = primary.ask(|it| it.query(&sql)).map(drop);
-            done.with_context(|| format!("can't clean up on the primary: `{sql}`"))
-        });
+        let clean_up = || -> anyhow::Result<()> {
+            let mut primary = <E as Replicated>::attach(&self.primary)?.connect_to_clean_up()?;
+            // Both, even if one fails.
+            let done = statements.map(|sql| primary.query(&sql).map(drop));
+            Ok(done.into_iter().fold(Ok(()), Result::and)?)
+        };
+        let cleaned = clean_up().context("can't clean up on the primary");
         let logical = self.logical().into_iter();
         let replicas = logical.map(|number| self.clean_up(number, last, keeps_tables, began));
         // All of them, even if one fails.
-        cleaned
-            .into_iter()
-            .chain(replicas)
-            .fold(Ok(()), Result::and)
+        replicas.fold(cleaned, Result::and)
     }
 
     /// Returns true if an end that began at that time takes too long.
@@ -64,13 +63,15 @@ impl<E: Replicated + 'static> Replicas<E> {
             names.join(", ")
         );
         let mut replica = Link::<E>::to(&replica.url());
-        while replica
-            .ask(|it| self.watch.newest_heartbeat(it))
-            .context(left.clone())?
-            < Some(last)
-        {
+        loop {
+            let shown = replica.ask(|it| self.watch.newest_heartbeat(it));
+            if matches!(shown, Ok(shown) if shown >= Some(last)) {
+                break;
+            }
             if self.is_late(began_ns) {
-                bail!("{left}");
+                return shown
+                    .map_or_else(|error| Err(error.into()), |_| Err(anyhow!("it lags")))
+                    .context(left);
             }
             std::thread::sleep(INTERVAL);
         }

@@ -59,6 +59,34 @@ pub struct Instruments {
     pub own_thread: Option<u32>,
 }
 
+/// The replicas during a load.
+pub struct Followers<'a> {
+    pub replication: Option<&'a dyn Replication>,
+    /// The error of a lost replica, which ended the load.
+    pub lost: Option<anyhow::Error>,
+}
+
+impl Followers<'_> {
+    /// Ends the load if a replica is lost: commits that wait for it would never end.
+    fn check(&mut self) -> Result<(), String> {
+        let followed = self
+            .replication
+            .map_or(Ok(()), Replication::check_following);
+        followed.map_err(|error| {
+            let text = format!("{error:#}");
+            self.lost = Some(error);
+            text
+        })
+    }
+}
+
+/// During a warm-up, nothing is recorded.
+impl Sink for Followers<'_> {
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        self.check()
+    }
+}
+
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
@@ -74,7 +102,7 @@ pub struct StepSink<'a> {
     sampling: Option<Sampling>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
-    replication: Option<&'a dyn Replication>,
+    pub followers: Followers<'a>,
     held_up: Vec<LoadPause>,
     first: Option<Sample>,
     last: Option<Sample>,
@@ -88,7 +116,7 @@ impl<'a> StepSink<'a> {
         feed: StepFeed<'a>,
         clock: &'a SystemClock,
         instruments: Instruments,
-        replication: Option<&'a dyn Replication>,
+        followers: Followers<'a>,
     ) -> Self {
         Self {
             writer,
@@ -100,7 +128,7 @@ impl<'a> StepSink<'a> {
             instruments: Some(instruments),
             sampling: None,
             error: None,
-            replication,
+            followers,
             held_up: Vec::new(),
             first: None,
             last: None,
@@ -215,14 +243,10 @@ impl Sink for StepSink<'_> {
             self.take(reading);
         }
         self.display.progress(progress);
-        let lag = self.replication.map(Replication::lag);
+        let lag = self.followers.replication.map(Replication::lag);
         self.feed.progress(progress.elapsed_ns, lag);
         self.error.take().map_or(Ok(()), Err)?;
-        // Commits that wait for a lost replica would never end.
-        let followed = self
-            .replication
-            .map_or(Ok(()), Replication::check_following);
-        followed.map_err(|error| format!("{error:#}"))
+        self.followers.check()
     }
 }
 
