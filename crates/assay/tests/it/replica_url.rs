@@ -11,8 +11,9 @@ use engine::{
     Engine, ForReplicas, Network, Port, Replicated, ServerEngine, Session, SetupError, SqlEngine,
     StartOptions,
 };
+use rustix::process::Signal;
 
-use crate::place::{ASSAY, Place, workload};
+use crate::place::{ASSAY, Place, send, workload};
 use crate::show_json::{Shown, number};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
@@ -172,6 +173,31 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     let url = pair.primary.url();
     let ended = place.run(&plan(&url, &url, "postgres"), &[]).expect_code(2);
     ended.expect_in_stderr(&["replica_1: it follows no primary", "help: "]);
+}
+
+#[test]
+#[ignore = "the end of a load whose replica is lost is that of a server that assay starts"]
+fn a_run_ends_though_commits_wait_for_a_lost_replica() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let (servers, place) = (Place::new(), Place::new());
+    let pair = Pair::start(&servers, false);
+    let mut session = pair.primary.connect().unwrap();
+    session
+        .query("alter system set synchronous_standby_names = '*'")
+        .unwrap();
+    session.query("select pg_reload_conf()").unwrap();
+    let plan = pair
+        .plan()
+        .replace("write-rows = 1000", "write-rows = 1_000_000_000");
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    send(pair.replica.process_id().unwrap(), Signal::KILL);
+    let ended = running.wait().expect_code(1);
+    ended.expect_in_stderr(&["replica_1 no longer follows its primary"]);
+    let left = tables(&pair.primary);
+    assert!(left.is_empty() || left == ["assay_heartbeat"], "{left:?}");
 }
 
 #[test]
