@@ -304,7 +304,7 @@ impl<K: SqlKind> SqlServer<K> {
 }
 
 /// Opens a session whose commits don't wait for replicas.
-fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
+pub(crate) fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
     let mut session = K::Session::connect(address)?;
     session.query(K::COMMIT_ALONE)?;
     Ok(session)

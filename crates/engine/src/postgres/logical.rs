@@ -7,7 +7,7 @@ use super::server::PostgresKind;
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
 use crate::local::config::{ConfigText, OptionValue};
 use crate::local::server::Place;
-use crate::net::server::{SqlKind, create_database};
+use crate::net::server::{SqlKind, connect_alone, create_database};
 use crate::{
     Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, SqlServer, StartOptions, Table,
 };
@@ -58,8 +58,7 @@ pub(super) fn start_replica(
     let replica =
         SqlServer::<PostgresKind>::launch(options, create, create_database::<PostgresKind>)?;
     let subscribe = || -> Result<(), Error> {
-        let mut session = primary.connect()?;
-        session.query(PostgresKind::COMMIT_ALONE)?;
+        let mut session = connect_alone::<PostgresKind>(primary.address())?;
         match session.query(&format!("create publication {PUBLICATION} for all tables")) {
             Err(error) if error.code.as_deref() != Some(EXISTS) => return Err(error),
             // Another replica has it already.

@@ -29,7 +29,7 @@ pub use installation::{Installation, Version, locate};
 pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 
-use crate::net::server::{SqlKind, SqlServer};
+use crate::net::server::{SqlServer, connect_alone};
 use crate::{
     Dialect, Error, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine, Session,
     SettleLimits, Settled, SqlEngine, Table,
@@ -64,8 +64,7 @@ impl SqlEngine for Postgres {
     }
 
     fn connect_to_clean_up(&self) -> Result<PostgresSession, Error> {
-        let mut session = self.connect()?;
-        session.query(PostgresKind::COMMIT_ALONE)?;
+        let mut session = connect_alone::<PostgresKind>(self.address())?;
         session.query(DROP_TIMEOUT)?;
         Ok(session)
     }
