@@ -45,7 +45,8 @@ pub struct ThreadStates {
     buffer: Vec<u8>,
     threads: Vec<Threads>,
     counts: Vec<StateCounts>,
-    next: usize,
+    /// The connection with which the next sample begins, and the next one that covers the engine's threads, too: both take turns.
+    next: [usize; 2],
     is_server_first: bool,
     /// The state of a connection if the only thread that is watched waits for a message.
     message: ConnectionState,
@@ -61,8 +62,6 @@ struct EngineThreads {
     background: Background,
     /// The number of samples until one that also covers the engine's threads.
     until_engine: u32,
-    /// The connection with which the next of these samples begins: they take turns of their own.
-    next: usize,
 }
 
 /// The kernel function in which a thread was last seen waiting, in each state. It also stands for that of a thread that woke up
@@ -133,7 +132,7 @@ impl ThreadStates {
             buffer,
             counts: vec![StateCounts::default(); threads.len()],
             threads,
-            next: 0,
+            next: [0; 2],
             is_server_first: false,
             message,
             engine: None,
@@ -161,7 +160,6 @@ impl ThreadStates {
             functions: Functions::new(),
             background: Background::new(processes, tids, &self.proc),
             until_engine: 0,
-            next: 0,
         });
         self
     }
@@ -195,10 +193,9 @@ impl ThreadStates {
         let is_of_engine = self.engine.as_ref().is_some_and(|it| it.until_engine == 0);
         self.is_server_first ^= !is_of_engine;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
-        let first = match &self.engine {
-            Some(engine) if is_of_engine => engine.next,
-            _ => self.next,
-        };
+        let next = &mut self.next[usize::from(is_of_engine)];
+        let first = *next;
+        *next = (first + count).checked_rem(self.threads.len()).unwrap_or(0);
         let mut is_read = false;
         for offset in 0..count {
             let index = (first + offset) % self.threads.len();
@@ -207,13 +204,8 @@ impl ThreadStates {
                 is_read = true;
             }
         }
-        let next = (first + count).checked_rem(self.threads.len()).unwrap_or(0);
-        if !is_of_engine {
-            self.next = next;
-        }
         if let Some(engine) = &mut self.engine {
             if is_of_engine {
-                engine.next = next;
                 engine.until_engine = SAMPLES_PER_ENGINE_SAMPLE;
                 engine.background.sample(&self.proc, &mut self.buffer);
                 if let (Some(served), true) = (&mut engine.served, is_read) {
