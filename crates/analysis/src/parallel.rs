@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most threads that read; each holds a step in memory.
+/// The most threads; each holds a step in memory.
 const THREADS_MAX: usize = 8;
 
 /// Applies `work` to each item with as many threads as there are processors, and returns the results in order. After an

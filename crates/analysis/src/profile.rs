@@ -154,14 +154,11 @@ pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<C
     let compared = keys.into_iter().filter(|(cell, _)| cell.target != base);
     let compared: Vec<(CellKey, &str)> = compared.collect();
     let compare = |(cell, step): &(CellKey, &str)| {
-        let [base, target] = [cell.of_target(base), cell.clone()]
-            .map(|cell| TargetProfile::read(figures, &cell, step));
-        let difference = |base, target| difference((cell.clone(), step), base, target, error_rate);
-        Ok::<_, Infallible>(
-            base.as_ref()
-                .zip(target.as_ref())
-                .map(|it| difference(it.0, it.1)),
-        )
+        let read = |cell: &CellKey| TargetProfile::read(figures, cell, step);
+        let both = read(&cell.of_target(base)).zip(read(cell));
+        let compared =
+            both.map(|(base, target)| difference((cell.clone(), step), &base, &target, error_rate));
+        Ok::<_, Infallible>(compared)
     };
     let results = map_parallel(&compared, compare).into_iter();
     results.filter_map(|Ok(compared)| compared).collect()

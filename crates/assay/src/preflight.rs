@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use plan::{BuildSource, Config, Diagnostic, Engine, Limits, Place, Plan, Workload};
+use plan::{BuildSource, Diagnostic, Engine, Limits, Place, Plan, Workload};
 use probe::Proc;
 use record::CellRef;
 
@@ -24,6 +24,8 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let configured = !config.files.is_empty() || !config.set.is_empty() || config.tls;
         let limited = config.limits != Limits::default();
+        let replicas_configured =
+            !config.replica_set.is_empty() || config.replica_limits != Limits::default();
         let of_config = |is_wanted: &dyn Fn(&str) -> bool| {
             let value = file.value_in(config, is_wanted);
             value.map_or(Place::Nowhere, |value| value.place)
@@ -42,7 +44,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
                 "assay makes replicas only of a server that it starts",
                 "remove `replicas` from its config",
             )),
-            (_, BuildSource::Url(_)) if limits_or_sets_replicas(config) => Some((
+            (_, BuildSource::Url(_)) if replicas_configured => Some((
                 of_config(&|key| key.starts_with("replica.")),
                 "assay can't configure or limit replicas that it does not start",
                 "remove `replica` from its config",
@@ -126,11 +128,6 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     refused.sort_by_key(|diagnostic| diagnostic.place);
     refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
     Ok(file.refuse(&refused)?)
-}
-
-/// Returns true if a config has options or limits of replicas.
-fn limits_or_sets_replicas(config: &Config) -> bool {
-    !config.replica_set.is_empty() || config.replica_limits != Limits::default()
 }
 
 /// Returns the error for an address on which this host's servers can't listen.

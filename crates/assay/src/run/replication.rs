@@ -24,7 +24,7 @@ use probe::{Sampler, Targets};
 use super::cell_run::LOG_LINES;
 use super::conductor::unix_now_ns;
 use super::tables;
-use heartbeats::{Heartbeats, INTERVAL, Outage};
+use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;
 pub use seconds::largest_by_second;
@@ -324,21 +324,17 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
-        let outages: Vec<Option<Outage>> = {
-            let heartbeats = locked(&self.watch.heartbeats);
-            let outages = heartbeats.replicas.iter().map(|it| it.outage.clone());
-            outages.collect()
-        };
         for (number, (_, replica)) in self.replicas.iter().enumerate() {
             let lives = replica.process_id().is_none_or(engine::guard::is_alive);
             if !lives {
                 let error = anyhow::Error::msg("its server has ended");
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
-            if let Some(outage) = &outages[number]
-                && outage.lasts(now)
-            {
-                let error = anyhow::Error::msg(outage.reason.clone());
+            let outage = locked(&self.watch.heartbeats).replicas[number]
+                .outage
+                .clone();
+            if let Some(outage) = outage.filter(|it| it.lasts(now)) {
+                let error = anyhow::Error::msg(outage.reason);
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
         }

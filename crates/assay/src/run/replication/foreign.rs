@@ -69,9 +69,8 @@ impl<E: Replicated + 'static> Replicas<E> {
                 break;
             }
             if self.is_late(began_ns) {
-                return shown
-                    .map_or_else(|error| Err(error.into()), |_| Err(anyhow!("it lags")))
-                    .context(left);
+                let why = shown.map_or_else(Into::into, |_| anyhow!("it lags"));
+                return Err(why.context(left));
             }
             std::thread::sleep(INTERVAL);
         }
