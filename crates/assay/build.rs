@@ -52,15 +52,12 @@ fn sources(workspace: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Returns the commit that is checked out, unless the checkout is of a repository that merely contains this workspace.
+/// Returns the commit that is checked out, unless the checkout is of a repository that merely
+/// contains this workspace.
 fn own_commit(workspace: &Path) -> Option<String> {
     let top = output(workspace, &["rev-parse", "--show-toplevel"])?;
     let is_own = Path::new(&top).canonicalize().ok()? == workspace.canonicalize().ok()?;
-    if is_own {
-        output(workspace, &["rev-parse", "--short=12", "HEAD"])
-    } else {
-        None
-    }
+    if is_own { output(workspace, &["rev-parse", "--short=12", "HEAD"]) } else { None }
 }
 
 fn output(workspace: &Path, args: &[&str]) -> Option<String> {

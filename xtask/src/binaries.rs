@@ -1,4 +1,5 @@
-//! Builds the test binaries, and runs them side by side, since they wait most of the time. Runs the doctests.
+//! Builds the test binaries, and runs them side by side, since they wait most of the time. Runs the
+//! doctests.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,7 @@ pub struct Binary {
 impl Binary {
     /// Returns a binary that has a name only.
     pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            program: "/bin/sh".into(),
-            folder: "/".into(),
-        }
+        Self { name: name.to_owned(), program: "/bin/sh".into(), folder: "/".into() }
     }
 }
 
@@ -39,7 +36,8 @@ pub struct Job<'a> {
     pub name: String,
     /// The binary.
     pub binary: &'a Binary,
-    /// The tests to run, by parts of their names; empty for all. Each part must match a test that passes.
+    /// The tests to run, by parts of their names; empty for all. Each part must match a test that
+    /// passes.
     pub tests: &'static [&'static str],
     /// Further arguments of libtest, such as the number of threads.
     pub arguments: Vec<String>,
@@ -91,7 +89,8 @@ pub struct Outcome {
     text: String,
 }
 
-/// Builds all tests, and the programs that they run. Returns `None` if they do not compile, after cargo's messages.
+/// Builds all tests, and the programs that they run. Returns `None` if they do not compile, after
+/// cargo's messages.
 pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>> {
     let arguments = "test --workspace --no-run --message-format=json-render-diagnostics";
     let mut command = workspace.cargo(arguments);
@@ -101,11 +100,7 @@ pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>
     let Some(messages) = printed(&mut command)? else {
         return Ok(None);
     };
-    messages
-        .lines()
-        .filter_map(|line| binary(line).transpose())
-        .collect::<Result<_>>()
-        .map(Some)
+    messages.lines().filter_map(|line| binary(line).transpose()).collect::<Result<_>>().map(Some)
 }
 
 /// Returns the test binary in a message of cargo, if it has one.
@@ -116,23 +111,18 @@ fn binary(message: &str) -> Result<Option<Binary>> {
         return Ok(None);
     };
     let manifest = message["manifest_path"].as_str().unwrap_or_default();
-    let folder = Path::new(manifest)
-        .parent()
-        .context("a crate has no folder")?;
+    let folder = Path::new(manifest).parent().context("a crate has no folder")?;
     let name = folder.file_name().unwrap_or_default();
     let mut name = name.to_string_lossy().into_owned();
     if message["target"]["kind"][0] == "test" {
         let target = message["target"]["name"].as_str().unwrap_or_default();
         name = format!("{name} {target}");
     }
-    Ok(Some(Binary {
-        name,
-        program: program.into(),
-        folder: folder.into(),
-    }))
+    Ok(Some(Binary { name, program: program.into(), folder: folder.into() }))
 }
 
-/// Runs jobs in their order, `parallel` of them at a time. Prints how each ended, and the output of failed tests.
+/// Runs jobs in their order, `parallel` of them at a time. Prints how each ended, and the output of
+/// failed tests.
 pub fn run(jobs: Vec<Job<'_>>, parallel: usize) -> Result<Outcome> {
     let jobs = Mutex::new(VecDeque::from(jobs));
     let outcome = Mutex::new(Outcome::default());
@@ -299,22 +289,11 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out;
     #[test]
     fn tests_are_counted_and_timed_and_output_of_failures_is_kept() {
         let outcome = read("engine it", OUTPUT);
-        let expected = Counts {
-            passed: 10,
-            failed: 3,
-            skipped: 0,
-            left_out: 1,
-        };
+        let expected = Counts { passed: 10, failed: 3, skipped: 0, left_out: 1 };
         assert_eq!(outcome.counts, expected);
-        let time = Timed {
-            name: "engine it a::b".to_owned(),
-            seconds: 0.25,
-        };
+        let time = Timed { name: "engine it a::b".to_owned(), seconds: 0.25 };
         assert_eq!(outcome.times, [time]);
-        assert_eq!(
-            outcome.text,
-            "test a::d ... FAILED <61.000s>\nfailures:\nd said this\n"
-        );
+        assert_eq!(outcome.text, "test a::d ... FAILED <61.000s>\nfailures:\nd said this\n");
     }
 
     #[test]

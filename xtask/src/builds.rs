@@ -1,9 +1,9 @@
-//! Fetches the builds that tests use besides those of the system: a second PostgreSQL, MariaDB with MyRocks, and libraries
-//! of RocksDB and Speedb.
+//! Fetches the builds that tests use besides those of the system: a second PostgreSQL, MariaDB with
+//! MyRocks, and libraries of RocksDB and Speedb.
 //!
-//! Assay itself fetches them, once. The servers come from Debian's suites: 160 MB, without an installation. The libraries
-//! are published as Java artifacts, which Maven's client downloads: 150 MB, of which 40 MB are kept. The client is
-//! installed if it is missing.
+//! Assay itself fetches them, once. The servers come from Debian's suites: 160 MB, without an
+//! installation. The libraries are published as Java artifacts, which Maven's client downloads: 150
+//! MB, of which 40 MB are kept. The client is installed if it is missing.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -27,9 +27,9 @@ const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
 /// MariaDB with MyRocks.
 pub const MARIADB: &str = "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb";
 
-/// The builds to fetch, each with the variable that names it: PostgreSQL of a newer Debian, which brings its own C library;
-/// MariaDB; an old and a new RocksDB, and Speedb (52, 73 and 21 MB); and a PostgreSQL from Maven, which tests find in the
-/// store without a variable.
+/// The builds to fetch, each with the variable that names it: PostgreSQL of a newer Debian, which
+/// brings its own C library; MariaDB; an old and a new RocksDB, and Speedb (52, 73 and 21 MB); and
+/// a PostgreSQL from Maven, which tests find in the store without a variable.
 const BUILDS: [(&str, &str); 6] = [
     ("debian:trixie/postgresql-17", ASSAY_TEST_OTHER_POSTGRES),
     (MARIADB, ASSAY_TEST_MYSQL),
@@ -42,8 +42,9 @@ const BUILDS: [(&str, &str); 6] = [
 /// The folder of builds if a server's user can't enter the target directory, as in root's home.
 const SHARED_FOLDER: &str = "/var/tmp/assay-test-builds";
 
-/// Fetches missing builds with the Assay that was built last. Returns the variables that name builds, the folder of all
-/// first, and whether all builds are there. If not, it prints why, and tests that need them are skipped.
+/// Fetches missing builds with the Assay that was built last. Returns the variables that name
+/// builds, the folder of all first, and whether all builds are there. If not, it prints why, and
+/// tests that need them are skipped.
 pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, bool)> {
     let folder = folder(workspace)?;
     fs::create_dir_all(&folder)?;
@@ -59,10 +60,7 @@ pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, 
             let printed = printed(command.args(["fetch", spec]).env(ASSAY_BUILDS, &folder))?;
             let path = printed.as_deref().and_then(path);
             is_complete &= path.is_some();
-            builds
-                .entry(variable)
-                .or_default()
-                .extend(path.map(str::to_owned));
+            builds.entry(variable).or_default().extend(path.map(str::to_owned));
         }
         Ok(is_complete)
     })?;

@@ -1,13 +1,9 @@
 //! Runs the project's tasks: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
 //!
-//! It uses no other crate of the workspace, so that it can check them all, and few from elsewhere, so that it builds in
-//! seconds.
+//! It uses no other crate of the workspace, so that it can check them all, and few from elsewhere,
+//! so that it builds in seconds.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 mod bench;
 mod binaries;
@@ -55,10 +51,7 @@ fn main() -> ExitCode {
 /// Runs one task. Returns false if it found something wrong with the project.
 fn dispatch(arguments: &[String]) -> Result<bool> {
     let workspace = Workspace::here();
-    match arguments
-        .split_first()
-        .map(|(name, options)| (name.as_str(), options))
-    {
+    match arguments.split_first().map(|(name, options)| (name.as_str(), options)) {
         Some(("test", [])) => suite::run(&workspace, false),
         Some(("test", [all])) if all == "--all" => suite::run(&workspace, true),
         Some(("test", [extra, ..])) => {

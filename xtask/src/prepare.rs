@@ -1,5 +1,6 @@
-//! Installs what tests and benchmarks need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL
-//! server, Chromium for the HTML report, groff for the manual pages, and the clients that fetch builds and readers.
+//! Installs what tests and benchmarks need beyond Rust: a C compiler for the bundled SQLite,
+//! rustfmt and clippy, a PostgreSQL server, Chromium for the HTML report, groff for the manual
+//! pages, and the clients that fetch builds and readers.
 //!
 //! It installs only what is missing, with the system's package manager.
 
@@ -18,32 +19,17 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 7] = [
-    "postgresql",
-    "chromium",
-    "maven",
-    "golang-go",
-    "python3-venv",
-    "groff-base",
-    "linux-perf",
-];
+pub const TEST_PACKAGES: [&str; 7] =
+    ["postgresql", "chromium", "maven", "golang-go", "python3-venv", "groff-base", "linux-perf"];
 
-/// Debian packages that are needed together, and a shell command that succeeds if their programs are installed.
+/// Debian packages that are needed together, and a shell command that succeeds if their programs
+/// are installed.
 const PACKAGES: [(&str, &str); 13] = [
     (COMPILER, "${CC:-cc} --version"),
-    (
-        MPI,
-        "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so",
-    ),
+    (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
-    (
-        "postgresql",
-        "postgres --version || ls /usr/lib/postgresql/*/bin/postgres",
-    ),
-    (
-        "chromium",
-        "chromium --version || chromium-browser --version || google-chrome --version",
-    ),
+    ("postgresql", "postgres --version || ls /usr/lib/postgresql/*/bin/postgres"),
+    ("chromium", "chromium --version || chromium-browser --version || google-chrome --version"),
     ("maven", "mvn --version"),
     ("golang-go", "go version"),
     ("python3-venv", "python3 -c 'import ensurepip, venv'"),
@@ -59,9 +45,9 @@ const PACKAGES: [(&str, &str); 13] = [
     ("rocksdb-tools", "db_bench --version"),
 ];
 
-/// Installs packages. Those of PostgreSQL would create a cluster and start it, and those of Slurm would start daemons. A file
-/// in a folder that they read prevents each; it exists only during the installation, so that nothing else on the system
-/// changes.
+/// Installs packages. Those of PostgreSQL would create a cluster and start it, and those of Slurm
+/// would start daemons. A file in a folder that they read prevents each; it exists only during the
+/// installation, so that nothing else on the system changes.
 const INSTALL: &str = r#"
 folder=/etc/postgresql-common/createcluster.d
 file=$folder/50-no-main-cluster.conf
@@ -90,20 +76,15 @@ $apt update ||
 $apt install -y --no-install-recommends "$@"
 "#;
 
-/// Installs what the build needs: a C compiler, and rustfmt and clippy, which a minimal installation of Rust lacks.
+/// Installs what the build needs: a C compiler, and rustfmt and clippy, which a minimal
+/// installation of Rust lacks.
 pub fn compiler(workspace: &Workspace) -> Result<()> {
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         if succeeds_quietly(&mut workspace.cargo(&format!("{subcommand} --version"))) {
             continue;
         }
         eprintln!("note: installing {component}");
-        let add = || {
-            succeeds(
-                workspace
-                    .command("rustup")
-                    .args(["component", "add", component]),
-            )
-        };
+        let add = || succeeds(workspace.command("rustup").args(["component", "add", component]));
         let added = succeeds_quietly(&mut typed("rustup", "--version"))
             && with_retries(&format!("the installation of {component}"), add)?;
         if !added {
@@ -122,7 +103,8 @@ pub fn is_installed(package: &str) -> bool {
     row.is_some_and(|(_, test)| succeeds_quietly(Command::new("sh").args(["-c", test])))
 }
 
-/// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it can't, and then returns false.
+/// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it can't, and
+/// then returns false.
 pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
     let is_missing = |package: &&str| !is_installed(package);
     let missing: Vec<&str> = packages.iter().copied().filter(is_missing).collect();

@@ -1,8 +1,10 @@
-//! Fetches the tools with which tests read Assay's output: benchstat, pprof, HdrHistogram's own library, DuckDB,
-//! Prometheus and fastjsonschema, which take 210 MB. `--all` adds ClickHouse, with a download of 140 MB that takes 600 MB.
+//! Fetches the tools with which tests read Assay's output: benchstat, pprof, HdrHistogram's own
+//! library, DuckDB, Prometheus and fastjsonschema, which take 210 MB. `--all` adds ClickHouse, with
+//! a download of 140 MB that takes 600 MB.
 //!
-//! The client of each tool's language fetches it once into the target directory, at a version that is given here or that
-//! Debian has. Nothing is installed except these clients, from Debian, if they are missing.
+//! The client of each tool's language fetches it once into the target directory, at a version that
+//! is given here or that Debian has. Nothing is installed except these clients, from Debian, if
+//! they are missing.
 
 use std::process::Command;
 
@@ -30,8 +32,8 @@ struct Tool {
 }
 
 const TOOLS: [Tool; 7] = [
-    // The last version that the Go of Debian 12 can build. The settings allow its sources to be removed, and keep Go from
-    // fetching a newer Go.
+    // The last version that the Go of Debian 12 can build. The settings allow its sources to be
+    // removed, and keep Go from fetching a newer Go.
     Tool {
         name: "benchstat",
         version: "v0.0.0-20240208143119-b26761745961",
@@ -45,7 +47,8 @@ const TOOLS: [Tool; 7] = [
             export GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0
             go install golang.org/x/perf/cmd/benchstat@$2"#,
     },
-    // It is part of Go. A newer Go builds it when it is first used, and in the cache of whoever uses it.
+    // It is part of Go. A newer Go builds it when it is first used, and in the cache of whoever
+    // uses it.
     Tool {
         name: "pprof",
         version: "of-debian",
@@ -58,8 +61,8 @@ const TOOLS: [Tool; 7] = [
             export GOPATH="$PWD/go/path" GOCACHE="$PWD/go/cache" GOTOOLCHAIN=local CGO_ENABLED=0
             go build -o "$1" cmd/pprof"#,
     },
-    // With a version of the plugin, Maven downloads nothing else. It asks again even if the artifact was missing a minute
-    // ago.
+    // With a version of the plugin, Maven downloads nothing else. It asks again even if the
+    // artifact was missing a minute ago.
     Tool {
         name: "hdrhistogram",
         version: "2.2.2",
@@ -138,8 +141,8 @@ pub const ALL: [&str; 7] = [
     TOOLS[6].name,
 ];
 
-/// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns the variables with which
-/// tests find the tools, each with a path.
+/// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns
+/// the variables with which tests find the tools, each with a path.
 pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
     let folder = workspace.target_directory()?.join("readers");
     fs::create_dir_all(&folder)?;
@@ -153,10 +156,7 @@ pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, 
         let path = folder.join(tool.path.replace("VERSION", tool.version));
         let script = |text: &str| {
             let mut command = Command::new("sh");
-            command
-                .args(["-c", text, "sh"])
-                .arg(&path)
-                .args([tool.version, tool.name]);
+            command.args(["-c", text, "sh"]).arg(&path).args([tool.version, tool.name]);
             command.current_dir(&folder);
             command
         };

@@ -7,10 +7,7 @@ pub struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts the stopwatch.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the duration of a task is no measurement"
-    )]
+    #[allow(clippy::disallowed_methods, reason = "the duration of a task is no measurement")]
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -59,9 +56,6 @@ pub fn in_parallel<A: Send, B>(
         let first = scope.spawn(first);
         let second = second();
         let first = first.join();
-        (
-            first.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            second,
-        )
+        (first.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
     })
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: installs what the tests need, and runs tidy, all tests and the doctests. The last line counts them.
+//! `cargo xtask test`: installs what the tests need, and runs tidy, all tests and the doctests. The
+//! last line counts them.
 
 use std::path::Path;
 
@@ -13,8 +14,8 @@ use crate::stages::{Stages, in_parallel};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Names the file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest reports such a test as `ok`
-/// and hides its output.
+/// Names the file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest
+/// reports such a test as `ok` and hides its output.
 const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
@@ -42,9 +43,11 @@ const ENGINES: [&str; 17] = [
 /// Chooses the build that the tests of the PostgreSQL engine run on.
 const TEST_POSTGRES: &str = "ASSAY_TEST_POSTGRES";
 
-/// Binaries whose tests mostly wait for servers, the slowest first. The others keep processors busy.
+/// Binaries whose tests mostly wait for servers, the slowest first. The others keep processors
+/// busy.
 const WAITING: [&str; 2] = ["assay it", "engine it"];
-/// Tests in modules of this name measure the load of the machine, so nothing else may run at the same time.
+/// Tests in modules of this name measure the load of the machine, so nothing else may run at the
+/// same time.
 const ALONE: &str = "alone::";
 /// The number of binaries that run at the same time.
 const PARALLEL_BINARIES: usize = 2;
@@ -57,9 +60,7 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     let mut stages = Stages::default();
     prepare::compiler(workspace)?;
     // Without MPI, the tests of load ranks are skipped.
-    let has_mpi = stages.run("packages of MPI", || {
-        prepare::ensure_installed(&[prepare::MPI])
-    })?;
+    let has_mpi = stages.run("packages of MPI", || prepare::ensure_installed(&[prepare::MPI]))?;
     let (installed, built) = stages.run("build, packages", || {
         let install = || {
             let slurm = all.then_some(prepare::SLURM);
@@ -96,9 +97,7 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     let last = stages.run("tests that run alone", || binaries::run(alone, 1))?;
     outcome.counts += last.counts;
     outcome.times.extend(last.times);
-    outcome.counts += stages
-        .run("doctests", || binaries::run_doctests(workspace))?
-        .counts;
+    outcome.counts += stages.run("doctests", || binaries::run_doctests(workspace))?.counts;
 
     let skips = skips(&skip_log)?;
     println!("\n{}", slowest(outcome.times));
@@ -125,9 +124,7 @@ fn jobs<'a>(
     variables: &[(&'static str, String)],
     all: bool,
 ) -> (Vec<Job<'a>>, Vec<Job<'a>>) {
-    let other_postgres = variables
-        .iter()
-        .find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES);
+    let other_postgres = variables.iter().find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut shared, mut alone) = (Vec::new(), Vec::new());
     for binary in binaries {
@@ -147,9 +144,7 @@ fn jobs<'a>(
         let mut all_but_alone = job(binary.name.clone(), &[], &["--skip", ALONE]);
         if waits {
             // About half of them wait at any time.
-            all_but_alone
-                .arguments
-                .push(format!("--test-threads={}", 2 * processors));
+            all_but_alone.arguments.push(format!("--test-threads={}", 2 * processors));
         }
         shared.push(all_but_alone);
         if binary.name == WAITING[0] {
@@ -159,14 +154,13 @@ fn jobs<'a>(
         if binary.name == WAITING[1]
             && let Some((_, build)) = other_postgres
         {
-            // Statements and counters differ between versions; starting and stopping a server does not.
+            // Statements and counters differ between versions; starting and stopping a server does
+            // not.
             let tests: &'static [&'static str] = match all {
                 true => &["postgres::"],
-                false => &[
-                    "statements::postgres::",
-                    "postgres::statements::",
-                    "postgres::upkeep::",
-                ],
+                false => {
+                    &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"]
+                }
             };
             let name = format!("{}, other PostgreSQL", binary.name);
             let mut other = job(name, tests, &[]);
@@ -192,11 +186,8 @@ fn slowest(mut times: Vec<Timed>) -> String {
 /// Reads the tests that skipped themselves.
 fn skips(log: &Path) -> Result<Vec<String>> {
     let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
-    let mut skips: Vec<String> = text
-        .lines()
-        .filter(|line| line.starts_with("SKIPPED "))
-        .map(str::to_owned)
-        .collect();
+    let mut skips: Vec<String> =
+        text.lines().filter(|line| line.starts_with("SKIPPED ")).map(str::to_owned).collect();
     skips.sort();
     Ok(skips)
 }
@@ -212,10 +203,7 @@ fn with_skips(counts: Counts, skip_count: usize) -> Counts {
 
 /// Returns the last line of the output.
 fn summary(counts: Counts) -> String {
-    format!(
-        "{} passed, {} failed, {} skipped",
-        counts.passed, counts.failed, counts.skipped
-    )
+    format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped)
 }
 
 #[cfg(test)]
@@ -229,11 +217,7 @@ mod tests {
         fs::write(&log, "SKIPPED b: no server\nnoise\nSKIPPED a: no server\n").unwrap();
         let skips = skips(&log).unwrap();
         assert_eq!(skips, ["SKIPPED a: no server", "SKIPPED b: no server"]);
-        let counts = Counts {
-            passed: 10,
-            failed: 1,
-            ..Counts::default()
-        };
+        let counts = Counts { passed: 10, failed: 1, ..Counts::default() };
         let counts = with_skips(counts, skips.len());
         assert_eq!(summary(counts), "8 passed, 1 failed, 2 skipped");
     }
@@ -247,13 +231,7 @@ mod tests {
         let names: Vec<&str> = shared.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(
             names,
-            [
-                "assay it",
-                "engine it",
-                "engine it, other PostgreSQL",
-                "plan it",
-                "load"
-            ]
+            ["assay it", "engine it", "engine it, other PostgreSQL", "plan it", "load"]
         );
         assert_eq!(shared[0].arguments[..2], ["--skip", "alone::"]);
         assert!(shared[0].arguments[2].starts_with("--test-threads="));

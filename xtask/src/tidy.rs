@@ -45,19 +45,11 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
 }
 
 /// Names that don't say a file's purpose.
-const EMPTY_NAMES: &[&str] = &[
-    "common",
-    "helper",
-    "helpers",
-    "misc",
-    "util",
-    "utilities",
-    "utility",
-    "utils",
-];
+const EMPTY_NAMES: &[&str] =
+    &["common", "helper", "helpers", "misc", "util", "utilities", "utility", "utils"];
 
-/// Matches paths below folders of the machines that develop the project, but not the middle of a longer path, a longer name,
-/// or root's home itself.
+/// Matches paths below folders of the machines that develop the project, but not the middle of a
+/// longer path, a longer name, or root's home itself.
 const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/wor[k]([^[:alnum:]_-]|$)|/roo[t]/)";
 
 /// Files that may use `unsafe`, with a `SAFETY:` comment at each use.
@@ -72,8 +64,8 @@ const UNSAFE_FILES: &[&str] = &[
     "xtask/src/tidy.rs",
 ];
 
-/// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way: plan -> engine + workload
-/// -> load + probe -> record -> analysis -> report.
+/// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:
+/// plan -> engine + workload -> load + probe -> record -> analysis -> report.
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
@@ -98,8 +90,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Licenses that require nothing but attribution, and an exception that only grants more rights. An expression with an
-/// alternative that is not in the list is added as a whole, with the reason.
+/// Licenses that require nothing but attribution, and an exception that only grants more rights. An
+/// expression with an alternative that is not in the list is added as a whole, with the reason.
 const LICENSES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -153,7 +145,8 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Searches the project's files that git does not ignore, with or without a repository. Returns true if nothing matches.
+/// Searches the project's files that git does not ignore, with or without a repository. Returns
+/// true if nothing matches.
 fn is_absent(
     workspace: &Workspace,
     options: &str,
@@ -197,12 +190,11 @@ fn is_empty(findings: Vec<String>) -> bool {
 fn packages(metadata: &Value) -> Result<impl Iterator<Item = (&str, &Value)>> {
     let packages = metadata["packages"].as_array();
     let packages = packages.context("`cargo metadata` lists no packages")?;
-    Ok(packages
-        .iter()
-        .filter_map(|package| Some((package["name"].as_str()?, package))))
+    Ok(packages.iter().filter_map(|package| Some((package["name"].as_str()?, package))))
 }
 
-/// Returns the dependencies between crates of the workspace, those of tests included, that [`EDGES`] does not allow.
+/// Returns the dependencies between crates of the workspace, those of tests included, that
+/// [`EDGES`] does not allow.
 fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (name, package) in packages(metadata)? {
@@ -280,13 +272,8 @@ mod tests {
 
     #[test]
     fn an_unknown_check_is_refused_with_the_known_ones() {
-        let error = run(&Workspace::here(), &["formatting".to_owned()])
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("`formatting`") && error.contains("`fmt`"),
-            "{error}"
-        );
+        let error = run(&Workspace::here(), &["formatting".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("`formatting`") && error.contains("`fmt`"), "{error}");
     }
 
     #[test]
@@ -302,12 +289,7 @@ mod tests {
             ("paths", "a.md", &format!("cd {work}"), false),
             ("paths", "a.md", &format!("open `{root}x`"), false),
             ("paths", "a.md", &format!("crates{work} {work}load"), true),
-            (
-                "paths",
-                "a.md",
-                &format!("${{HOME}}{root} root:/root:"),
-                true,
-            ),
+            ("paths", "a.md", &format!("${{HOME}}{root} root:/root:"), true),
             ("unsafe", "a.rs", "#![allow(unsafe_code)]", false),
             ("unsafe", UNSAFE_FILES[1], "#![allow(unsafe_code)]", true),
         ] {

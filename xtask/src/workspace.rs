@@ -18,9 +18,7 @@ impl Workspace {
     /// Returns the checkout that this program was built from.
     pub fn here() -> Workspace {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Workspace {
-            root: own.parent().unwrap_or(own).to_path_buf(),
-        }
+        Workspace { root: own.parent().unwrap_or(own).to_path_buf() }
     }
 
     /// Returns a command that runs in the top folder.
@@ -30,11 +28,13 @@ impl Workspace {
         command
     }
 
-    /// Returns a command of the cargo that runs this program. Arguments are separated by spaces, and can't contain any.
+    /// Returns a command of the cargo that runs this program. Arguments are separated by spaces,
+    /// and can't contain any.
     pub fn cargo(&self, arguments: &str) -> Command {
         let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments.split(' '));
-        // `cargo run` sets these for this program; build scripts below it would mistake them for their own.
+        // `cargo run` sets these for this program; build scripts below it would mistake them for
+        // their own.
         let is_own = |name: &OsStr| {
             let name = name.to_string_lossy();
             name.starts_with("CARGO_PKG_")
@@ -76,10 +76,7 @@ impl Menu {
     /// Returns the names with their descriptions.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let entry = |line: &'static str| line.split_once(' ').unwrap_or((line, ""));
-        self.text
-            .lines()
-            .map(entry)
-            .map(|(name, about)| (name, about.trim_start()))
+        self.text.lines().map(entry).map(|(name, about)| (name, about.trim_start()))
     }
 
     /// Prints the list, and returns true for success.
@@ -104,7 +101,8 @@ pub fn typed(program: impl AsRef<OsStr>, arguments: &str) -> Command {
     command
 }
 
-/// Runs a command, and returns what it writes to stdout. The error of a failed command has its stderr.
+/// Runs a command, and returns what it writes to stdout. The error of a failed command has its
+/// stderr.
 pub fn output(command: &mut Command) -> Result<String> {
     output_if_code(command, &[0])
 }
@@ -112,15 +110,9 @@ pub fn output(command: &mut Command) -> Result<String> {
 /// Does what [`output`] does for a command that succeeds with any of these exit codes.
 pub fn output_if_code(command: &mut Command, codes: &[i32]) -> Result<String> {
     let shown = shown(command);
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run `{shown}`"))?;
-    if !output
-        .status
-        .code()
-        .is_some_and(|code| codes.contains(&code))
-    {
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{shown}`"))?;
+    if !output.status.code().is_some_and(|code| codes.contains(&code)) {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` failed: {}\n{}", output.status, stderr.trim_end());
     }
@@ -128,13 +120,12 @@ pub fn output_if_code(command: &mut Command, codes: &[i32]) -> Result<String> {
         .with_context(|| format!("the output of `{shown}` is not UTF-8"))
 }
 
-/// Runs a command, and returns what it writes to stdout, or `None` if it fails. Its stderr goes to the terminal.
+/// Runs a command, and returns what it writes to stdout, or `None` if it fails. Its stderr goes to
+/// the terminal.
 pub fn printed(command: &mut Command) -> Result<Option<String>> {
     let shown = shown(command);
     let command = command.stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run `{shown}`"))?;
+    let output = command.output().with_context(|| format!("cannot run `{shown}`"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(output.status.success().then_some(text))
 }
@@ -144,8 +135,9 @@ pub fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(printed(command.stdout(Stdio::inherit()))?.is_some())
 }
 
-/// Seconds to wait before each retry of what needs the network, where no test may be skipped: mirrors and registries fail
-/// at times, and on a fresh machine another apt may hold the lock for a while.
+/// Seconds to wait before each retry of what needs the network, where no test may be skipped:
+/// mirrors and registries fail at times, and on a fresh machine another apt may hold the lock for a
+/// while.
 const PAUSES_S: [u64; 3] = [5, 20, 60];
 /// The same for a developer, who may have no network.
 const INTERACTIVE_PAUSES_S: [u64; 1] = [1];
@@ -220,9 +212,6 @@ mod tests {
         let error =
             output(Command::new("sh").args(["-c", "echo no such luck >&2; exit 3"])).unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains("no such luck") && text.contains("exit status: 3"),
-            "{text}"
-        );
+        assert!(text.contains("no such luck") && text.contains("exit status: 3"), "{text}");
     }
 }

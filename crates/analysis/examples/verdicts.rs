@@ -1,5 +1,6 @@
-//! Measures the frequency of wrong verdicts where nothing changed, by the order of cells, the noise and the repeats: the
-//! tables of `docs/statistics.md`, through the same code as `assay compare`. `cargo xtask bench verdicts` runs it.
+//! Measures the frequency of wrong verdicts where nothing changed, by the order of cells, the noise
+//! and the repeats: the tables of `docs/statistics.md`, through the same code as `assay compare`.
+//! `cargo xtask bench verdicts` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]
 
@@ -18,38 +19,15 @@ const RUNS: u32 = 1000;
 /// The noise and drift of machines while nothing changes.
 const MACHINES: [(&str, Noise, Drift); 6] = [
     ("normal, 1 %", Noise::Normal, Drift::None),
-    (
-        "the same, and 10 % slower in the end, steadily",
-        Noise::Normal,
-        Drift::Linear,
-    ),
-    (
-        "neighbors: 35 % for all steps of a cell, AR(1)",
-        Noise::Normal,
-        Drift::Neighbors,
-    ),
-    (
-        "bursts: three values of ten are 60 % less",
-        Noise::Bursts,
-        Drift::None,
-    ),
-    (
-        "every second cell is 10 % slower",
-        Noise::Normal,
-        Drift::EveryTwo,
-    ),
-    (
-        "two of every four cells are 10 % slower",
-        Noise::Normal,
-        Drift::EveryFour,
-    ),
+    ("the same, and 10 % slower in the end, steadily", Noise::Normal, Drift::Linear),
+    ("neighbors: 35 % for all steps of a cell, AR(1)", Noise::Normal, Drift::Neighbors),
+    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None),
+    ("every second cell is 10 % slower", Noise::Normal, Drift::EveryTwo),
+    ("two of every four cells are 10 % slower", Noise::Normal, Drift::EveryFour),
 ];
 
-const ORDERS: [(&str, Order); 3] = [
-    ("`ab ab`", Order::Fixed),
-    ("random", Order::Random),
-    ("balanced", Order::Balanced),
-];
+const ORDERS: [(&str, Order); 3] =
+    [("`ab ab`", Order::Fixed), ("random", Order::Random), ("balanced", Order::Balanced)];
 
 const REPEATS: [u32; 3] = [3, 5, 10];
 
@@ -60,31 +38,16 @@ fn main() -> ExitCode {
     );
     for noise in NOISES {
         for drift in DRIFTS {
-            let truth = Truth {
-                noise,
-                drift,
-                ..Truth::default()
-            };
+            let truth = Truth { noise, drift, ..Truth::default() };
             line(truth, &[(2, 1), (3, 1), (5, 1), (10, 1)]);
         }
     }
     println!(
         "\nSeveral invocations:\n\n| noise | drift | 2 + 2 repeats | 3 + 2 | 5 + 5 | 5 + 5 + 5 |\n|---|---|---|---|---|---|"
     );
-    let drifts = [
-        (Noise::Normal, Drift::ToAndFro),
-        (Noise::Normal, Drift::Wandering),
-    ];
-    for (noise, drift) in NOISES
-        .map(|noise| (noise, Drift::Linear))
-        .into_iter()
-        .chain(drifts)
-    {
-        let truth = Truth {
-            noise,
-            drift,
-            ..Truth::default()
-        };
+    let drifts = [(Noise::Normal, Drift::ToAndFro), (Noise::Normal, Drift::Wandering)];
+    for (noise, drift) in NOISES.map(|noise| (noise, Drift::Linear)).into_iter().chain(drifts) {
+        let truth = Truth { noise, drift, ..Truth::default() };
         line(truth, &[(4, 2), (5, 2), (10, 2), (15, 3)]);
     }
     match is_kept {
@@ -139,11 +102,7 @@ fn orders() -> bool {
 fn line(truth: Truth, columns: &[(u32, u32)]) {
     print!("| {:?} | {:?} |", truth.noise, truth.drift);
     for &(repeats, invocations) in columns {
-        let share = false_claims(Truth {
-            repeats,
-            invocations,
-            ..truth
-        });
+        let share = false_claims(Truth { repeats, invocations, ..truth });
         print!(" {:.1} |", 100.0 * share);
     }
     println!();

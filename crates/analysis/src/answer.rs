@@ -1,5 +1,5 @@
-//! Summarizes a comparison target by target: the steps that changed, the largest change first, how many are not decided, and
-//! the cause that all share.
+//! Summarizes a comparison target by target: the steps that changed, the largest change first, how
+//! many are not decided, and the cause that all share.
 
 use record::CellKey;
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub struct Answer {
     pub load_count: usize,
     /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
     pub repeats: Option<(usize, usize)>,
-    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have no common cause.
+    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
+    /// no common cause.
     pub cause: Option<String>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
@@ -94,31 +95,23 @@ impl Answer {
         }
     }
 
-    /// Returns the target with the largest gain over all steps; `None` where no target gains more than it loses.
+    /// Returns the target with the largest gain over all steps; `None` where no target gains more
+    /// than it loses.
     pub fn best(&self) -> Option<&TargetAnswer> {
-        let best = self
-            .targets
-            .iter()
-            .max_by(|a, b| a.gain().total_cmp(&b.gain()));
+        let best = self.targets.iter().max_by(|a, b| a.gain().total_cmp(&b.gain()));
         best.filter(|target| target.gain() > 0.0)
     }
 
     /// Returns the target with the largest loss over all steps.
     pub fn worst(&self) -> Option<&TargetAnswer> {
-        let worst = self
-            .targets
-            .iter()
-            .min_by(|a, b| a.gain().total_cmp(&b.gain()));
+        let worst = self.targets.iter().min_by(|a, b| a.gain().total_cmp(&b.gain()));
         worst.filter(|target| target.gain() < 0.0)
     }
 }
 
 impl TargetAnswer {
     fn new<'a>(target: &str, rows: impl Iterator<Item = &'a ComparedStep>) -> Self {
-        let mut answer = Self {
-            target: target.to_owned(),
-            ..Self::default()
-        };
+        let mut answer = Self { target: target.to_owned(), ..Self::default() };
         for row in rows {
             let change = row.ratio.map(|ratio| Change {
                 step: row.step.clone(),
@@ -156,7 +149,8 @@ impl TargetAnswer {
     }
 }
 
-/// Returns the cause that the findings of all changes share, which are one for each cause and direction.
+/// Returns the cause that the findings of all changes share, which are one for each cause and
+/// direction.
 fn cause_of_all<'f, 'r>(
     mut rows: impl Iterator<Item = &'r ComparedStep>,
     findings: &'f [Finding],
@@ -179,21 +173,13 @@ mod tests {
     use crate::FindingKind;
 
     fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
-        let sample = crate::Sample {
-            run: 0,
-            repeat: 1,
-            value: 1.0,
-        };
+        let sample = crate::Sample { run: 0, repeat: 1, value: 1.0 };
         ComparedStep {
             cell: CellKey::new(target, None, 1, 0),
             step: step.into(),
             metric: THROUGHPUT.into(),
             ratio: Some(ratio),
-            interval: Some(Interval {
-                low: ratio * 0.9,
-                high: ratio * 1.1,
-                confidence: 0.95,
-            }),
+            interval: Some(Interval { low: ratio * 0.9, high: ratio * 1.1, confidence: 0.95 }),
             values: vec![sample; 5],
             verdict,
             ..ComparedStep::default()
@@ -201,12 +187,7 @@ mod tests {
     }
 
     fn answer(rows: Vec<ComparedStep>, findings: &[Finding]) -> Answer {
-        let compared = Compared {
-            base: "a.x".into(),
-            effect: 0.03,
-            rows,
-            ..Compared::default()
-        };
+        let compared = Compared { base: "a.x".into(), effect: 0.03, rows, ..Compared::default() };
         Answer::new(&Figures::default(), &compared, findings)
     }
 
@@ -230,11 +211,7 @@ mod tests {
         };
         assert_eq!(steps(&target.faster), ["q2", "q1"]);
         assert_eq!(steps(&target.slower), ["q4", "q3"]);
-        let counts = (
-            target.no_change_shown,
-            target.too_noisy,
-            target.not_compared,
-        );
+        let counts = (target.no_change_shown, target.too_noisy, target.not_compared);
         assert_eq!(counts, (1, 1, 1));
         assert_eq!(target.comparison_count(), 7);
         assert_eq!(answer.repeats, Some((5, 5)));
@@ -261,22 +238,15 @@ mod tests {
     fn a_cause_is_in_the_answer_if_all_changes_share_it() {
         let finding = |kind, cause: Option<&str>| Finding {
             cause: cause.map(str::to_owned),
-            ..Finding::about(
-                kind,
-                "a.x",
-                [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")],
-            )
-            .unwrap()
+            ..Finding::about(kind, "a.x", [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")])
+                .unwrap()
         };
         let cpu = || finding(FindingKind::Cpu, Some("less CPU per operation"));
         let facts = || finding(FindingKind::NoEffect, None);
         let cause = |findings: &[Finding]| {
             answer(vec![row("b.x", "q1", Verdict::Faster, 1.2)], findings).cause
         };
-        assert_eq!(
-            cause(&[cpu(), facts()]).as_deref(),
-            Some("less CPU per operation")
-        );
+        assert_eq!(cause(&[cpu(), facts()]).as_deref(), Some("less CPU per operation"));
         let fsyncs = finding(FindingKind::Fsyncs, Some("less waiting for fsyncs"));
         assert_eq!(cause(&[cpu(), fsyncs]), None);
         let unexplained = finding(FindingKind::Unexplained, Some("unexplained"));

@@ -23,24 +23,17 @@ impl Calls {
             (it.own().collect(), numbers)
         });
         let merged: Vec<(Vec<u64>, Vec<usize>)> = merged.collect();
-        let own = merged
-            .iter()
-            .map(|(own, numbers)| moved(own, numbers, &tree));
-        Self {
-            own: own.collect(),
-            tree,
-        }
+        let own = merged.iter().map(|(own, numbers)| moved(own, numbers, &tree));
+        Self { own: own.collect(), tree }
     }
 
-    /// Returns the same calls. Samples of nodes that are not `kept` count for their callers. Names keep their numbers.
+    /// Returns the same calls. Samples of nodes that are not `kept` count for their callers. Names
+    /// keep their numbers.
     pub fn of_nodes(&self, kept: impl Fn(usize) -> bool) -> Self {
         let mut tree = Stacks::default();
         let numbers = tree.merge_nodes(&self.tree, kept);
         let own = self.own.iter().map(|it| moved(it, &numbers, &tree));
-        Self {
-            own: own.collect(),
-            tree,
-        }
+        Self { own: own.collect(), tree }
     }
 
     /// Returns the samples of each profile, by node, with those of all callees.

@@ -59,18 +59,9 @@ mod tests {
             is_server_host: host == "db",
             ..RankLoad::default()
         };
-        let insert = record::Ops {
-            ok: 10,
-            rows: 1000,
-            ..Default::default()
-        };
+        let insert = record::Ops { ok: 10, rows: 1000, ..Default::default() };
         let step = Step {
-            ranks: vec![
-                rank(1, "c", 1),
-                rank(2, "db", 2),
-                rank(3, "c", 3),
-                rank(4, "c", 1),
-            ],
+            ranks: vec![rank(1, "c", 1), rank(2, "db", 2), rank(3, "c", 3), rank(4, "c", 1)],
             ops: [("insert".to_owned(), insert)].into(),
             elapsed_ns: 2_000_000_000,
             ..Step::default()
@@ -85,14 +76,9 @@ mod tests {
             }],
         });
         let found = figures(&step, &samples);
-        let names: Vec<_> = found
-            .iter()
-            .map(|it| (it.host.as_str(), it.ranks.as_slice()))
-            .collect();
-        assert_eq!(
-            names,
-            [("c (rank 1)", [1, 4].as_slice()), ("c (rank 3)", &[3])]
-        );
+        let names: Vec<_> =
+            found.iter().map(|it| (it.host.as_str(), it.ranks.as_slice())).collect();
+        assert_eq!(names, [("c (rank 1)", [1, 4].as_slice()), ("c (rank 3)", &[3])]);
         let metric = |name| found.iter().map(move |it| it.metrics[name]);
         assert!(metric("csps").eq([Some(2000.0), Some(3000.0)]));
         assert!(metric("cspq").eq([Some(4.0), Some(6.0)]));

@@ -1,5 +1,5 @@
-//! Finds competition for processors: where other programs used much, or more next to one target than another, small
-//! differences can't be seen.
+//! Finds competition for processors: where other programs used much, or more next to one target
+//! than another, small differences can't be seen.
 
 use record::{CellKey, Status, StepKind};
 use serde::Serialize;
@@ -7,10 +7,12 @@ use serde::Serialize;
 use crate::order::grouped;
 use crate::{Figures, Row};
 
-/// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of the throughput.
+/// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of
+/// the throughput.
 const POINTS: f64 = 10.0;
 
-/// The share of the processors, in percent, from which on others hide small differences, even if all targets had them.
+/// The share of the processors, in percent, from which on others hide small differences, even if
+/// all targets had them.
 const BUSY_PERCENT: f64 = 25.0;
 
 /// Competition by other programs, which hides small differences.
@@ -58,9 +60,8 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     let mut found: Vec<UnevenStep<'_>> = grouped(places)
         .into_iter()
         .filter_map(|((step, _), rows)| {
-            let shares = rows
-                .iter()
-                .filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
+            let shares =
+                rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
             let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
             let means = grouped(shares).into_iter();
             let means: Vec<(&str, f64)> = means.map(|(name, of)| (name, mean(&of))).collect();
@@ -78,7 +79,8 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     found
 }
 
-/// Returns the rows that can be compared, of steps that are among the results, unless there are no others.
+/// Returns the rows that can be compared, of steps that are among the results, unless there are no
+/// others.
 fn measured(figures: &Figures) -> impl Iterator<Item = &Row> {
     let rows = || {
         let rows = figures.rows.iter();

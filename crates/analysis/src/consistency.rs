@@ -7,7 +7,8 @@ use record::{Ops, Status, Step};
 
 use crate::OpSeries;
 
-/// Returns the reasons why a step's figures are invalid, beyond the reasons that the record itself gives.
+/// Returns the reasons why a step's figures are invalid, beyond the reasons that the record itself
+/// gives.
 pub(crate) fn contradictions(
     step: &Step,
     series: &BTreeMap<String, OpSeries>,
@@ -34,10 +35,8 @@ pub(crate) fn contradictions(
         let response = histogram("response").map_or(service, Histogram::len);
         let sum = |counts: &[u64]| counts.iter().sum();
         let (intervals, latencies) = ("intervals.parquet", "latency_total.hlog");
-        let (of_service, of_response) = (
-            format!("{latencies} (service time)"),
-            format!("{latencies} (response time)"),
-        );
+        let (of_service, of_response) =
+            (format!("{latencies} (service time)"), format!("{latencies} (response time)"));
         for (what, total, found, place) in [
             ("successes", ops.ok, sum(&seconds.ok), intervals),
             ("failures", ops.failed, sum(&seconds.failed), intervals),
@@ -46,29 +45,19 @@ pub(crate) fn contradictions(
             ("successes", ops.ok, response, &of_response),
         ] {
             if total != found {
-                reasons.push(format!(
-                    "`{kind}`: {total} {what} in step.json, {found} in {place}"
-                ));
+                reasons.push(format!("`{kind}`: {total} {what} in step.json, {found} in {place}"));
             }
         }
     }
     for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {
-        reasons.push(format!(
-            "`{kind}` is in intervals.parquet and not in step.json"
-        ));
+        reasons.push(format!("`{kind}` is in intervals.parquet and not in step.json"));
     }
     reasons
 }
 
 /// Returns the error if `offered = skipped + ok + failed` does not hold.
 fn unbalanced(kind: &str, ops: &Ops) -> Option<String> {
-    let Ops {
-        offered,
-        skipped,
-        ok,
-        failed,
-        ..
-    } = *ops;
+    let Ops { offered, skipped, ok, failed, .. } = *ops;
     let sum = u128::from(skipped) + u128::from(ok) + u128::from(failed);
     (u128::from(offered) != sum).then(|| {
         format!("`{kind}`: {offered} operations offered, but {skipped} skipped + {ok} ok + {failed} failed = {sum}")
@@ -81,41 +70,23 @@ mod tests {
 
     fn step(ops: Ops) -> Step {
         let status = Status::Complete;
-        Step {
-            status,
-            ops: BTreeMap::from([("insert".to_owned(), ops)]),
-            ..Step::default()
-        }
+        Step { status, ops: BTreeMap::from([("insert".to_owned(), ops)]), ..Step::default() }
     }
 
     fn seconds(ok: &[u64]) -> BTreeMap<String, OpSeries> {
         let rows = ok.iter().map(|ok| ok * 50).collect();
-        let series = OpSeries {
-            ok: ok.to_vec(),
-            failed: vec![0, 1],
-            rows,
-            ..OpSeries::default()
-        };
+        let series = OpSeries { ok: ok.to_vec(), failed: vec![0, 1], rows, ..OpSeries::default() };
         BTreeMap::from([("insert".to_owned(), series)])
     }
 
     fn latencies(count: u64) -> BTreeMap<String, Histogram<u64>> {
         let mut histogram = record::latency_histogram();
         histogram.record_n(1000, count).unwrap();
-        ["insert.service", "insert.response"]
-            .map(|tag| (tag.to_owned(), histogram.clone()))
-            .into()
+        ["insert.service", "insert.response"].map(|tag| (tag.to_owned(), histogram.clone())).into()
     }
 
     fn balanced() -> Ops {
-        Ops {
-            offered: 8,
-            skipped: 2,
-            ok: 5,
-            failed: 1,
-            rows: 250,
-            ..Ops::default()
-        }
+        Ops { offered: 8, skipped: 2, ok: 5, failed: 1, rows: 250, ..Ops::default() }
     }
 
     #[test]
@@ -128,10 +99,7 @@ mod tests {
 
     #[test]
     fn operations_that_went_missing_are_found() {
-        let ops = Ops {
-            offered: 9,
-            ..balanced()
-        };
+        let ops = Ops { offered: 9, ..balanced() };
         let reasons = contradictions(&step(ops), &seconds(&[2, 3]), &latencies(5));
         assert_eq!(
             reasons,
@@ -141,10 +109,7 @@ mod tests {
 
     #[test]
     fn a_sum_that_overflows_is_found_and_does_not_panic() {
-        let ops = Ops {
-            skipped: u64::MAX,
-            ..balanced()
-        };
+        let ops = Ops { skipped: u64::MAX, ..balanced() };
         let reasons = contradictions(&step(ops), &seconds(&[2, 3]), &latencies(5));
         assert_eq!(reasons.len(), 1);
     }
@@ -166,14 +131,8 @@ mod tests {
     #[test]
     fn an_incomplete_step_is_named_even_without_a_recorded_reason() {
         for status in [Status::Failed, Status::Interrupted, Status::Incomplete] {
-            let step = Step {
-                status,
-                ..Step::default()
-            };
-            assert_eq!(
-                contradictions(&step, &BTreeMap::new(), &BTreeMap::new()).len(),
-                1
-            );
+            let step = Step { status, ..Step::default() };
+            assert_eq!(contradictions(&step, &BTreeMap::new(), &BTreeMap::new()).len(), 1);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Finds factors: differences between the targets of an engine whose effects can be separated. A factor is named by the
-//! plan, or is the build, or a setting that a config declares, with the values that the engines report. A difference that
-//! others determine, such as a setting that always changes with another, is not a factor.
+//! Finds factors: differences between the targets of an engine whose effects can be separated. A
+//! factor is named by the plan, or is the build, or a setting that a config declares, with the
+//! values that the engines report. A difference that others determine, such as a setting that
+//! always changes with another, is not a factor.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ const NOT_SET: &str = "not set";
 /// All factors of some targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors {
-    /// The factors of each engine in turn: first those that the plan names, then the build, then settings in the order in
-    /// which configs declare them.
+    /// The factors of each engine in turn: first those that the plan names, then the build, then
+    /// settings in the order in which configs declare them.
     pub factors: Vec<Factor>,
     /// Differences that the factors determine, each with the names of these.
     pub determined: Vec<(String, Vec<String>)>,
@@ -48,7 +49,8 @@ pub struct Factor {
 /// Targets that differ in one factor alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Combination {
-    /// The values of the other factors: `full_page_writes=on, build=pg17`; empty where there are no others.
+    /// The values of the other factors: `full_page_writes=on, build=pg17`; empty where there are
+    /// no others.
     pub others: String,
     /// The target of each level; `None`: there is none.
     pub targets: Vec<Option<String>>,
@@ -78,10 +80,7 @@ impl Factor {
 
     /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.
     pub fn change(&self, level: usize) -> String {
-        format!(
-            "{}: {} -> {}",
-            self.name, self.levels[0], self.levels[level]
-        )
+        format!("{}: {} -> {}", self.name, self.levels[0], self.levels[level])
     }
 
     /// Returns whether this is its name, or that of a setting that always changes with it.
@@ -91,8 +90,8 @@ impl Factor {
 }
 
 impl Factors {
-    /// Finds the factors of targets, engine by engine. The first level of each is the base's, or that of the first target if
-    /// the engine has none of `bases`.
+    /// Finds the factors of targets, engine by engine. The first level of each is the base's, or
+    /// that of the first target if the engine has none of `bases`.
     pub fn find(profiles: &[Profile], bases: &[String]) -> Self {
         let mut found = Self::default();
         for engine in distinct(profiles.iter().map(|profile| profile.engine.as_str())) {
@@ -120,23 +119,19 @@ impl Factors {
     fn add(&mut self, engine: &str, targets: &[&Profile]) {
         let (own, determined) = columns(targets);
         for (index, target) in targets.iter().enumerate() {
-            let is_alike = |other: &usize| {
-                own.iter()
-                    .all(|it| it.level_of[*other] == it.level_of[index])
-            };
+            let is_alike =
+                |other: &usize| own.iter().all(|it| it.level_of[*other] == it.level_of[index]);
             if let Some(first) = (0..index).find(is_alike) {
                 let pair = [targets[first], target].map(|profile| profile.target.clone());
                 self.alike.push(pair);
             }
         }
         for column in &own {
-            self.factors
-                .push(factor(engine, targets, column, &own, &determined));
+            self.factors.push(factor(engine, targets, column, &own, &determined));
         }
         let names: Vec<String> = own.iter().map(|column| column.names[0].clone()).collect();
         let determined = determined.into_iter().flat_map(|column| column.names);
-        self.determined
-            .extend(determined.map(|name| (name, names.clone())));
+        self.determined.extend(determined.map(|name| (name, names.clone())));
     }
 }
 
@@ -144,8 +139,8 @@ impl Factors {
 struct Column {
     names: Vec<String>,
     levels: Vec<String>,
-    /// The level of each target. Levels are numbered in the order of targets, so that settings which group targets in the
-    /// same way have the same numbers.
+    /// The level of each target. Levels are numbered in the order of targets, so that settings
+    /// which group targets in the same way have the same numbers.
     level_of: Vec<usize>,
 }
 
@@ -163,25 +158,13 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
             let first = level_of.iter().position(|it| *it == level)?;
             Some(values[first].1.to_owned())
         });
-        match columns
-            .iter_mut()
-            .find(|column| column.level_of == level_of)
-        {
+        match columns.iter_mut().find(|column| column.level_of == level_of) {
             _ if canonical.len() < 2 => {}
             Some(column) => column.names.push(name),
-            None => columns.push(Column {
-                names: vec![name],
-                levels: levels.collect(),
-                level_of,
-            }),
+            None => columns.push(Column { names: vec![name], levels: levels.collect(), level_of }),
         }
     };
-    let named = distinct(
-        targets
-            .iter()
-            .flat_map(|it| &it.factors)
-            .map(|(name, _)| name),
-    );
+    let named = distinct(targets.iter().flat_map(|it| &it.factors).map(|(name, _)| name));
     for name in &named {
         let values = targets.iter().map(|target| {
             let mut own = target.factors.iter();
@@ -190,9 +173,7 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
         });
         add((*name).clone(), values.collect());
     }
-    let builds = targets
-        .iter()
-        .map(|it| (it.build.as_str(), it.build.as_str()));
+    let builds = targets.iter().map(|it| (it.build.as_str(), it.build.as_str()));
     add(BUILD.to_owned(), builds.collect());
     for key in distinct(targets.iter().flat_map(|it| &it.declared)) {
         let values = targets.iter().map(|target| value(targets, target, key));
@@ -207,13 +188,8 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
     // The setting that was declared last most likely follows from the others.
     for index in (0..columns.len()).rev() {
         let is_same = |a: usize, b: usize| {
-            let others = columns
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index);
-            others
-                .into_iter()
-                .all(|(_, column)| column.level_of[a] == column.level_of[b])
+            let others = columns.iter().enumerate().filter(|(other, _)| *other != index);
+            others.into_iter().all(|(_, column)| column.level_of[a] == column.level_of[b])
         };
         let level_of = &columns[index].level_of;
         let mut pairs = (0..level_of.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
@@ -224,8 +200,8 @@ fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
     (columns, determined)
 }
 
-/// Returns the canonical value of a target's setting, and the value as it is shown. A target that never started takes the
-/// value of others of its build that don't declare the setting either.
+/// Returns the canonical value of a target's setting, and the value as it is shown. A target that
+/// never started takes the value of others of its build that don't declare the setting either.
 fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> (&'a str, &'a str) {
     let own = target.settings.get(key);
     let of_build = || {
@@ -306,15 +282,13 @@ mod tests {
             build: build.to_owned(),
             is_reported: true,
             settings: settings.iter().map(setting).collect::<BTreeMap<_, _>>(),
-            declared: settings
-                .iter()
-                .map(|(name, _)| (*name).to_owned())
-                .collect(),
+            declared: settings.iter().map(|(name, _)| (*name).to_owned()).collect(),
             factors: Vec::new(),
         }
     }
 
-    /// Returns the targets of a published comparison of durability: `sync` is of the binary log as well, where there is one.
+    /// Returns the targets of a published comparison of durability: `sync` is of the binary log as
+    /// well, where there is one.
     fn durability() -> Vec<Profile> {
         let mut all = Vec::new();
         for log in ["0", "1"] {

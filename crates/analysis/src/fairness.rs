@@ -6,22 +6,20 @@ use record::{Connection, Step, StepKind};
 
 use crate::{ClientEnd, Fairness};
 
-/// Returns the time at which the last selected connection of each client ended, in nanoseconds since the common start.
+/// Returns the time at which the last selected connection of each client ended, in nanoseconds
+/// since the common start.
 pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMap<u32, u64> {
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-    for connection in step
-        .connections
-        .iter()
-        .filter(|connection| counts(connection))
-    {
+    for connection in step.connections.iter().filter(|connection| counts(connection)) {
         let end = ends.entry(connection.client).or_default();
         *end = (*end).max(connection.ended_ns);
     }
     ends
 }
 
-/// Returns the time at which each client's last connection ended, since the common start. A connection that only holds a
-/// transaction open does not count. `None` with fewer than two clients, and in steps of given length.
+/// Returns the time at which each client's last connection ended, since the common start. A
+/// connection that only holds a transaction open does not count. `None` with fewer than two
+/// clients, and in steps of given length.
 pub fn fairness(step: &Step) -> Option<Fairness> {
     let ends_with_its_work =
         matches!(step.kind, StepKind::Load | StepKind::Index) && step.time_given_ns.is_none();
@@ -32,23 +30,11 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
     if ends.len() < 2 {
         return None;
     }
-    let clients: Vec<ClientEnd> = ends
-        .iter()
-        .map(|(&client, &ns)| ClientEnd {
-            client,
-            seconds: ns as f64 / 1e9,
-        })
-        .collect();
+    let clients: Vec<ClientEnd> =
+        ends.iter().map(|(&client, &ns)| ClientEnd { client, seconds: ns as f64 / 1e9 }).collect();
     // Takes the first of equals, so that a record always gives the same client.
-    let fastest = clients
-        .iter()
-        .min_by(|a, b| a.seconds.total_cmp(&b.seconds))?
-        .clone();
-    let slowest = clients
-        .iter()
-        .rev()
-        .max_by(|a, b| a.seconds.total_cmp(&b.seconds))?
-        .clone();
+    let fastest = clients.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))?.clone();
+    let slowest = clients.iter().rev().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?.clone();
     let abs_seconds = slowest.seconds - fastest.seconds;
     (fastest.seconds > 0.0).then(|| Fairness {
         fastest_seconds: fastest.seconds,
@@ -74,11 +60,7 @@ mod tests {
             ended_ns: (seconds * 1e9) as u64,
             ..Connection::default()
         };
-        Step {
-            kind,
-            connections: ends.iter().map(connection).collect(),
-            ..Step::default()
-        }
+        Step { kind, connections: ends.iter().map(connection).collect(), ..Step::default() }
     }
 
     #[track_caller]
@@ -98,8 +80,8 @@ mod tests {
         );
     }
 
-    /// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: the runtimes of two of its configurations
-    /// and what its table says of them.
+    /// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: the runtimes of two of
+    /// its configurations and what its table says of them.
     #[test]
     fn the_published_lists_follow_from_the_published_run_times() {
         check(15038.1, 30505.9, "15468", "102.9");
@@ -120,22 +102,14 @@ mod tests {
         assert_eq!(fairness.slowest_seconds, 12.0);
         assert_eq!((fairness.abs_seconds, fairness.pct), (4.0, 50.0));
         assert_eq!((fairness.fastest_client, fairness.slowest_client), (1, 0));
-        let ends: Vec<_> = fairness
-            .clients
-            .iter()
-            .map(|end| (end.client, end.seconds))
-            .collect();
+        let ends: Vec<_> = fairness.clients.iter().map(|end| (end.client, end.seconds)).collect();
         assert_eq!(ends, [(0, 12.0), (1, 8.0)]);
     }
 
     #[test]
     fn it_does_not_apply_to_one_client_or_to_steps_of_given_length() {
         assert!(
-            fairness(&step(
-                StepKind::Load,
-                &[(0, "insert", 1.0), (0, "delete", 2.0)]
-            ))
-            .is_none()
+            fairness(&step(StepKind::Load, &[(0, "insert", 1.0), (0, "delete", 2.0)])).is_none()
         );
         let two = [(0, "query", 1.0), (1, "query", 2.0)];
         assert!(fairness(&step(StepKind::Query, &two)).is_none());

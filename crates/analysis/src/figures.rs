@@ -107,7 +107,8 @@ pub struct ClientHostFigures {
     pub host: String,
     /// Its load ranks.
     pub ranks: Vec<u32>,
-    /// The metrics of [`words::metric::CLIENT_HOST`] and [`words::metric::NETWORK`], of this host, per operation of all ranks. `None`: not applicable.
+    /// The metrics of [`words::metric::CLIENT_HOST`] and [`words::metric::NETWORK`], of this host,
+    /// per operation of all ranks. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
 }
 
@@ -157,18 +158,20 @@ pub struct Row {
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// The activity of its log-structured merge tree; `None` where the engine has none.
     pub lsm: Option<Lsm>,
-    /// The requested rate and the achieved rate: of writes, or of the step's main operation; `None` without a rate.
+    /// The requested rate and the achieved rate: of writes, or of the step's main operation;
+    /// `None` without a rate.
     pub sla: Option<Sla>,
     /// The lag of its replicas; `None` without replicas.
     pub lag: Option<Lag>,
-    /// The differences between the clients' ends; `None` with one client, and in steps of given length.
+    /// The differences between the clients' ends; `None` with one client, and in steps of given
+    /// length.
     pub fairness: Option<Fairness>,
     /// The parts of the load ranks; empty where one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.
     pub client_hosts: Vec<ClientHostFigures>,
-    /// The states of the load's sessions and of the engine's threads, in each view that applies. Empty in a step so short that
-    /// nobody looked.
+    /// The states of the load's sessions and of the engine's threads, in each view that applies.
+    /// Empty in a step so short that nobody looked.
     pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
@@ -176,25 +179,30 @@ pub struct Row {
     pub sizes: Vec<Size>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
     pub events: Option<StepEvents>,
-    /// The evenness of its throughput; `None` where nothing is counted second by second, and in steps of less than a second.
+    /// The evenness of its throughput; `None` where nothing is counted second by second, and in
+    /// steps of less than a second.
     pub quality: Option<Quality>,
     /// The work of settling the engine; `None` if it was not settled.
     pub settled: Option<SettleWork>,
     /// The engine's counters: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
-    /// The names of counters of work: more for the same load means that the engine works differently.
+    /// The names of counters of work: more for the same load means that the engine works
+    /// differently.
     #[serde(skip)]
     pub work_counters: Vec<String>,
-    /// The latency of an fsync in the data directory before anything ran there, in microseconds: the median at the start of
-    /// the invocation. `None`: not measured, or others started the server, whose files may be elsewhere.
+    /// The latency of an fsync in the data directory before anything ran there, in microseconds:
+    /// the median at the start of the invocation. `None`: not measured, or others started the
+    /// server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
     /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,
-    /// The sum of each column of `host.parquet` over all seconds, which is the growth of a cumulative one. Left out of JSON.
+    /// The sum of each column of `host.parquet` over all seconds, which is the growth of a
+    /// cumulative one. Left out of JSON.
     #[serde(skip)]
     pub host_sums: BTreeMap<String, f64>,
-    /// Every second, over all clients. Left out of JSON: it is long, and the record has it as Parquet.
+    /// Every second, over all clients. Left out of JSON: it is long, and the record has it as
+    /// Parquet.
     #[serde(skip)]
     pub series: Series,
     /// Warnings that were recorded while it ran.
@@ -210,7 +218,8 @@ pub struct ReadLimits {
     pub max_sectors_kb: f64,
     /// The size of the kernel's read-ahead for a sequential reader.
     pub read_ahead_kb: f64,
-    /// The setting of compaction's read-ahead, and its size; `None` if compaction does not rely on the kernel's.
+    /// The setting of compaction's read-ahead, and its size; `None` if compaction does not rely on
+    /// the kernel's.
     pub compaction: Option<(String, f64)>,
 }
 
@@ -290,16 +299,7 @@ pub struct Percentiles {
 impl Percentiles {
     /// Returns all of them in the order of the fields.
     pub fn values(&self) -> [f64; 8] {
-        [
-            self.p50,
-            self.p90,
-            self.p95,
-            self.p99,
-            self.p99_9,
-            self.p99_99,
-            self.max,
-            self.mean,
-        ]
+        [self.p50, self.p90, self.p95, self.p99, self.p99_9, self.p99_99, self.max, self.mean]
     }
 }
 
@@ -323,22 +323,25 @@ pub struct Sla {
     pub achieved: f64,
     /// `achieved >= 0.95 * target` (`docs/metrics.md`).
     pub met: bool,
-    /// The same second by second; `None` in steps of less than a second, and where operations are too rare for seconds
-    /// to say anything.
+    /// The same second by second; `None` in steps of less than a second, and where operations are
+    /// too rare for seconds to say anything.
     pub history: Option<SlaHistory>,
 }
 
 /// The activity of a log-structured merge tree in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lsm {
-    /// The number of times that writes were delayed or stopped, by RocksDB's reason: `memtable-limit-stops`. `total-delays`
-    /// and `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others
+    /// The number of times that writes were delayed or stopped, by RocksDB's reason:
+    /// `memtable-limit-stops`. `total-delays` and `total-stops` are the sums of
+    /// `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others
     /// are counted within these, or do not come from the tree.
     pub stalls: BTreeMap<String, f64>,
-    /// The seconds in which writes were held up, by reason. Those of each second are divided among the reasons that counted
-    /// in it, delays and stops together, in proportion to their counts; `unknown` has the seconds without a reason.
+    /// The seconds in which writes were held up, by reason. Those of each second are divided among
+    /// the reasons that counted in it, delays and stops together, in proportion to their
+    /// counts; `unknown` has the seconds without a reason.
     pub stall_seconds: BTreeMap<String, f64>,
-    /// The levels at the end of the step, from the first on. Levels that were never used may be missing.
+    /// The levels at the end of the step, from the first on. Levels that were never used may be
+    /// missing.
     pub levels: Vec<Level>,
     /// The step settles the engine itself, which pays the debt that it left.
     pub settled: bool,
@@ -385,12 +388,15 @@ pub struct Waits {
 pub struct SessionState {
     /// Its name in the view: `IO:WALSync`.
     pub name: String,
-    /// The number of sessions or threads that were seen in the state, over all samples; `None` if its time was measured.
+    /// The number of sessions or threads that were seen in the state, over all samples; `None` if
+    /// its time was measured.
     pub sightings: Option<f64>,
-    /// The share of the connections' time, in percent, or of one thread's time for background threads. Idle sessions are not
-    /// counted, so shares of the connections' time add up to less than 100.
+    /// The share of the connections' time, in percent, or of one thread's time for background
+    /// threads. Idle sessions are not counted, so shares of the connections' time add up to
+    /// less than 100.
     pub percent: f64,
-    /// The time of all sessions or threads in the state per operation, in microseconds; `None` in steps that have no operations.
+    /// The time of all sessions or threads in the state per operation, in microseconds; `None` in
+    /// steps that have no operations.
     pub us_per_op: Option<f64>,
 }
 
@@ -427,8 +433,8 @@ pub struct ClientEnd {
 pub struct Series {
     /// The series of each kind of operation.
     pub ops: BTreeMap<String, OpSeries>,
-    /// The series of each column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
-    /// applicable or not sampled.
+    /// The series of each column of `host.parquet`: cumulative ones as differences per second,
+    /// gauges as they are. `None`: not applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
     /// The series of each client host, in the order of [`Row::client_hosts`].
     pub client_hosts: Vec<BTreeMap<String, Vec<Option<f64>>>>,
@@ -439,7 +445,8 @@ pub struct Series {
 /// One counter of the engine, second by second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterSeries {
-    /// It only grows: its values are its growth per second. The values of a gauge are its readings.
+    /// It only grows: its values are its growth per second. The values of a gauge are its
+    /// readings.
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,

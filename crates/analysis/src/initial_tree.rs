@@ -1,5 +1,5 @@
-//! Compares the trees of targets at the start of a step that only reads. Each read looks into every file of the first level
-//! and into every level below it, and earlier steps left these.
+//! Compares the trees of targets at the start of a step that only reads. Each read looks into every
+//! file of the first level and into every level below it, and earlier steps left these.
 
 use std::fmt;
 
@@ -21,7 +21,8 @@ pub struct InitialTree {
 }
 
 impl InitialTree {
-    /// Returns the mean tree of a step's repeats; `None` if it also writes, or the engine reports no tree.
+    /// Returns the mean tree of a step's repeats; `None` if it also writes, or the engine reports
+    /// no tree.
     pub fn of(rows: &[&Row]) -> Option<Self> {
         if !rows.iter().all(|row| only_reads(row)) {
             return None;
@@ -46,11 +47,7 @@ impl InitialTree {
 impl fmt::Display for InitialTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels = counted(self.levels, "level");
-        write!(
-            f,
-            "{levels} with {}",
-            counted(self.first_level_files, "L0 file")
-        )
+        write!(f, "{levels} with {}", counted(self.first_level_files, "L0 file"))
     }
 }
 
@@ -91,11 +88,11 @@ impl fmt::Display for TreeDifference {
     }
 }
 
-/// Returns the differences between the trees of the repeats that are compared with each other, if there are any.
+/// Returns the differences between the trees of the repeats that are compared with each other, if
+/// there are any.
 pub(crate) fn difference(base: &[&Row], rows: &[&Row]) -> Option<TreeDifference> {
     let (base, target) = (InitialTree::of(base)?, InitialTree::of(rows)?);
-    base.differs_from(target)
-        .then_some(TreeDifference { base, target })
+    base.differs_from(target).then_some(TreeDifference { base, target })
 }
 
 #[cfg(test)]
@@ -118,7 +115,8 @@ mod tests {
         }
     }
 
-    /// Returns the text of the difference between a base and another target, each with the trees of its repeats.
+    /// Returns the text of the difference between a base and another target, each with the trees of
+    /// its repeats.
     fn difference_text(
         base: &[(f64, f64)],
         other: &[(f64, f64)],
@@ -156,25 +154,16 @@ mod tests {
     #[test]
     fn repeats_that_differ_among_themselves_are_compared_by_their_mean() {
         let (two, three) = ((2.0, 4.0), (3.0, 4.0));
-        assert_eq!(
-            difference_text(&[two, three, two], &[three, three, two], |_| ()),
-            None
-        );
+        assert_eq!(difference_text(&[two, three, two], &[three, three, two], |_| ()), None);
         let text = difference_text(&[two, two, two], &[three, three, two], |_| ()).unwrap();
-        assert!(
-            text.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"),
-            "{text}"
-        );
+        assert!(text.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"), "{text}");
     }
 
     #[test]
     fn steps_that_write_and_engines_without_a_tree_have_no_initial_tree() {
         let of = |change: fn(&mut Row)| difference_text(&[(3.0, 4.0)], &[(0.0, 3.0)], change);
         let puts = |row: &mut Row| {
-            let put = OpFigures {
-                offered: 9,
-                ..OpFigures::default()
-            };
+            let put = OpFigures { offered: 9, ..OpFigures::default() };
             row.ops.insert("put".to_owned(), put);
         };
         assert_eq!(of(puts), None);

@@ -1,4 +1,5 @@
-//! Converts the figures of a run to JSON, the contract for scripts. Keys may be added, and are never renamed.
+//! Converts the figures of a run to JSON, the contract for scripts. Keys may be added, and are
+//! never renamed.
 
 use record::Run;
 use serde_json::{Value, json};
@@ -10,12 +11,13 @@ pub fn settings_json(settings: &Settings) -> Value {
     json!({"differences": settings.differences, "settings": settings.targets})
 }
 
-/// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...],
-/// "searches": [...]}`.
+/// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences":
+/// [...], "settings": [...], "searches": [...]}`.
 ///
-/// `differences` and `settings` are [`crate::Settings`], `searches` are [`crate::SearchedTarget`]. Rows of profiled cells have
-/// `"profiled": true` and a `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series are left
-/// out: they are long, and the record has them as Parquet.
+/// `differences` and `settings` are [`crate::Settings`], `searches` are [`crate::SearchedTarget`].
+/// Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable
+/// are not in `metrics` but in `not_applicable`. Series are left out: they are long, and the record
+/// has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,
@@ -48,10 +50,7 @@ fn row(row: &Row) -> Value {
     let mut value = json!(row);
     let (known, missing): (Vec<_>, Vec<_>) =
         row.metrics.iter().partition(|(_, value)| value.is_some());
-    value["metrics"] = known
-        .into_iter()
-        .map(|(&name, value)| (name, *value))
-        .collect();
+    value["metrics"] = known.into_iter().map(|(&name, value)| (name, *value)).collect();
     value["not_applicable"] = missing.into_iter().map(|(&name, _)| name).collect();
     value
 }

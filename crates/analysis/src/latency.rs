@@ -17,32 +17,27 @@ pub const BUCKET_NS_LIMITS: [u64; 9] = [
     16_000_000_000,
 ];
 
-/// Sorts the values of a merged histogram of nanoseconds into buckets. A value within 0.1 % of a bound may be counted on its
-/// other side, since the histogram has three significant digits. `max_us` is exact.
+/// Sorts the values of a merged histogram of nanoseconds into buckets. A value within 0.1 % of a
+/// bound may be counted on its other side, since the histogram has three significant digits.
+/// `max_us` is exact.
 pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
     let mut counts = [0; 10];
-    for recorded in histogram
-        .iter()
-        .flat_map(|histogram| histogram.iter_recorded())
-    {
-        let value = histogram.map_or(0, |histogram| {
-            histogram.lowest_equivalent(recorded.value_iterated_to())
-        });
+    for recorded in histogram.iter().flat_map(|histogram| histogram.iter_recorded()) {
+        let value = histogram
+            .map_or(0, |histogram| histogram.lowest_equivalent(recorded.value_iterated_to()));
         counts[BUCKET_NS_LIMITS.partition_point(|&limit| limit < value)] +=
             recorded.count_at_value();
     }
-    Buckets {
-        counts,
-        max_seconds: max_us / 1e6,
-    }
+    Buckets { counts, max_seconds: max_us / 1e6 }
 }
 
 /// Points of a curve per nine.
 const POINTS_PER_NINE: f64 = 16.0;
 
-/// Returns a merged histogram as a curve for charts: nines, and the time in microseconds. `nines` is `-log10(1 - p)` for a
-/// share `p` of all operations: 1 is 90 % and 2 is 99 %. The time is the longest of that share. Points are about a sixteenth
-/// of a nine apart; the last is the largest time at `log10(count)`.
+/// Returns a merged histogram as a curve for charts: nines, and the time in microseconds. `nines`
+/// is `-log10(1 - p)` for a share `p` of all operations: 1 is 90 % and 2 is 99 %. The time is the
+/// longest of that share. Points are about a sixteenth of a nine apart; the last is the largest
+/// time at `log10(count)`.
 pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
         return Vec::new();
@@ -55,11 +50,7 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
         seen += recorded.count_at_value();
         let slower = total - seen as f64;
         // Adds all points whose share this value completes.
-        let reached = if slower > 0.0 {
-            -(slower / total).log10()
-        } else {
-            f64::INFINITY
-        };
+        let reached = if slower > 0.0 { -(slower / total).log10() } else { f64::INFINITY };
         while step / POINTS_PER_NINE <= reached && step / POINTS_PER_NINE < total.log10() {
             points.push((step / POINTS_PER_NINE, us(recorded.value_iterated_to())));
             step += 1.0;
@@ -69,7 +60,8 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     points
 }
 
-/// Returns a merged histogram of nanoseconds as percentiles in microseconds; the largest is known exactly.
+/// Returns a merged histogram of nanoseconds as percentiles in microseconds; the largest is known
+/// exactly.
 pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentiles {
     let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
         return Percentiles::default();

@@ -11,7 +11,8 @@ pub struct StepEvents {
     /// The totals of each kind of event.
     #[serde(flatten)]
     pub kinds: BTreeMap<String, EventTotals>,
-    /// All events, in the order in which they began. Left out of JSON: the record has them as Parquet.
+    /// All events, in the order in which they began. Left out of JSON: the record has them as
+    /// Parquet.
     #[serde(skip)]
     pub all: Vec<LogEvent>,
 }
@@ -21,7 +22,8 @@ pub struct StepEvents {
 pub struct EventTotals {
     /// The number of events.
     pub count: u64,
-    /// The sum of their durations in seconds, also outside of the step; `None` if the log tells none.
+    /// The sum of their durations in seconds, also outside of the step; `None` if the log tells
+    /// none.
     pub seconds: Option<f64>,
     /// The number of bytes that they wrote; `None` if the log does not tell it.
     pub bytes: Option<f64>,
@@ -45,10 +47,7 @@ pub(crate) fn of_step(step: &Step, events: &[LogEvent]) -> StepEvents {
         if let Some(bytes) = event.bytes {
             *totals.bytes.get_or_insert(0.0) += bytes as f64;
         }
-        found.all.push(LogEvent {
-            unix_ns: at,
-            ..event.clone()
-        });
+        found.all.push(LogEvent { unix_ns: at, ..event.clone() });
     }
     found
 }
@@ -65,29 +64,18 @@ mod tests {
             duration_ns,
             ..LogEvent::default()
         };
-        let step = Step {
-            started_unix_ns: 100,
-            elapsed_ns: 50,
-            ..Step::default()
-        };
+        let step = Step { started_unix_ns: 100, elapsed_ns: 50, ..Step::default() };
         let log = [
             event(80, None),
             event(80, Some(19)),
             event(80, Some(30)),
-            LogEvent {
-                more: 5,
-                ..event(120, None)
-            },
+            LogEvent { more: 5, ..event(120, None) },
             event(150, None),
         ];
         let found = of_step(&step, &log);
         let at: Vec<i64> = found.all.iter().map(|it| it.unix_ns).collect();
         assert_eq!(at, [-20, 20]);
-        let expected = EventTotals {
-            count: 7,
-            seconds: Some(30e-9),
-            bytes: None,
-        };
+        let expected = EventTotals { count: 7, seconds: Some(30e-9), bytes: None };
         assert_eq!(found.kinds["flush"], expected);
     }
 }

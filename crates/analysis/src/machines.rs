@@ -1,4 +1,5 @@
-//! Tells machines apart: by their recorded id, or by the kernel's id of their boot if they have none.
+//! Tells machines apart: by their recorded id, or by the kernel's id of their boot if they have
+//! none.
 
 use record::{Host, Run};
 
@@ -12,7 +13,8 @@ pub(crate) struct Machines {
 }
 
 impl Machines {
-    /// Returns the number of the machine of an invocation of a run, from 0. Machines without any id count as one.
+    /// Returns the number of the machine of an invocation of a run, from 0. Machines without any id
+    /// count as one.
     pub fn number(&mut self, run: &Run, invocation: u32) -> usize {
         let id = id(run, invocation);
         let known = self.ids.iter().position(|known| *known == id);
@@ -58,10 +60,7 @@ mod tests {
             ..Invocation::default()
         };
         Run {
-            host: Host {
-                facts: host_id.map(fact).into_iter().collect(),
-                ..Host::default()
-            },
+            host: Host { facts: host_id.map(fact).into_iter().collect(), ..Host::default() },
             invocations: invocations.iter().map(invocation).collect(),
             ..Run::default()
         }

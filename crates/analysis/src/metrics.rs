@@ -1,4 +1,5 @@
-//! Computes the field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
+//! Computes the field's figures per second and per operation. Each formula is explained in
+//! `docs/metrics.md`.
 
 pub(crate) mod counters;
 mod lsm;
@@ -29,8 +30,9 @@ pub(crate) const GIB: f64 = 1024.0 * MIB;
 /// A metric's name and its value; `None`: not applicable.
 type Figure = (&'static str, Option<f64>);
 
-/// Returns every metric of [`METRICS`] for one step. `ops` holds the seconds of each kind of operation, `engine` those of
-/// each counter of the engine, and `embedded` says that the engine works in assay's own process.
+/// Returns every metric of [`METRICS`] for one step. `ops` holds the seconds of each kind of
+/// operation, `engine` those of each counter of the engine, and `embedded` says that the engine
+/// works in assay's own process.
 pub fn metrics(
     step: &Step,
     host: &HostSeries,
@@ -58,16 +60,12 @@ pub fn metrics(
     metrics
 }
 
-/// Returns the metrics of [`CLIENT_HOST`] and [`NETWORK`] for one step and the samples of a client host.
+/// Returns the metrics of [`CLIENT_HOST`] and [`NETWORK`] for one step and the samples of a client
+/// host.
 pub fn client_host_metrics(step: &Step, host: &HostSeries) -> BTreeMap<&'static str, Option<f64>> {
     let figures = processor_metrics(step, host, false).into_iter();
     let figures = figures.chain(network_metrics(step, host));
-    let is_shown = |name: &str| {
-        CLIENT_HOST
-            .iter()
-            .chain(NETWORK)
-            .any(|(shown, _)| *shown == name)
-    };
+    let is_shown = |name: &str| CLIENT_HOST.iter().chain(NETWORK).any(|(shown, _)| *shown == name);
     figures.filter(|(name, _)| is_shown(name)).collect()
 }
 
@@ -248,14 +246,12 @@ fn operations(step: &Step) -> Option<f64> {
     }
 }
 
-/// Returns the growth of a cumulative column per second: last minus first, over the time between these two samples. `None`
-/// with fewer than two samples, or if it fell, since then it restarted.
+/// Returns the growth of a cumulative column per second: last minus first, over the time between
+/// these two samples. `None` with fewer than two samples, or if it fell, since then it restarted.
 fn growth_per_second(host: &HostSeries, name: &str) -> Option<f64> {
     let column = host.column(name).filter(|column| column.cumulative)?;
     let samples = samples(host, &column.values);
-    let mut there = samples
-        .iter()
-        .filter_map(|&(at_ns, value)| Some((at_ns, value?)));
+    let mut there = samples.iter().filter_map(|&(at_ns, value)| Some((at_ns, value?)));
     let (first_ns, first) = there.next()?;
     let (last_ns, last) = there.next_back()?;
     let grown = Some(last - first).filter(|&grown| grown >= 0.0)?;
@@ -263,10 +259,7 @@ fn growth_per_second(host: &HostSeries, name: &str) -> Option<f64> {
 }
 
 fn sum_of(host: &HostSeries, columns: &[&str]) -> Option<f64> {
-    columns
-        .iter()
-        .map(|name| growth_per_second(host, name))
-        .sum()
+    columns.iter().map(|name| growth_per_second(host, name)).sum()
 }
 
 /// Time of processors in user mode, at low priority too: what vmstat calls us.
@@ -288,9 +281,10 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
     )
 }
 
-/// Returns nanoseconds per second of processor time that neither assay nor the server used: other programs, and the kernel's
-/// own threads. Load ranks on this host are assay too. Interrupts are left out, since they mostly serve these. `None` if
-/// assay can't see the server, which may be on this host.
+/// Returns nanoseconds per second of processor time that neither assay nor the server used: other
+/// programs, and the kernel's own threads. Load ranks on this host are assay too. Interrupts are
+/// left out, since they mostly serve these. `None` if assay can't see the server, which may be on
+/// this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
     let load_ranks = step.ranks.iter().filter(|rank| rank.is_server_host);
@@ -308,8 +302,8 @@ fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Optio
     Some((working - assay - server).max(0.0))
 }
 
-/// Returns bytes per second that the engine's own processes read from storage, or wrote to it. An embedded engine's are
-/// those of assay's process.
+/// Returns bytes per second that the engine's own processes read from storage, or wrote to it. An
+/// embedded engine's are those of assay's process.
 fn own_bytes(host: &HostSeries, what: &str, embedded: bool) -> Option<f64> {
     let whose = if embedded { "assay" } else { "server" };
     growth_per_second(host, &format!("{whose}_{what}_bytes"))
@@ -331,12 +325,7 @@ fn rows_deleted_per_event(step: &Step) -> Option<f64> {
 
 /// Returns the largest value of a gauge.
 fn largest(host: &HostSeries, name: &str) -> Option<f64> {
-    host.column(name)?
-        .values
-        .iter()
-        .flatten()
-        .max()
-        .map(|&value| value as f64)
+    host.column(name)?.values.iter().flatten().max().map(|&value| value as f64)
 }
 
 /// Returns the mean of a gauge's values.
@@ -347,23 +336,15 @@ fn mean_of_gauge(host: &HostSeries, name: &str) -> Option<f64> {
 
 /// Returns the last value of a gauge.
 fn last(host: &HostSeries, name: &str) -> Option<f64> {
-    host.column(name)?
-        .values
-        .iter()
-        .rev()
-        .flatten()
-        .next()
-        .map(|&value| value as f64)
+    host.column(name)?.values.iter().rev().flatten().next().map(|&value| value as f64)
 }
 
 /// Returns the size that the engine reports, or else that of its data files.
 fn database_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
-    Counters::new(step)
-        .gauge(Role::DatabaseBytes)
-        .or_else(|| match &step.storage {
-            Some(storage) => Some(storage.data_bytes as f64),
-            None => last(host, "data_bytes"),
-        })
+    Counters::new(step).gauge(Role::DatabaseBytes).or_else(|| match &step.storage {
+        Some(storage) => Some(storage.data_bytes as f64),
+        None => last(host, "data_bytes"),
+    })
 }
 
 fn data_and_log_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
@@ -375,9 +356,7 @@ fn data_and_log_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
 
 /// Returns the largest response time of the step's main operation, or of inserts in index steps.
 fn largest_response_seconds(step: &Step, ops: &BTreeMap<String, OpSeries>) -> Option<f64> {
-    let kind = step
-        .main_operation()
-        .filter(|_| step.kind != StepKind::Settle)?;
+    let kind = step.main_operation().filter(|_| step.kind != StepKind::Settle)?;
     step.ops.get(kind).filter(|ops| ops.ok > 0)?;
     let longest = ops.get(kind)?.response_us_max.iter().copied();
     Some(longest.fold(0.0, f64::max) / 1e6)
@@ -409,17 +388,10 @@ fn operations_of_role(step: &Step, role: &str) -> f64 {
 
 /// Returns the CPU time of load threads with one role; `None` where there are none.
 fn connections_cpu_ns(step: &Step, role: &str) -> Option<f64> {
-    let mut threads = step
-        .connections
-        .iter()
-        .filter(|connection| connection.role == role)
-        .peekable();
+    let mut threads =
+        step.connections.iter().filter(|connection| connection.role == role).peekable();
     threads.peek()?;
-    Some(
-        threads
-            .map(|connection| (connection.cpu_user_ns + connection.cpu_system_ns) as f64)
-            .sum(),
-    )
+    Some(threads.map(|connection| (connection.cpu_user_ns + connection.cpu_system_ns) as f64).sum())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Knows the kinds of operations: which a step is about, which connections do them, and whether rows or operations count.
+//! Knows the kinds of operations: which a step is about, which connections do them, and whether
+//! rows or operations count.
 
 use record::{Step, StepKind};
 
@@ -34,20 +35,20 @@ pub(crate) fn has_rate_in_rows(kind: &str) -> bool {
     WRITING.contains(&kind)
 }
 
-/// Returns the kind that gives the engine new data in a step: the main operation of a load, or the writes that run with the
-/// queries.
+/// Returns the kind that gives the engine new data in a step: the main operation of a load, or the
+/// writes that run with the queries.
 pub(crate) fn writing(step: &Step) -> Option<&str> {
     match step.kind {
         StepKind::Load => step.main_operation(),
         StepKind::Index => Some(INSERT),
-        StepKind::Query | StepKind::Settle => WRITING
-            .into_iter()
-            .find(|kind| step.ops.contains_key(*kind)),
+        StepKind::Query | StepKind::Settle => {
+            WRITING.into_iter().find(|kind| step.ops.contains_key(*kind))
+        }
     }
 }
 
-/// Returns the work of a step: rows in load steps, and operations, or queries if these are counted, in query steps. `None` in
-/// index steps, whose rows no operation counts.
+/// Returns the work of a step: rows in load steps, and operations, or queries if these are counted,
+/// in query steps. `None` in index steps, whose rows no operation counts.
 pub(crate) fn done(step: &Step) -> Option<f64> {
     let ops = step.ops.get(step.main_operation()?)?;
     match step.kind {
@@ -59,9 +60,7 @@ pub(crate) fn done(step: &Step) -> Option<f64> {
 
 /// Returns the number of queries in one operation of a query step's main kind.
 pub(crate) fn queries_each(step: &Step) -> f64 {
-    step.queries_per_event
-        .filter(|_| step.kind == StepKind::Query)
-        .unwrap_or(1.0)
+    step.queries_per_event.filter(|_| step.kind == StepKind::Query).unwrap_or(1.0)
 }
 
 /// Returns the role of the connections that do operations of this kind.

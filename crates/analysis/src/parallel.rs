@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The most threads; each holds a step in memory.
 const THREADS_MAX: usize = 8;
 
-/// Applies `work` to each item with as many threads as there are processors, and returns the results in order. After an
-/// error no more items are started.
+/// Applies `work` to each item with as many threads as there are processors, and returns the
+/// results in order. After an error no more items are started.
 pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T, E> + Sync,

@@ -31,7 +31,8 @@ pub struct PlanDifference {
 }
 
 impl PlanDifference {
-    /// Returns the lines of the base's plan that the target's lacks, and the reverse, whatever their estimates and values.
+    /// Returns the lines of the base's plan that the target's lacks, and the reverse, whatever
+    /// their estimates and values.
     pub fn lines(&self) -> [Vec<&str>; 2] {
         [(&self.base, &self.target), (&self.target, &self.base)].map(|(of, other)| {
             let other: Vec<String> = other.lines().map(shape_of).collect();
@@ -40,7 +41,8 @@ impl PlanDifference {
         })
     }
 
-    /// Returns the first of these lines of both plans, without estimates; `None` if one plan only lacks lines of the other.
+    /// Returns the first of these lines of both plans, without estimates; `None` if one plan only
+    /// lacks lines of the other.
     pub(crate) fn first_lines(&self) -> Option<[String; 2]> {
         let [base, target] = self.lines();
         let text = |line: &str| {
@@ -51,7 +53,8 @@ impl PlanDifference {
     }
 }
 
-/// Returns the statements whose plans differ, step by step. No repeat of the target has a plan that a repeat of the base has.
+/// Returns the statements whose plans differ, step by step. No repeat of the target has a plan that
+/// a repeat of the base has.
 pub(crate) fn compare_plans(
     figures: &Figures,
     compared: &[ComparedStep],

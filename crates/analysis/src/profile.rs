@@ -1,7 +1,8 @@
 //! CPU profiles: the cost of each function per operation, and the functions whose cost changed.
 //!
-//! A profile says which share of the samples was in a function. The share times the step's CPU per operation, as the
-//! repeats without a profiler measured it, is the function's cost. `docs/profiles.md` explains the intervals.
+//! A profile says which share of the samples was in a function. The share times the step's CPU per
+//! operation, as the repeats without a profiler measured it, is the function's cost.
+//! `docs/profiles.md` explains the intervals.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -31,12 +32,14 @@ pub struct ProfiledStep {
     pub stacks: Stacks,
 }
 
-/// Functions with fewer samples than this in both targets together are not compared: nothing could be said about them.
+/// Functions with fewer samples than this in both targets together are not compared: nothing could
+/// be said about them.
 const SAMPLES_MIN: u64 = 10;
-/// Profiles with fewer samples than this show no change: a short step has phases, of which few samples see one or another.
+/// Profiles with fewer samples than this show no change: a short step has phases, of which few
+/// samples see one or another.
 const SAMPLES_MIN_TOTAL: u64 = 100;
-/// The variance between runs over that of counting, where a target was profiled only once. In pairs of equal runs on RocksDB
-/// it was 0.9 to 2.3 (`docs/profiles.md`).
+/// The variance between runs over that of counting, where a target was profiled only once. In pairs
+/// of equal runs on RocksDB it was 0.9 to 2.3 (`docs/profiles.md`).
 const DISPERSION: f64 = 2.0;
 /// Degrees of freedom from which on Student's t is the normal distribution.
 const FREEDOM_MAX: f64 = 1e6;
@@ -44,10 +47,11 @@ const FREEDOM_MAX: f64 = 1e6;
 const LISTED: usize = 20;
 /// The least share of the whole change that a function must have to be named as its cause.
 const NAMED_SHARE: f64 = 0.4;
-/// The largest such share: more than that is offset elsewhere, as where callers of the same samples are found in one target
-/// only.
+/// The largest such share: more than that is offset elsewhere, as where callers of the same samples
+/// are found in one target only.
 const NAMED_SHARE_MAX: f64 = 2.0;
-/// A function with this share of both targets' CPU is most of the program. It says something only if its own cost changed.
+/// A function with this share of both targets' CPU is most of the program. It says something only
+/// if its own cost changed.
 const WHOLE_SHARE: f64 = 0.6;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
@@ -87,7 +91,8 @@ pub struct NamedFunction {
 /// The profile of a step of one target, in all profiled repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ProfileTotals {
-    /// CPU of the profiled processes per operation, in microseconds, in the repeats without a profiler.
+    /// CPU of the profiled processes per operation, in microseconds, in the repeats without a
+    /// profiler.
     pub cpu_us_per_op: f64,
     /// The standard error of `cpu_us_per_op`; 0 with one repeat.
     pub cpu_us_per_op_error: f64,
@@ -108,7 +113,8 @@ pub struct ProfileTotals {
 }
 
 impl ProfileTotals {
-    /// Returns true if the samples can show a change. One measured repeat says nothing about the noise of CPU.
+    /// Returns true if the samples can show a change. One measured repeat says nothing about the
+    /// noise of CPU.
     pub fn is_enough(&self) -> bool {
         self.samples >= SAMPLES_MIN_TOTAL && self.cpu_us_per_op_error > 0.0
     }
@@ -141,14 +147,15 @@ pub struct CostDifference {
     pub target_us: f64,
     /// The target's minus the base's.
     pub difference_us: f64,
-    /// The half-width of the interval around the difference, which holds for all functions together.
+    /// The half-width of the interval around the difference, which holds for all functions
+    /// together.
     pub margin_us: f64,
     /// The interval excludes 0, and there are enough samples and repeats to say so.
     pub is_shown: bool,
 }
 
-/// Compares the profiles of all targets with those of `base`, step by step. At most `error_rate` of equal steps show a function
-/// that changed.
+/// Compares the profiles of all targets with those of `base`, step by step. At most `error_rate` of
+/// equal steps show a function that changed.
 pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<ComparedProfile> {
     let keys = measured_keys(figures.profiled.iter().filter(|it| it.row.reported));
     let compared = keys.into_iter().filter(|(cell, _)| cell.target != base);
@@ -164,8 +171,8 @@ pub fn compare_profiles(figures: &Figures, base: &str, error_rate: f64) -> Vec<C
     results.filter_map(|Ok(compared)| compared).collect()
 }
 
-/// Returns the cost of the CPU time of the profiled processes per operation: of the server, or of the whole process with an
-/// embedded engine.
+/// Returns the cost of the CPU time of the profiled processes per operation: of the server, or of
+/// the whole process with an embedded engine.
 pub fn profiled_cpu_us(row: &Row) -> Option<f64> {
     let embedded = || {
         let background = row.metric("background_cpu_us_per_op").unwrap_or(0.0);
@@ -210,12 +217,10 @@ pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile<'_>> {
     keys.into_iter().filter_map(merged).collect()
 }
 
-/// Returns the steps of targets that were profiled, each once, with the key of all measured repeats.
+/// Returns the steps of targets that were profiled, each once, with the key of all measured
+/// repeats.
 fn measured_keys<'a>(steps: impl Iterator<Item = &'a ProfiledStep>) -> Vec<(CellKey, &'a str)> {
-    let measured = |cell: &CellKey| CellKey {
-        profiled: false,
-        ..cell.all_repeats()
-    };
+    let measured = |cell: &CellKey| CellKey { profiled: false, ..cell.all_repeats() };
     distinct(steps.map(|it| (measured(&it.row.cell), it.row.step.as_str())))
 }
 
@@ -233,11 +238,11 @@ fn profiled_steps<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&
 /// Returns the repeats of a step without a profiler.
 fn measured_rows<'a>(figures: &'a Figures, cell: &CellKey, step: &str) -> Vec<&'a Row> {
     let rows = figures.rows.iter();
-    rows.filter(|row| row.cell.is_repeat_of(cell) && row.step == step && row.valid)
-        .collect()
+    rows.filter(|row| row.cell.is_repeat_of(cell) && row.step == step && row.valid).collect()
 }
 
-/// Returns the CPU time per operation of measured repeats, and the figures of the profile; `None` if either is missing.
+/// Returns the CPU time per operation of measured repeats, and the figures of the profile; `None`
+/// if either is missing.
 fn totals(profiled: &[&ProfiledStep], measured: &[&Row]) -> Option<(Mean, ProfileTotals)> {
     let costs = measured.iter().filter_map(|row| profiled_cpu_us(row));
     let cpu = Mean::of(&costs.collect::<Vec<_>>())?;
@@ -310,10 +315,7 @@ impl FunctionSamples {
     /// Returns the samples of all functions, by the numbers of their names.
     fn of(calls: &Calls) -> Vec<Self> {
         let none = vec![0; calls.own.len()];
-        let none = Self {
-            own: none.clone(),
-            inclusive: none,
-        };
+        let none = Self { own: none.clone(), inclusive: none };
         let mut functions = vec![none; calls.tree.names().len()];
         let inclusive = calls.inclusive();
         for node in 1..calls.tree.node_count() {
@@ -338,25 +340,22 @@ fn count(counts: &mut [u64], samples: &[Vec<u64>], node: usize) {
 }
 
 impl<'a> TargetProfile<'a> {
-    /// Returns the profile of a target's step, in all its profiled repeats; `None` without samples or without a measured
-    /// cost.
+    /// Returns the profile of a target's step, in all its profiled repeats; `None` without samples
+    /// or without a measured cost.
     fn read(figures: &'a Figures, cell: &CellKey, step: &str) -> Option<Self> {
         let profiled = profiled_steps(figures, cell, step);
         let measured = measured_rows(figures, cell, step);
         let (cpu, totals) = totals(&profiled, &measured)?;
         Some(Self {
             cpu,
-            repeats: profiled
-                .iter()
-                .map(|it| (&it.stacks, it.stacks.total()))
-                .collect(),
+            repeats: profiled.iter().map(|it| (&it.stacks, it.stacks.total())).collect(),
             totals,
         })
     }
 
-    /// Returns the cost per operation of `samples`, one number for each repeat: their share times the CPU per operation. The
-    /// variance of the share is that of counting, or the one between profiled repeats if it is larger. `z` is the quantile of
-    /// the interval.
+    /// Returns the cost per operation of `samples`, one number for each repeat: their share times
+    /// the CPU per operation. The variance of the share is that of counting, or the one between
+    /// profiled repeats if it is larger. `z` is the quantile of the interval.
     fn cost(&self, samples: &[u64], z: f64) -> CostEstimate {
         let totals = || self.repeats.iter().map(|(_, total)| total);
         let total: u64 = totals().sum();
@@ -390,8 +389,8 @@ struct CostEstimate {
 }
 
 impl CostEstimate {
-    /// Returns the difference to a base, with an interval that is wrong with probability `error_rate`. The degrees of freedom
-    /// are Welch and Satterthwaite's.
+    /// Returns the difference to a base, with an interval that is wrong with probability
+    /// `error_rate`. The degrees of freedom are Welch and Satterthwaite's.
     fn minus(&self, base: &Self, error_rate: f64) -> CostDifference {
         let parts = || self.parts.iter().chain(&base.parts);
         let variance: f64 = parts().map(|(variance, _)| variance).sum();
@@ -449,8 +448,8 @@ fn difference(
         inclusive: compare(&samples.inclusive),
     };
     let functions: Functions = compared().map(|it| (it.0, difference(it))).collect();
-    // A function that only one target has may have been renamed or inlined, or the other build may lack its symbol. So it
-    // counts as part of its caller.
+    // A function that only one target has may have been renamed or inlined, or the other build may
+    // lack its symbol. So it counts as part of its caller.
     let common = calls.of_nodes(|node| {
         let name = calls.tree.name(node);
         let (of_base, of_target) = samples[name].inclusive.split_at(base.repeats.len());
@@ -499,8 +498,8 @@ impl Changes {
         Self { us: us.collect() }
     }
 
-    /// Returns the functions whose change is mostly that of one callee, by the numbers of their names. The callee is the better
-    /// explanation, unless its own change is not shown.
+    /// Returns the functions whose change is mostly that of one callee, by the numbers of their
+    /// names. The callee is the better explanation, unless its own change is not shown.
     fn passed_on(&self, calls: &Calls, functions: &Functions) -> BTreeSet<usize> {
         let is_shown = |name: &usize| functions.get(name).is_some_and(|it| it.inclusive.is_shown);
         let tree = &calls.tree;
@@ -524,14 +523,15 @@ impl Changes {
     }
 }
 
-/// Returns the functions that are listed, in their order. Those that are `passed_on` are listed only for their own cost.
+/// Returns the functions that are listed, in their order. Those that are `passed_on` are listed
+/// only for their own cost.
 fn listed(
     functions: Functions,
     passed_on: &BTreeSet<usize>,
     targets: [&TargetProfile<'_>; 2],
 ) -> Vec<FunctionDifference> {
-    // A function that only one target has, and that itself costs nothing, was mostly renamed or inlined: its callees are
-    // listed. So they are where a function has most of the CPU.
+    // A function that only one target has, and that itself costs nothing, was mostly renamed or
+    // inlined: its callees are listed. So they are where a function has most of the CPU.
     let says_much = |(name, it): &(usize, FunctionDifference)| {
         let [base_us, target_us] = [it.inclusive.base_us, it.inclusive.target_us];
         let is_common = base_us > 0.0 && target_us > 0.0;
@@ -540,10 +540,7 @@ fn listed(
     let mut functions: Vec<(usize, FunctionDifference)> =
         functions.into_iter().filter(says_much).collect();
     let rank = |(name, it): &(usize, FunctionDifference)| {
-        let costs = [
-            Some(it.own),
-            Some(it.inclusive).filter(|_| !passed_on.contains(name)),
-        ];
+        let costs = [Some(it.own), Some(it.inclusive).filter(|_| !passed_on.contains(name))];
         let largest = |is_counted: fn(&CostDifference) -> bool| {
             let counted = costs.iter().flatten().filter(|it| is_counted(it));
             counted.map(|it| it.difference_us.abs()).fold(0.0, f64::max)
@@ -552,16 +549,15 @@ fn listed(
     };
     functions.sort_by(|a, b| {
         let order = rank(b).partial_cmp(&rank(a));
-        order
-            .unwrap_or(Ordering::Equal)
-            .then(a.1.name.cmp(&b.1.name))
+        order.unwrap_or(Ordering::Equal).then(a.1.name.cmp(&b.1.name))
     });
     functions.truncate(LISTED);
     functions.into_iter().map(|(_, it)| it).collect()
 }
 
-/// Returns the function in which most of a change is: from the outermost function inward, as long as one callee has most of
-/// the change. `common` are the calls of functions that both targets have, and `changes` those of their costs.
+/// Returns the function in which most of a change is: from the outermost function inward, as long
+/// as one callee has most of the change. `common` are the calls of functions that both targets
+/// have, and `changes` those of their costs.
 fn named(
     functions: &Functions,
     common: &Calls,
@@ -590,9 +586,7 @@ fn named(
         let says_much = (is_part(function, targets) || function.own.is_shown) && is_much;
         (cost.is_shown && says_much).then_some(cost)
     };
-    let (at, cost) = (0..path.len())
-        .rev()
-        .find_map(|at| Some((at, is_shown(&path[at])?)))?;
+    let (at, cost) = (0..path.len()).rev().find_map(|at| Some((at, is_shown(&path[at])?)))?;
     let name = |at: usize| common.tree.names()[path[at]].clone();
     Some(NamedFunction {
         name: name(at),

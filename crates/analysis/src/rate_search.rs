@@ -1,4 +1,5 @@
-//! Finds the highest rate at which a step meets its bounds: what was tried, which rate to try next, and the result.
+//! Finds the highest rate at which a step meets its bounds: what was tried, which rate to try next,
+//! and the result.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +26,13 @@ pub struct SearchedTarget {
 pub struct RateTrial {
     /// The variant of the workload that has the rate.
     pub variant: Option<String>,
-    /// The requested rate of all clients, in rows or events per second; `None`: as fast as possible.
+    /// The requested rate of all clients, in rows or events per second; `None`: as fast as
+    /// possible.
     pub rate: Option<f64>,
     /// The achieved rate of all clients, the lowest of all repeats; `None` without a valid repeat.
     pub achieved: Option<f64>,
-    /// The 99th percentile of response times in milliseconds: the longest of all repeats and scheduled kinds of operations.
+    /// The 99th percentile of response times in milliseconds: the longest of all repeats and
+    /// scheduled kinds of operations.
     pub p99_ms: Option<f64>,
     /// The largest lag of a replica in milliseconds, over all repeats.
     pub lag_ms_max: Option<f64>,
@@ -73,8 +76,8 @@ pub enum SearchState {
     Next(f64),
     /// A rate was chosen, but a repeat was not measured.
     Unfinished,
-    /// The highest rate that met all bounds, and the lowest that did not, per second of all clients. The latter is that of
-    /// the cell without a rate if no other missed a bound.
+    /// The highest rate that met all bounds, and the lowest that did not, per second of all
+    /// clients. The latter is that of the cell without a rate if no other missed a bound.
     Found {
         /// The highest sustained rate.
         sustained: f64,
@@ -94,8 +97,8 @@ const LOWEST_SHARE: f64 = 1.0 / 64.0;
 /// The operations without which a 99th percentile says nothing.
 const OPS_MIN: u64 = 100;
 
-/// Returns the state of a run's search for each target and number of clients, in the order of its cells. Empty if the run has
-/// no search.
+/// Returns the state of a run's search for each target and number of clients, in the order of its
+/// cells. Empty if the run has no search.
 pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
     let Some(search) = &record.search else {
         return Vec::new();
@@ -126,7 +129,8 @@ pub fn rate_variant(rate: f64) -> String {
     format!("{WITH_RATE}{rate}").replace('.', "_")
 }
 
-/// Returns the rate per second and client of a variant of a search; `None`: as fast as possible, or no such variant.
+/// Returns the rate per second and client of a variant of a search; `None`: as fast as possible, or
+/// no such variant.
 pub fn rate_of(variant: &str) -> Option<f64> {
     let rate = variant.strip_prefix(WITH_RATE)?;
     rate.replace('_', ".").parse().ok()
@@ -205,9 +209,7 @@ fn trial(
         |figure: &dyn Fn(&Row) -> Option<f64>| valid().filter_map(figure).reduce(f64::max);
     RateTrial {
         variant: variant.map(str::to_owned),
-        rate: variant
-            .and_then(rate_of)
-            .map(|rate| rate * f64::from(clients)),
+        rate: variant.and_then(rate_of).map(|rate| rate * f64::from(clients)),
         achieved: valid().filter_map(achieved).reduce(f64::min),
         p99_ms: largest(&p99_ms),
         lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
@@ -250,19 +252,18 @@ fn achieved(row: &Row) -> Option<f64> {
     })
 }
 
-/// Returns the kinds of operations whose response times are bounded: those that have the rate. Long transactions have a schedule
-/// of their own.
+/// Returns the kinds of operations whose response times are bounded: those that have the rate. Long
+/// transactions have a schedule of their own.
 fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
     let ops = row.ops.iter();
     let ops = ops.filter(|(kind, op)| op.scheduled && op.count > 0 && *kind != "long_transaction");
     ops.map(|(_, op)| op)
 }
 
-/// Returns the longest 99th percentile of response times in milliseconds; `None` without operations that have a schedule.
+/// Returns the longest 99th percentile of response times in milliseconds; `None` without operations
+/// that have a schedule.
 fn p99_ms(row: &Row) -> Option<f64> {
-    scheduled(row)
-        .map(|op| op.response_us.p99 / 1e3)
-        .reduce(f64::max)
+    scheduled(row).map(|op| op.response_us.p99 / 1e3).reduce(f64::max)
 }
 
 fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
@@ -282,22 +283,19 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
         }))
         });
     // The plan's bound is that of the search.
-    let lag = search
-        .lag_ms
-        .iter()
-        .map(|_| match row.lag.map(|lag| lag.verdict) {
-            Some(LagVerdict::Bounded) => TrialVerdict::Sustained,
-            Some(LagVerdict::Grows | LagVerdict::TooLarge) => {
-                TrialVerdict::Missed(vec![MissedBound::Lag])
-            }
-            Some(LagVerdict::NotApplicable(reason)) => TrialVerdict::NotJudged(reason.to_owned()),
-            None => TrialVerdict::NotJudged("the target has no replicas".to_owned()),
-        });
+    let lag = search.lag_ms.iter().map(|_| match row.lag.map(|lag| lag.verdict) {
+        Some(LagVerdict::Bounded) => TrialVerdict::Sustained,
+        Some(LagVerdict::Grows | LagVerdict::TooLarge) => {
+            TrialVerdict::Missed(vec![MissedBound::Lag])
+        }
+        Some(LagVerdict::NotApplicable(reason)) => TrialVerdict::NotJudged(reason.to_owned()),
+        None => TrialVerdict::NotJudged("the target has no replicas".to_owned()),
+    });
     together(rate.chain(p99).chain(lag))
 }
 
-/// Returns what follows from the trials, by bisection between the highest rate that met all bounds and the lowest that did
-/// not.
+/// Returns what follows from the trials, by bisection between the highest rate that met all bounds
+/// and the lowest that did not.
 fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState {
     let clients = f64::from(clients);
     for trial in trials {
@@ -330,22 +328,20 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
     let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
     let next = rounded(middle, search.tolerance);
     match sustained {
-        Some(sustained) if sustained >= ceiling * (1.0 - search.tolerance) => SearchState::Found {
-            sustained,
-            missed: ceiling,
-        },
+        Some(sustained) if sustained >= ceiling * (1.0 - search.tolerance) => {
+            SearchState::Found { sustained, missed: ceiling }
+        }
         None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
         _ => SearchState::Next(next),
     }
 }
 
-/// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate that did not, per second of
-/// all clients.
+/// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate
+/// that did not, per second of all clients.
 pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
     let rates = |is_sustained: bool| {
-        let such = trials
-            .iter()
-            .filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
+        let such =
+            trials.iter().filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
         such.filter_map(|trial| trial.rate)
     };
     let missed = rates(false).reduce(f64::min);
@@ -358,8 +354,8 @@ fn stopped(trial: &RateTrial, reason: &str) -> SearchState {
     SearchState::Stopped(format!("{what} can't be judged: {reason}"))
 }
 
-/// Rounds a rate to three significant digits, or to more if the tolerance needs them: a rate halfway between two others must
-/// differ from both.
+/// Rounds a rate to three significant digits, or to more if the tolerance needs them: a rate
+/// halfway between two others must differ from both.
 fn rounded(rate: f64, tolerance: f64) -> f64 {
     let needed = (1.0 - tolerance.log10()).floor() + 1.0;
     let digits = 10_f64.powf(needed.max(3.0) - 1.0 - rate.log10().floor());

@@ -1,5 +1,5 @@
-//! Makes remarks on a step from its figures: competition by other programs, failures, and operations that found nothing to
-//! do.
+//! Makes remarks on a step from its figures: competition by other programs, failures, and
+//! operations that found nothing to do.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::{Lag, LagVerdict};
 
-/// The percentage of all processors' time that others may use without a remark. The kernel's own threads took 3 % during
-/// writes of three engines on two processors.
+/// The percentage of all processors' time that others may use without a remark. The kernel's own
+/// threads took 3 % during writes of three engines on two processors.
 const OTHERS_PERCENT: f64 = 10.0;
 
 /// The share of events that must have found a row to delete.
@@ -62,11 +62,7 @@ fn failures(when: &str, kind: &str, ops: &Ops) -> Option<Remark> {
         code: "step::failures",
         text: "operations failed: a failed operation does less work, and usually takes less time"
             .to_owned(),
-        here: format!(
-            "{when}{} of {all} of kind {kind}, {}",
-            ops.failed,
-            classes.join(", ")
-        ),
+        here: format!("{when}{} of {all} of kind {kind}, {}", ops.failed, classes.join(", ")),
         weight: ops.failed as f64 / all as f64,
     })
 }
@@ -90,10 +86,8 @@ fn shared_counters(step: &Step) -> Option<Remark> {
         [Some(it.events), server]
     });
     let times = |it: ProcessorEvents| it.events_enabled_ns.zip(it.events_running_ns);
-    let (enabled, running) = events
-        .flatten()
-        .filter_map(times)
-        .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let (enabled, running) =
+        events.flatten().filter_map(times).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     let share = running as f64 / enabled as f64;
     (share < COUNTED_SHARE).then(|| Remark {
         code: "host::shared-counters",
@@ -162,10 +156,7 @@ mod tests {
         assert_eq!(remarks_of(&step(1000), &[]), []);
         assert_eq!(
             remarks_of(&step(600), &[]),
-            [(
-                "host::shared-counters",
-                "counted in 60% of the time".to_owned()
-            )]
+            [("host::shared-counters", "counted in 60% of the time".to_owned())]
         );
     }
 
@@ -183,36 +174,20 @@ mod tests {
     fn other_programs_are_remarked_from_a_tenth_of_the_processors_on() {
         let step = Step::default();
         assert_eq!(remarks_of(&step, &[("others%", 9.9)]), []);
-        assert_eq!(
-            remarks_of(&step, &[("others%", 77.8)]),
-            [("host::busy", "78%".to_owned())]
-        );
+        assert_eq!(remarks_of(&step, &[("others%", 77.8)]), [("host::busy", "78%".to_owned())]);
     }
 
     #[test]
     fn failures_are_remarked_with_their_class_also_in_the_warm_up() {
-        let step = Step {
-            ops: failing(1, 14_745),
-            warm_up_ops: failing(20, 4),
-            ..Step::default()
-        };
+        let step = Step { ops: failing(1, 14_745), warm_up_ops: failing(20, 4), ..Step::default() };
         assert_eq!(
             remarks_of(&step, &[]),
             [
-                (
-                    "step::failures",
-                    "14745 of 14746 of kind event, duplicate_key".to_owned()
-                ),
-                (
-                    "step::failures",
-                    "warm-up: 4 of 24 of kind event, duplicate_key".to_owned()
-                ),
+                ("step::failures", "14745 of 14746 of kind event, duplicate_key".to_owned()),
+                ("step::failures", "warm-up: 4 of 24 of kind event, duplicate_key".to_owned()),
             ]
         );
-        let sound = Step {
-            ops: failing(20, 0),
-            ..Step::default()
-        };
+        let sound = Step { ops: failing(20, 0), ..Step::default() };
         assert_eq!(remarks_of(&sound, &[]), []);
     }
 

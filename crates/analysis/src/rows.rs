@@ -28,9 +28,9 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     figures_and(runs, |_| ()).map(|(figures, _)| figures)
 }
 
-/// Returns the same, and the results of `take` for each row, in the order of the rows. Several threads call it once per row,
-/// while all seconds of the row are in memory. A hundred long steps take gigabytes, so `take` should drop what it does not
-/// need of `Row::series`.
+/// Returns the same, and the results of `take` for each row, in the order of the rows. Several
+/// threads call it once per row, while all seconds of the row are in memory. A hundred long steps
+/// take gigabytes, so `take` should drop what it does not need of `Row::series`.
 ///
 /// # Errors
 /// See [`figures`].
@@ -93,9 +93,7 @@ pub fn figures_and<T: Send>(
         let (record, cells) = &runs_read[*run];
         let (cell, events) = &cells[*cell];
         let mut row = row_or_damage((*run, record), cell, step)?;
-        row.events = events
-            .as_ref()
-            .map(|it| log_events::of_step(step.step(), it));
+        row.events = events.as_ref().map(|it| log_events::of_step(step.step(), it));
         let taken = take(&mut row);
         Ok((row, taken))
     };
@@ -123,21 +121,9 @@ pub fn figures_and<T: Send>(
 
 /// Gives unreadable steps the kind and group of the same step in another cell.
 fn fill_step_groups(figures: &mut Figures) {
-    let key = |row: &Row| {
-        (
-            row.workload.clone(),
-            row.cell.variant.clone(),
-            row.step.clone(),
-        )
-    };
+    let key = |row: &Row| (row.workload.clone(), row.cell.variant.clone(), row.step.clone());
     let what = |row: &Row| {
-        (
-            row.kind,
-            row.main_op.clone(),
-            row.queries_per_event,
-            row.group.clone(),
-            row.reported,
-        )
+        (row.kind, row.main_op.clone(), row.queries_per_event, row.group.clone(), row.reported)
     };
     let read = figures.rows.iter();
     let read = read.filter(|row| row.status == Status::Complete);
@@ -145,13 +131,7 @@ fn fill_step_groups(figures: &mut Figures) {
     let all = figures.rows.iter_mut().chain(&mut figures.missing);
     for row in all.filter(|row| row.status == Status::Incomplete) {
         if let Some(what) = known.get(&key(row)).cloned() {
-            (
-                row.kind,
-                row.main_op,
-                row.queries_per_event,
-                row.group,
-                row.reported,
-            ) = what;
+            (row.kind, row.main_op, row.queries_per_event, row.group, row.reported) = what;
         }
     }
 }
@@ -251,8 +231,8 @@ fn planned(run: &Run, reference: &CellRef) -> Cell {
     }
 }
 
-/// Hands over the figures of each planned step with its record, one after the other, so that they need not be in memory at
-/// once. A step that is missing or damaged has no record.
+/// Hands over the figures of each planned step with its record, one after the other, so that they
+/// need not be in memory at once. A step that is missing or damaged has no record.
 ///
 /// # Errors
 /// See [`figures`]; errors of `take` are returned.
@@ -337,10 +317,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
     });
     let metrics = metrics::metrics(step, &host, &series.ops, &series.engine, cell.embedded);
     let stalled_pct = metrics.get("stall%").copied().flatten();
-    let with_history = |sla: Sla| Sla {
-        history: quality::history(step, &sla, &series.ops),
-        ..sla
-    };
+    let with_history = |sla: Sla| Sla { history: quality::history(step, &sla, &series.ops), ..sla };
     let lag = metrics::lag(step, &series.engine);
     let mut row = Row {
         run,
@@ -429,9 +406,9 @@ fn op_figures(
     }
 }
 
-/// Returns the samples that say something about a step. If the engine is not on Assay's own host, only those of Assay's
-/// process and of the traffic remain, and other figures of the host are not applicable. Traffic is only that of the load if
-/// the load and the server are on different hosts.
+/// Returns the samples that say something about a step. If the engine is not on Assay's own host,
+/// only those of Assay's process and of the traffic remain, and other figures of the host are not
+/// applicable. Traffic is only that of the load if the load and the server are on different hosts.
 fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
     let is_remote = cell.server_host == ServerHost::Remote;
     let has_traffic = match is_remote {
@@ -449,21 +426,18 @@ fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
     host
 }
 
-/// Returns the latency of fsyncs at the start of a cell's invocation, in microseconds: see [`Row::fsync_us`].
+/// Returns the latency of fsyncs at the start of a cell's invocation, in microseconds: see
+/// [`Row::fsync_us`].
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     let mut builds = run.builds.iter();
     let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
-    let invocation = run
-        .invocations
-        .get(cell.invocation.checked_sub(1)? as usize)?;
+    let invocation = run.invocations.get(cell.invocation.checked_sub(1)? as usize)?;
     let fsync = invocation.fsync.as_ref();
-    fsync
-        .filter(|_| !is_elsewhere)
-        .map(|fsync| fsync.p50_ns as f64 / 1e3)
+    fsync.filter(|_| !is_elsewhere).map(|fsync| fsync.p50_ns as f64 / 1e3)
 }
 
-/// Returns the limits of reads of the disk with a cell's data. Of several disks the one of the data's own name counts: an
-/// array has limits of its own.
+/// Returns the limits of reads of the disk with a cell's data. Of several disks the one of the
+/// data's own name counts: an array has limits of its own.
 fn read_limits(run: &Run, cell: &Cell) -> Option<ReadLimits> {
     if cell.server_host == ServerHost::Remote {
         return None;
@@ -503,18 +477,15 @@ fn host_sums(series: &Series) -> BTreeMap<String, f64> {
         Some(values.sum())
     };
     let columns = series.host.iter();
-    columns
-        .filter_map(|(name, values)| Some((name.clone(), sum(values)?)))
-        .collect()
+    columns.filter_map(|(name, values)| Some((name.clone(), sum(values)?))).collect()
 }
 
-/// Returns differences of cumulative counters and final values of gauges, and the names of cumulative counters that fell,
-/// which have no figure. A counter without a value before has none either.
+/// Returns differences of cumulative counters and final values of gauges, and the names of
+/// cumulative counters that fell, which have no figure. A counter without a value before has none
+/// either.
 fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Vec<String>) {
-    let before: BTreeMap<&str, f64> = before
-        .iter()
-        .map(|counter| (counter.name.as_str(), counter.value))
-        .collect();
+    let before: BTreeMap<&str, f64> =
+        before.iter().map(|counter| (counter.name.as_str(), counter.value)).collect();
     let mut figures = BTreeMap::new();
     let mut begun_anew = Vec::new();
     for counter in after {
@@ -545,10 +516,7 @@ mod tests {
     use super::*;
 
     fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
-        Counter {
-            cumulative,
-            ..Counter::gauge(name, value)
-        }
+        Counter { cumulative, ..Counter::gauge(name, value) }
     }
 
     #[test]
@@ -593,10 +561,7 @@ mod tests {
         let of_host = ["cpu_user_ns", "disk_write_bytes", "assay_cpu_ns"];
         let traffic = ["network_sent_bytes", "tcp_retransmit_count"];
         let all = [of_host.as_slice(), &traffic].concat();
-        let rank = |is_server_host| record::RankLoad {
-            is_server_host,
-            ..Default::default()
-        };
+        let rank = |is_server_host| record::RankLoad { is_server_host, ..Default::default() };
         assert_eq!(left(&cell, &step), of_host);
         step.ranks = vec![rank(true)];
         assert_eq!(left(&cell, &step), of_host);
@@ -611,14 +576,7 @@ mod tests {
     fn targets_come_in_the_plans_order_though_they_were_run_in_another() {
         let cell =
             |target: &str, clients, repeat| CellRef::new(target, "insert", None, clients, repeat);
-        let order = [
-            ("b", 1, 1),
-            ("a", 1, 1),
-            ("a", 4, 1),
-            ("b", 4, 1),
-            ("a", 1, 2),
-            ("b", 1, 2),
-        ];
+        let order = [("b", 1, 1), ("a", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)];
         let run = Run {
             targets: ["a", "b"]
                 .map(|name| record::Target {
@@ -632,9 +590,7 @@ mod tests {
                     files: Vec::new(),
                 })
                 .into(),
-            cells: order
-                .map(|(target, clients, repeat)| cell(target, clients, repeat))
-                .into(),
+            cells: order.map(|(target, clients, repeat)| cell(target, clients, repeat)).into(),
             ..Run::default()
         };
         let cells: Vec<_> = in_round_order(&run)
@@ -643,35 +599,16 @@ mod tests {
             .collect();
         assert_eq!(
             cells,
-            [
-                ("a", 1, 1),
-                ("b", 1, 1),
-                ("a", 4, 1),
-                ("b", 4, 1),
-                ("a", 1, 2),
-                ("b", 1, 2)
-            ]
+            [("a", 1, 1), ("b", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)]
         );
     }
 
     #[test]
     fn an_fsync_is_that_of_the_cells_own_invocation_and_disk() {
-        let fsync = |p50_ns| {
-            Some(FsyncLatency {
-                p50_ns,
-                ..FsyncLatency::default()
-            })
-        };
-        let invocation = |p50_ns| Invocation {
-            fsync: fsync(p50_ns),
-            ..Invocation::default()
-        };
+        let fsync = |p50_ns| Some(FsyncLatency { p50_ns, ..FsyncLatency::default() });
+        let invocation = |p50_ns| Invocation { fsync: fsync(p50_ns), ..Invocation::default() };
         let mut run = Run::default();
-        let cell = |invocation| Cell {
-            build: "pg".to_owned(),
-            invocation,
-            ..Cell::default()
-        };
+        let cell = |invocation| Cell { build: "pg".to_owned(), invocation, ..Cell::default() };
         run.invocations = vec![invocation(100_000), invocation(2_500_000)];
         assert_eq!(fsync_us(&run, &cell(2)), Some(2500.0));
         assert_eq!(fsync_us(&run, &cell(3)), None);
@@ -695,18 +632,13 @@ mod tests {
             ("disk.nvme0n1.max_sectors_kb", "512"),
         ];
         let mut run = Run::default();
-        run.host.facts = facts
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into();
+        run.host.facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let readahead = record::Setting {
             key: Some("compaction_readahead_size".to_owned()),
             role: Some(SettingRole::CompactionReadahead),
             ..record::Setting::new("[DBOptions] compaction_readahead_size", "2097152")
         };
-        let mut cell = Cell {
-            settings: vec![readahead],
-            ..Cell::default()
-        };
+        let mut cell = Cell { settings: vec![readahead], ..Cell::default() };
         let limits = ReadLimits {
             max_sectors_kb: 128.0,
             read_ahead_kb: 256.0,
@@ -735,10 +667,7 @@ mod tests {
         let (figures, begun_anew) = counters(&before, &after);
         assert_eq!(
             figures,
-            BTreeMap::from([
-                ("wal_bytes".to_owned(), 15.0),
-                ("dead_rows".to_owned(), 3.0)
-            ])
+            BTreeMap::from([("wal_bytes".to_owned(), 15.0), ("dead_rows".to_owned(), 3.0)])
         );
         assert_eq!(begun_anew, ["reset"]);
     }

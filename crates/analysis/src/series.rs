@@ -75,8 +75,8 @@ impl CountersReader {
     }
 }
 
-/// Returns all seconds of a step that lasted `elapsed_ns`. A second without a row has zeros; a second without a sample of
-/// the host or the engine is not applicable.
+/// Returns all seconds of a step that lasted `elapsed_ns`. A second without a row has zeros; a
+/// second without a sample of the host or the engine is not applicable.
 pub(crate) fn series(
     elapsed_ns: u64,
     clients: u32,
@@ -133,10 +133,9 @@ fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
     if series.rows.len() <= second {
         resize(series, second + 1);
     }
-    for (by_client, count) in [
-        (&mut series.ok_by_client, interval.ok),
-        (&mut series.rows_by_client, interval.rows),
-    ] {
+    for (by_client, count) in
+        [(&mut series.ok_by_client, interval.ok), (&mut series.rows_by_client, interval.rows)]
+    {
         if by_client.len() <= client {
             by_client.resize(client + 1, Vec::new());
         }
@@ -176,29 +175,23 @@ fn fill(series: &mut OpSeries, seconds: usize, clients: u32) {
     }
 }
 
-/// Returns one value for each of `seconds` seconds of a step that lasted `elapsed_ns`, from samples in the order of their
-/// times. A cumulative one has the growth per second between the samples around the middle of that second. A gauge has the
-/// last sample within the second.
+/// Returns one value for each of `seconds` seconds of a step that lasted `elapsed_ns`, from samples
+/// in the order of their times. A cumulative one has the growth per second between the samples
+/// around the middle of that second. A gauge has the last sample within the second.
 pub fn per_second(
     elapsed_ns: u64,
     seconds: usize,
     cumulative: bool,
     samples: &[(i64, Option<f64>)],
 ) -> Vec<Option<f64>> {
-    let known: Vec<(i64, f64)> = samples
-        .iter()
-        .filter_map(|&(at_ns, value)| Some((at_ns, value?)))
-        .collect();
+    let known: Vec<(i64, f64)> =
+        samples.iter().filter_map(|&(at_ns, value)| Some((at_ns, value?))).collect();
     let mut next = 0;
     (0..seconds)
         .map(|second| {
             let begin = i64::try_from(second as u64 * SECOND_NS).ok()?;
             let end = i64::try_from(((second as u64 + 1) * SECOND_NS).min(elapsed_ns)).ok()?;
-            let at = if cumulative {
-                begin + (end - begin) / 2
-            } else {
-                end
-            };
+            let at = if cumulative { begin + (end - begin) / 2 } else { end };
             if end <= begin {
                 return None;
             }
@@ -217,13 +210,11 @@ pub fn per_second(
         .collect()
 }
 
-/// Returns the rate that at least `share` of the whole seconds of a step met or exceeded, for instance 0.99: sorted from
-/// high to low, the one at position `share * n`, rounded up. The last second counts only if it is whole. `None` with fewer
-/// than 10 whole seconds.
+/// Returns the rate that at least `share` of the whole seconds of a step met or exceeded, for
+/// instance 0.99: sorted from high to low, the one at position `share * n`, rounded up. The last
+/// second counts only if it is whole. `None` with fewer than 10 whole seconds.
 pub fn rate_exceeded_in(share: f64, elapsed_ns: u64, per_second: &[u64]) -> Option<u64> {
-    let whole = usize::try_from(elapsed_ns / SECOND_NS)
-        .ok()?
-        .min(per_second.len());
+    let whole = usize::try_from(elapsed_ns / SECOND_NS).ok()?.min(per_second.len());
     let mut rates = per_second[..whole].to_vec();
     if rates.len() < 10 {
         return None;
@@ -260,9 +251,8 @@ mod tests {
     #[test]
     fn counters_that_come_late_or_out_of_order_keep_their_values() {
         let mut counters = CountersReader::default();
-        for (second, names) in [["a", "b"].as_slice(), &["b", "c"], &["c", "a", "b"]]
-            .into_iter()
-            .enumerate()
+        for (second, names) in
+            [["a", "b"].as_slice(), &["b", "c"], &["c", "a", "b"]].into_iter().enumerate()
         {
             for &name in names {
                 counters.add(&CounterRow {
@@ -273,14 +263,8 @@ mod tests {
                 });
             }
         }
-        let of = series(
-            3_000_000_000,
-            1,
-            OpsReader::default(),
-            &HostSeries::default(),
-            &[],
-            counters,
-        );
+        let of =
+            series(3_000_000_000, 1, OpsReader::default(), &HostSeries::default(), &[], counters);
         let values = |name: &str| of.engine[name].values.clone();
         assert_eq!(values("a"), [Some(97.0), None, Some(99.0)]);
         assert_eq!(values("b"), [Some(98.0), Some(99.0), Some(100.0)]);
@@ -289,19 +273,13 @@ mod tests {
 
     #[test]
     fn a_second_without_a_row_is_zero() {
-        let series = of_intervals(
-            4_500_000_000,
-            2,
-            &[interval(0, 0, 3, 1000), interval(3, 1, 5, 9000)],
-        );
+        let series =
+            of_intervals(4_500_000_000, 2, &[interval(0, 0, 3, 1000), interval(3, 1, 5, 9000)]);
         assert_eq!(series.ok, [3, 0, 0, 5, 0]);
         assert_eq!(series.rows, [150, 0, 0, 250, 0]);
         assert_eq!(series.response_us_max, [1.0, 0.0, 0.0, 9.0, 0.0]);
         assert_eq!(series.ok_by_client, [[3, 0, 0, 0, 0], [0, 0, 0, 5, 0]]);
-        assert_eq!(
-            series.rows_by_client,
-            [[150, 0, 0, 0, 0], [0, 0, 0, 250, 0]]
-        );
+        assert_eq!(series.rows_by_client, [[150, 0, 0, 0, 0], [0, 0, 0, 250, 0]]);
     }
 
     #[test]
@@ -321,10 +299,7 @@ mod tests {
 
     #[test]
     fn an_operation_that_ends_after_the_step_makes_its_second_part_of_it() {
-        assert_eq!(
-            of_intervals(1_000_000_000, 1, &[interval(2, 0, 1, 1)]).ok,
-            [0, 0, 1]
-        );
+        assert_eq!(of_intervals(1_000_000_000, 1, &[interval(2, 0, 1, 1)]).ok, [0, 0, 1]);
     }
 
     const MS: i64 = 1_000_000;
@@ -332,10 +307,8 @@ mod tests {
     #[test]
     fn growth_per_second_takes_the_true_distance_of_samples() {
         // Samples come a little late: 10 per second is 10 per second all the same.
-        let samples: Vec<_> = [0, 1020, 2010, 3250]
-            .iter()
-            .map(|&ms| (ms * MS, Some(ms as f64 / 100.0)))
-            .collect();
+        let samples: Vec<_> =
+            [0, 1020, 2010, 3250].iter().map(|&ms| (ms * MS, Some(ms as f64 / 100.0))).collect();
         let values = per_second(3_250_000_000, 4, true, &samples);
         for value in values {
             assert!((value.unwrap() - 10.0).abs() < 1e-9);
@@ -344,12 +317,8 @@ mod tests {
 
     #[test]
     fn growth_over_a_missing_sample_is_its_mean() {
-        let samples = [
-            (0, Some(0.0)),
-            (1000 * MS, None),
-            (2000 * MS, Some(20.0)),
-            (3000 * MS, Some(25.0)),
-        ];
+        let samples =
+            [(0, Some(0.0)), (1000 * MS, None), (2000 * MS, Some(20.0)), (3000 * MS, Some(25.0))];
         assert_eq!(
             per_second(3_000_000_000, 3, true, &samples),
             [Some(10.0), Some(10.0), Some(5.0)]
@@ -358,10 +327,7 @@ mod tests {
 
     #[test]
     fn a_missing_sample_is_none_not_zero() {
-        assert_eq!(
-            per_second(2_000_000_000, 2, true, &[(0, Some(1.0))]),
-            [None, None]
-        );
+        assert_eq!(per_second(2_000_000_000, 2, true, &[(0, Some(1.0))]), [None, None]);
         assert_eq!(
             per_second(2_000_000_000, 2, false, &[(500 * MS, Some(1.0))]),
             [Some(1.0), None]
@@ -377,10 +343,7 @@ mod tests {
             (2000 * MS, Some(1.0)),
             (3000 * MS, Some(2.0)),
         ];
-        assert_eq!(
-            per_second(3_000_000_000, 3, true, &samples),
-            [Some(4.0), None, Some(1.0)]
-        );
+        assert_eq!(per_second(3_000_000_000, 3, true, &samples), [Some(4.0), None, Some(1.0)]);
     }
 
     #[test]
@@ -406,10 +369,7 @@ mod tests {
         assert_eq!(at(0.99), Some(500));
         assert_eq!(at(1.0), Some(10));
         let hundred_to_one: Vec<u64> = (1..=100).collect();
-        assert_eq!(
-            rate_exceeded_in(0.5, 100_000_000_000, &hundred_to_one),
-            Some(51)
-        );
+        assert_eq!(rate_exceeded_in(0.5, 100_000_000_000, &hundred_to_one), Some(51));
     }
 
     #[test]

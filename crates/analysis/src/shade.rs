@@ -1,4 +1,5 @@
-//! Applies the rules by which the field colors its tables. Differences from the field are stated at each rule.
+//! Applies the rules by which the field colors its tables. Differences from the field are stated at
+//! each rule.
 
 /// The meaning of a cell's color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +14,16 @@ pub enum Shade {
     SlaMissed,
 }
 
-/// Shades one column of the summary, where more is better. `sla_met` is true without a requested rate.
+/// Shades one column of the summary, where more is better. `sla_met` is true without a requested
+/// rate.
 ///
-/// The range is from the smallest value of all rows to the largest of those that met the SLA. The lower quarter of it is
-/// bad, unless the smallest is at least 80 % of the largest. Else a missed SLA is gray, and the upper quarter is good. A low
-/// value that missed its SLA is bad, not gray.
+/// The range is from the smallest value of all rows to the largest of those that met the SLA. The
+/// lower quarter of it is bad, unless the smallest is at least 80 % of the largest. Else a missed
+/// SLA is gray, and the upper quarter is good. A low value that missed its SLA is bad, not gray.
 ///
-/// The field rounds a quarter of the range down to a whole number, which distorts columns of fractions: here it is not
-/// rounded. The field calls a column of equal values good throughout; here such a column has no color.
+/// The field rounds a quarter of the range down to a whole number, which distorts columns of
+/// fractions: here it is not rounded. The field calls a column of equal values good throughout;
+/// here such a column has no color.
 pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
     let met = |index: usize| sla_met.get(index).copied().unwrap_or(true);
     let all = || values.iter().copied().flatten();
@@ -52,11 +55,11 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
         .collect()
 }
 
-/// Shades a column of largest response times, where less is better: within a quarter of the range of the largest is bad,
-/// then of the smallest is good.
+/// Shades a column of largest response times, where less is better: within a quarter of the range
+/// of the largest is bad, then of the smallest is good.
 ///
-/// If the smallest is at least 80 % of the largest, nothing is colored. (The field suppresses only the good ones, so that a
-/// column of equal values is bad throughout.)
+/// If the smallest is at least 80 % of the largest, nothing is colored. (The field suppresses only
+/// the good ones, so that a column of equal values is bad throughout.)
 pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
     let smallest = all().fold(f64::INFINITY, f64::min);
@@ -73,19 +76,17 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
             Shade::None
         }
     };
-    values
-        .iter()
-        .map(|value| value.map_or(Shade::None, shade))
-        .collect()
+    values.iter().map(|value| value.map_or(Shade::None, shade)).collect()
 }
 
-/// Returns the darkness of a cell of a response-time bucket, from 0 for nothing to 20 for all: one step per 5 %.
+/// Returns the darkness of a cell of a response-time bucket, from 0 for nothing to 20 for all: one
+/// step per 5 %.
 pub fn shade_share(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }
 
-/// Returns a figure relative to the base's. Two zeros have a ratio of 1, as in the field; if only the base is zero there is
-/// no ratio (the field prints `inf`).
+/// Returns a figure relative to the base's. Two zeros have a ratio of 1, as in the field; if only
+/// the base is zero there is no ratio (the field prints `inf`).
 pub fn relative(value: Option<f64>, base: Option<f64>) -> Option<f64> {
     match (value?, base?) {
         (0.0, 0.0) => Some(1.0),
@@ -102,9 +103,7 @@ mod tests {
 
     #[track_caller]
     fn check_summary(values: &[f64], missed: &[usize], expected: &[Shade]) {
-        let met: Vec<bool> = (0..values.len())
-            .map(|index| !missed.contains(&index))
-            .collect();
+        let met: Vec<bool> = (0..values.len()).map(|index| !missed.contains(&index)).collect();
         let values: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
         assert_eq!(shade_summary(&values, &met), expected);
     }
@@ -120,26 +119,14 @@ mod tests {
 
     #[test]
     fn nothing_is_bad_when_all_are_within_a_fifth() {
-        check_summary(
-            &[1000.0, 950.0, 949.0, 800.0],
-            &[],
-            &[Good, Good, Plain, Plain],
-        );
-        check_summary(
-            &[1000.0, 950.0, 949.0, 799.0],
-            &[],
-            &[Good, Good, Plain, Bad],
-        );
+        check_summary(&[1000.0, 950.0, 949.0, 800.0], &[], &[Good, Good, Plain, Plain]);
+        check_summary(&[1000.0, 950.0, 949.0, 799.0], &[], &[Good, Good, Plain, Bad]);
     }
 
     #[test]
     fn a_missed_sla_is_grey_unless_the_value_is_low() {
         // The largest is that of rows that met it: 4000 raises neither bound.
-        check_summary(
-            &[4000.0, 1000.0, 700.0, 400.0],
-            &[0, 3],
-            &[SlaMissed, Good, Plain, Bad],
-        );
+        check_summary(&[4000.0, 1000.0, 700.0, 400.0], &[0, 3], &[SlaMissed, Good, Plain, Bad]);
         check_summary(&[1000.0, 990.0], &[1], &[Good, SlaMissed]);
         check_summary(&[1000.0, 100.0], &[0, 1], &[SlaMissed, SlaMissed]);
     }
@@ -159,15 +146,13 @@ mod tests {
 
     #[test]
     fn what_is_absent_has_no_colour_and_moves_no_bound() {
-        assert_eq!(
-            shade_summary(&[None, Some(10.0), Some(1.0)], &[true; 3]),
-            [Plain, Good, Bad]
-        );
+        assert_eq!(shade_summary(&[None, Some(10.0), Some(1.0)], &[true; 3]), [Plain, Good, Bad]);
         assert_eq!(shade_summary(&[None, None], &[true; 2]), [Plain, Plain]);
         assert_eq!(shade_max(&[None]), [Plain]);
     }
 
-    /// Largest query response times of q1000: one configuration of "round 6" had 4.484 s, the others less than one.
+    /// Largest query response times of q1000: one configuration of "round 6" had 4.484 s, the
+    /// others less than one.
     #[test]
     fn an_outlier_of_response_time_is_bad_and_the_rest_is_good() {
         assert_eq!(
@@ -176,15 +161,13 @@ mod tests {
         );
     }
 
-    /// "Configuration options that make writes faster or slower with MySQL and Postgres", small server without fsync:
-    /// (57%, 83%, 54%) with the binlog against without it, (80%, 20%, 62%) against Postgres.
+    /// "Configuration options that make writes faster or slower with MySQL and Postgres", small
+    /// server without fsync: (57%, 83%, 54%) with the binlog against without it, (80%, 20%,
+    /// 62%) against Postgres.
     #[test]
     fn the_published_ratios_follow_from_the_published_throughput() {
-        let (off, on, postgres) = (
-            [20458.0, 5881.0, 20271.0],
-            [11614.0, 4910.0, 10992.0],
-            [25471.0, 28840.0, 32837.0],
-        );
+        let (off, on, postgres) =
+            ([20458.0, 5881.0, 20271.0], [11614.0, 4910.0, 10992.0], [25471.0, 28840.0, 32837.0]);
         let check = |values: [f64; 3], bases: [f64; 3], published: [f64; 3]| {
             for ((value, base), published) in values.into_iter().zip(bases).zip(published) {
                 let percent = relative(Some(value), Some(base)).unwrap() * 100.0;
@@ -204,9 +187,6 @@ mod tests {
 
     #[test]
     fn a_share_darkens_by_five_percent() {
-        assert_eq!(
-            [0.0, 2.4, 2.6, 50.0, 100.0].map(shade_share),
-            [0, 0, 1, 10, 20]
-        );
+        assert_eq!([0.0, 2.4, 2.6, 50.0, 100.0].map(shade_share), [0, 0, 1, 10, 20]);
     }
 }

@@ -26,9 +26,11 @@ pub struct Size {
     pub bytes: f64,
     /// The engine determined the size before the table's last changes.
     pub is_old: bool,
-    /// Bytes for each row, as the rows were counted after the step; `None` if they were not, or the size is old.
+    /// Bytes for each row, as the rows were counted after the step; `None` if they were not, or
+    /// the size is old.
     pub bytes_per_row: Option<f64>,
-    /// The bytes by which it grew during the step; `None` if it did not exist before, or a size is old.
+    /// The bytes by which it grew during the step; `None` if it did not exist before, or a size is
+    /// old.
     pub growth_bytes: Option<f64>,
     /// Bytes in it that hold nothing.
     pub free_bytes: Option<f64>,
@@ -117,10 +119,7 @@ mod tests {
             (&index("pk"), 1000.0),
         ];
         assert_eq!(parts, expected);
-        assert_eq!(
-            (found[0].free_bytes, found[1].free_bytes),
-            (Some(700.0), None)
-        );
+        assert_eq!((found[0].free_bytes, found[1].free_bytes), (Some(700.0), None));
         assert_eq!(found[2].growth_bytes, None);
         assert_eq!(found[2].bytes_per_row, Some(5.0));
         assert_eq!(found[3].growth_bytes, Some(400.0));
@@ -137,9 +136,6 @@ mod tests {
             ..Step::default()
         });
         assert_eq!((found[0].bytes, found[0].is_old), (1000.0, true));
-        assert_eq!(
-            (found[0].bytes_per_row, found[0].growth_bytes),
-            (None, None)
-        );
+        assert_eq!((found[0].bytes_per_row, found[0].growth_bytes), (None, None));
     }
 }

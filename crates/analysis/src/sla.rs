@@ -7,41 +7,33 @@ use crate::{Sla, operation};
 /// The share of the rate that must be reached.
 pub const SLA_SHARE: f64 = 0.95;
 
-/// Returns the target and the achieved rate of inserts or puts over all clients, or else of the step's main operation.
-/// `None` in a step without a requested rate, or without length. The seconds give its history.
+/// Returns the target and the achieved rate of inserts or puts over all clients, or else of the
+/// step's main operation. `None` in a step without a requested rate, or without length. The seconds
+/// give its history.
 ///
-/// The rate is over the given time of the step, or up to the last reply of the operations with the rate if that came later.
-/// Later replies of reads don't count. The field rounds `0.95 * target` to a whole number and truncates the rate to one
-/// decimal first; here both are exact.
+/// The rate is over the given time of the step, or up to the last reply of the operations with the
+/// rate if that came later. Later replies of reads don't count. The field rounds `0.95 * target` to
+/// a whole number and truncates the rate to one decimal first; here both are exact.
 pub fn sla(step: &Step) -> Option<Sla> {
     let (kind, target) = match step.insert_rate_target_rows_per_s {
-        Some(target) => (
-            operation::writing(step).unwrap_or(operation::INSERT),
-            target,
-        ),
+        Some(target) => (operation::writing(step).unwrap_or(operation::INSERT), target),
         None => {
             let kind = step.main_operation()?;
             (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
         }
     };
     let role = operation::role_of(kind);
-    let connections = step
-        .connections
-        .iter()
-        .filter(|connection| connection.role == role);
+    let connections = step.connections.iter().filter(|connection| connection.role == role);
     let elapsed_ns = match step.time_given_ns {
-        Some(given_ns) => connections
-            .map(|connection| connection.ended_ns)
-            .fold(given_ns, u64::max),
+        Some(given_ns) => {
+            connections.map(|connection| connection.ended_ns).fold(given_ns, u64::max)
+        }
         None => step.elapsed_ns,
     };
-    let count = step.ops.get(kind).map_or(0, |ops| {
-        if operation::has_rate_in_rows(kind) {
-            ops.rows
-        } else {
-            ops.ok
-        }
-    });
+    let count = step
+        .ops
+        .get(kind)
+        .map_or(0, |ops| if operation::has_rate_in_rows(kind) { ops.rows } else { ops.ok });
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
     Some(Sla {
         kind: kind.to_owned(),
@@ -61,13 +53,7 @@ mod tests {
     use super::*;
 
     fn achieved(rows: u64, target: f64) -> Sla {
-        let ops = BTreeMap::from([(
-            "insert".to_owned(),
-            Ops {
-                rows,
-                ..Ops::default()
-            },
-        )]);
+        let ops = BTreeMap::from([("insert".to_owned(), Ops { rows, ..Ops::default() })]);
         let step = Step {
             elapsed_ns: 10_000_000_000,
             ops,
@@ -99,13 +85,7 @@ mod tests {
                 connection("insert", insert_ended_ns),
                 connection("query", 10_500_000_000),
             ],
-            ops: BTreeMap::from([(
-                "insert".to_owned(),
-                Ops {
-                    rows: 10_000,
-                    ..Ops::default()
-                },
-            )]),
+            ops: BTreeMap::from([("insert".to_owned(), Ops { rows: 10_000, ..Ops::default() })]),
             insert_rate_target_rows_per_s: Some(1000.0),
             ..Step::default()
         };
@@ -120,10 +100,7 @@ mod tests {
             ended_ns,
             ..record::Connection::default()
         };
-        let ops = |rows| Ops {
-            rows,
-            ..Ops::default()
-        };
+        let ops = |rows| Ops { rows, ..Ops::default() };
         let step = Step {
             kind: StepKind::Query,
             main_op: Some("get".into()),
@@ -147,23 +124,14 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_is_missed_not_absent() {
-        let step = Step {
-            elapsed_ns: 1,
-            insert_rate_target_rows_per_s: Some(100.0),
-            ..Step::default()
-        };
+        let step =
+            Step { elapsed_ns: 1, insert_rate_target_rows_per_s: Some(100.0), ..Step::default() };
         assert!(!sla(&step).unwrap().met);
     }
 
     #[test]
     fn without_a_rate_there_is_no_sla() {
-        assert!(
-            sla(&Step {
-                elapsed_ns: 1,
-                ..Step::default()
-            })
-            .is_none()
-        );
+        assert!(sla(&Step { elapsed_ns: 1, ..Step::default() }).is_none());
     }
 
     #[test]

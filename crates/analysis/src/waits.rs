@@ -1,4 +1,5 @@
-//! The states of the load's sessions, as the engine reported them, and how they differ between targets.
+//! The states of the load's sessions, as the engine reported them, and how they differ between
+//! targets.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +20,12 @@ const RUNNING: &str = "running";
 const WRITE_STALL: &str = "write stall";
 /// The kernel's state of a thread that sleeps for some time.
 const SLEEP: &str = "sleep";
-/// States that sessions were seen in fewer times than this, in both targets together, are not compared.
+/// States that sessions were seen in fewer times than this, in both targets together, are not
+/// compared.
 const SIGHTINGS_MIN: f64 = 10.0;
 
-/// Returns the states of a step's sessions and threads, in each view. `throughput` is in operations per second. `embedded` says
-/// that the engine works on the clients' threads.
+/// Returns the states of a step's sessions and threads, in each view. `throughput` is in operations
+/// per second. `embedded` says that the engine works on the clients' threads.
 pub(crate) fn waits(
     step: &Step,
     series: &Series,
@@ -61,24 +63,19 @@ pub(crate) fn waits(
         } else if embedded && view == WaitView::Engine && step.elapsed_ns > 0 && of > 0.0 {
             let seconds = step.elapsed_ns as f64 / 1e9;
             let times = measured_times(step)?.into_iter();
-            times
-                .map(|(name, time)| state(&name, None, time / seconds, of))
-                .collect()
+            times.map(|(name, time)| state(&name, None, time / seconds, of)).collect()
         } else {
             return None;
         };
         states.retain(|it| it.percent > 0.0);
         states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-        Some(Waits {
-            view,
-            samples,
-            states,
-        })
+        Some(Waits { view, samples, states })
     };
     WaitView::ALL.into_iter().filter_map(view).collect()
 }
 
-/// Returns what connections of a step waited for and how long, in seconds, if the engine measures that.
+/// Returns what connections of a step waited for and how long, in seconds, if the engine measures
+/// that.
 fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
     let counters = Counters::new(step);
     let stalled = counters.growth(Role::StallSeconds)?;
@@ -94,11 +91,7 @@ fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
 fn sum(series: &Series, name: &str) -> f64 {
     let values = series.engine.get(name).map(|it| &it.values);
     // A sum would begin with -0.
-    values
-        .into_iter()
-        .flatten()
-        .flatten()
-        .fold(0.0, |sum, it| sum + it)
+    values.into_iter().flatten().flatten().fold(0.0, |sum, it| sum + it)
 }
 
 /// The states of sessions in one step of a target and of its base.
@@ -133,8 +126,8 @@ impl StateDifference {
     }
 }
 
-/// Compares the states of sessions, step by step. `compared` says which repeats count, and how they are paired. The states of
-/// all steps are one family of the error rate.
+/// Compares the states of sessions, step by step. `compared` says which repeats count, and how they
+/// are paired. The states of all steps are one family of the error rate.
 pub(crate) fn compare_waits(
     figures: &Figures,
     compared: &[ComparedStep],
@@ -181,11 +174,7 @@ impl StateEstimate {
     }
 
     fn at(self, level: f64) -> StateDifference {
-        let Mean {
-            center,
-            error,
-            freedom,
-        } = self.difference;
+        let Mean { center, error, freedom } = self.difference;
         StateDifference {
             time: CostDifference {
                 base_us: self.base_us,
@@ -200,7 +189,8 @@ impl StateEstimate {
     }
 }
 
-/// Returns the differences of all states of a step in the views that apply to all repeats; `None` without repeats.
+/// Returns the differences of all states of a step in the views that apply to all repeats; `None`
+/// without repeats.
 fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<StateEstimate>> {
     if step.pairing == Pairing::Single {
         return None;
@@ -239,11 +229,7 @@ fn in_view(
     pairing: Pairing,
 ) -> Vec<StateEstimate> {
     let rows = || of_target.iter().chain(of_base);
-    let states = || {
-        rows()
-            .filter_map(|it| it.waits(view))
-            .flat_map(|it| &it.states)
-    };
+    let states = || rows().filter_map(|it| it.waits(view)).flat_map(|it| &it.states);
     // PostgreSQL 17 spells `WALSync` as `WalSync`.
     let names: BTreeSet<String> = states().map(|it| it.name.to_lowercase()).collect();
     let estimate = |key: String| {
@@ -267,13 +253,7 @@ fn in_view(
         };
         let (base_us, target_us) = (mean(&base), mean(&target));
         let is_enough = sightings.is_none_or(|it| it >= SIGHTINGS_MIN);
-        is_enough.then_some(StateEstimate {
-            view,
-            name,
-            base_us,
-            target_us,
-            difference,
-        })
+        is_enough.then_some(StateEstimate { view, name, base_us, target_us, difference })
     };
     names.into_iter().filter_map(estimate).collect()
 }
@@ -324,35 +304,25 @@ mod tests {
         let mut series = Series::default();
         let mut add = |name: &str, values: &[Option<f64>]| {
             let values = values.to_vec();
-            let counter = CounterSeries {
-                values,
-                ..CounterSeries::default()
-            };
+            let counter = CounterSeries { values, ..CounterSeries::default() };
             series.engine.insert(name.to_owned(), counter);
         };
         add("wait_samples", &[Some(10.0), Some(10.0)]);
         add("wait.IO:WALSync", &[None, Some(4.0)]);
         add("wait.running", &[Some(15.0), Some(13.0)]);
         add("commits", &[Some(99.0), Some(99.0)]);
-        let step = Step {
-            connections: vec![Connection::default(); 2],
-            ..Step::default()
-        };
+        let step = Step { connections: vec![Connection::default(); 2], ..Step::default() };
         let views = waits(&step, &series, Some(40_000.0), false);
         assert_eq!((views.len(), views[0].samples), (1, 20.0));
         let states = views[0].states.iter();
-        let found: Vec<_> = states
-            .map(|it| (it.name.as_str(), it.percent, it.us_per_op))
-            .collect();
-        let expected = [
-            ("running", 70.0, Some(35.0)),
-            ("IO:WALSync", 10.0, Some(5.0)),
-        ];
+        let found: Vec<_> = states.map(|it| (it.name.as_str(), it.percent, it.us_per_op)).collect();
+        let expected = [("running", 70.0, Some(35.0)), ("IO:WALSync", 10.0, Some(5.0))];
         assert_eq!(found, expected);
         assert_eq!(waits(&step, &Series::default(), Some(40_000.0), false), []);
     }
 
-    /// Adds five repeats of a target in which sessions were seen waiting so many times in a thousand samples, give or take one in a hundred.
+    /// Adds five repeats of a target in which sessions were seen waiting so many times in a
+    /// thousand samples, give or take one in a hundred.
     fn add(figures: &mut Figures, target: &str, states: &[(&str, f64)], random: &mut Random) {
         for repeat in 1..=5 {
             let noise = 0.99 + 0.02 * random.fraction();
@@ -387,10 +357,7 @@ mod tests {
     }
 
     fn compared(figures: &Figures) -> ComparedWaits {
-        let options = CompareOptions {
-            base: "old".to_owned(),
-            ..CompareOptions::default()
-        };
+        let options = CompareOptions { base: "old".to_owned(), ..CompareOptions::default() };
         crate::compare(figures, &options).waits.remove(0)
     }
 
@@ -401,10 +368,7 @@ mod tests {
             add(&mut figures, target, &[("Lock:tuple", 900.0)], &mut random);
         }
         figures.rows[7].metrics.insert("ips", Some(0.0));
-        let options = CompareOptions {
-            base: "old".to_owned(),
-            ..CompareOptions::default()
-        };
+        let options = CompareOptions { base: "old".to_owned(), ..CompareOptions::default() };
         assert_eq!(crate::compare(&figures, &options).waits, []);
     }
 
@@ -412,26 +376,15 @@ mod tests {
     fn a_wait_that_grew_heads_the_difference_and_its_time_is_right() {
         for seed in 0..20 {
             let (mut figures, mut random) = (Figures::default(), Random::new(seed));
-            let base = [
-                ("running", 300.0),
-                ("IO:WALSync", 100.0),
-                ("IO:DataFileRead", 50.0),
-            ];
+            let base = [("running", 300.0), ("IO:WALSync", 100.0), ("IO:DataFileRead", 50.0)];
             add(&mut figures, "old", &base, &mut random);
-            let target = [
-                ("running", 300.0),
-                ("IO:WalSync", 500.0),
-                ("IO:DataFileRead", 50.0),
-            ];
+            let target = [("running", 300.0), ("IO:WalSync", 500.0), ("IO:DataFileRead", 50.0)];
             add(&mut figures, "new", &target, &mut random);
             let compared = compared(&figures);
             let first = &compared.states[0];
             assert_eq!(first.name, "IO:WalSync");
             assert!(first.time.is_shown, "{first:?}");
-            assert!(
-                (first.time.difference_us - 40.0).abs() <= first.time.margin_us,
-                "{first:?}"
-            );
+            assert!((first.time.difference_us - 40.0).abs() <= first.time.margin_us, "{first:?}");
             assert_eq!(compared.states.len(), 3);
         }
     }

@@ -1,6 +1,6 @@
-//! Looks up rows by primary key, under the load as it runs in every step: `cargo xtask bench` holds what it costs
-//! against `pgbench -S -M prepared` on PostgreSQL, and against `sysbench oltp_point_select` on MySQL and MariaDB; with
-//! their tables and their statements.
+//! Looks up rows by primary key, under the load as it runs in every step: `cargo xtask bench` holds
+//! what it costs against `pgbench -S -M prepared` on PostgreSQL, and against `sysbench
+//! oltp_point_select` on MySQL and MariaDB; with their tables and their statements.
 //!
 //! Arguments: the server's URL, connections, operations of each, rows of the table.
 
@@ -91,16 +91,9 @@ fn main() -> anyhow::Result<()> {
     let [url, connections, op_count, row_count] = arguments.as_slice() else {
         bail!("usage: lookup URL CONNECTIONS OPERATIONS ROWS");
     };
-    let number = |text: &str| {
-        text.parse::<u64>()
-            .with_context(|| format!("`{text}` is no number"))
-    };
+    let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is no number"));
     let connections = u32::try_from(number(connections)?)?;
-    let size = Size {
-        connections,
-        op_count: number(op_count)?,
-        row_count: number(row_count)?,
-    };
+    let size = Size { connections, op_count: number(op_count)?, row_count: number(row_count)? };
     if url.starts_with("mysql:") {
         let address = mysql::parse_url(url)?;
         look_up(&size, SYSBENCH, || MysqlSession::connect(&address))
@@ -136,29 +129,15 @@ fn look_up<S: Session>(
             Task::new(client, "lookup", Schedule::Closed, Box::new(lookup))
         })
         .collect::<Result<Vec<_>, Error>>()?;
-    let limits = Limits {
-        time: None,
-        error_limit: 0,
-        attempts: 1,
-        grace: Duration::from_secs(10),
-    };
+    let limits = Limits { time: None, error_limit: 0, attempts: 1, grace: Duration::from_secs(10) };
     let mut counts = Counts::default();
-    let outcome = load::run(
-        tasks,
-        limits,
-        &SystemClock::begin(),
-        &AtomicBool::new(false),
-        &mut counts,
-    );
+    let outcome =
+        load::run(tasks, limits, &SystemClock::begin(), &AtomicBool::new(false), &mut counts);
     if outcome.end != StepEnd::Complete {
         bail!("it did not end well: {:?}", outcome.end);
     }
     let Counts { done, recorded } = counts;
-    let unexpected: u64 = outcome
-        .totals
-        .values()
-        .map(|total| total.unexpected_rows)
-        .sum();
+    let unexpected: u64 = outcome.totals.values().map(|total| total.unexpected_rows).sum();
     if done != recorded || unexpected > 0 {
         bail!("{done} lookups, of which {recorded} have a latency and {unexpected} found no row");
     }

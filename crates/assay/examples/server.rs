@@ -1,7 +1,7 @@
 //! A server for a benchmark: starts one of a build, prints its URL, and stops it when stdin ends.
 //!
-//! Arguments: the engine, `postgres` or `mysql`; the build, as a plan names one; a directory for the server's files;
-//! settings, as `NAME=VALUE`.
+//! Arguments: the engine, `postgres` or `mysql`; the build, as a plan names one; a directory for
+//! the server's files; settings, as `NAME=VALUE`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
@@ -19,10 +19,7 @@ use engine::postgres::Postgres;
 
 fn main() -> anyhow::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args
-        .next()
-        .is_some_and(|arg| arg == engine::guard::SUBCOMMAND)
-    {
+    if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return Ok(engine::guard::main(args));
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -69,7 +66,8 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the server's URL and waits for the end of stdin, which also comes if the parent process is killed.
+/// Prints the server's URL and waits for the end of stdin, which also comes if the parent process
+/// is killed.
 fn serve(url: &str) -> std::io::Result<usize> {
     println!("{url}");
     std::io::stdin().read_to_end(&mut Vec::new())

@@ -49,7 +49,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
-    /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU profiles
+    /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU
+    /// profiles
     Export(ExportArgs),
     /// Downloads builds of engines, side by side, without installing them on the system
     Fetch(FetchArgs),
@@ -78,8 +79,9 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
 pub struct PlanArgs {
     /// The plan file (TOML) [default: the built-in plan]
     pub plan: Option<PathBuf>,
-    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the engine's own syntax, for example
-    /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
+    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
+    /// engine's own syntax, for example `config.rocksdb.a.set.block_cache={capacity=1G;
+    /// num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }
@@ -89,23 +91,25 @@ pub struct PlanArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`) or, if it contains a
-    /// slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`). May be repeated
+    /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`)
+    /// or, if it contains a slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`).
+    /// May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
-    /// Resumes a run: measures its missing and failed cells with the recorded plan. If the plan contains a password, pass
-    /// the plan as well, since passwords aren't recorded
+    /// Resumes a run: measures its missing and failed cells with the recorded plan. If the plan
+    /// contains a password, pass the plan as well, since passwords aren't recorded
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
-    /// With `--resume`, adds repeats until each matching cell has N of them. Existing repeats are kept
+    /// With `--resume`, adds repeats until each matching cell has N of them. Existing repeats are
+    /// kept
     #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Compares one target with itself, which shows this machine's noise. Uses the first target, or the one that `--only`
-    /// selects, and at least 5 repeats
+    /// Compares one target with itself, which shows this machine's noise. Uses the first target,
+    /// or the one that `--only` selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
     pub aa: bool,
-    /// Measures each cell once more while `perf` samples the engine's functions, also with `--resume`. `compare` then names
-    /// the functions that changed
+    /// Measures each cell once more while `perf` samples the engine's functions, also with
+    /// `--resume`. `compare` then names the functions that changed
     #[arg(long)]
     pub profile: bool,
     #[command(flatten)]
@@ -130,7 +134,8 @@ throughput is the upper end of the search. `assay run --resume RUN` continues a 
 pub struct FindArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// The step whose rate is raised: `l.i1` or `l.i2`, or a test of sysbench. With `--to`, also `qrN` and `qpN`
+    /// The step whose rate is raised: `l.i1` or `l.i2`, or a test of sysbench. With `--to`, also
+    /// `qrN` and `qpN`
     #[arg(long, value_name = "STEP")]
     pub step: String,
     /// The bound on the 99th percentile of response times, such as `20ms`
@@ -139,10 +144,12 @@ pub struct FindArgs {
     /// The bound on replication lag, such as `1s`; the lag must not grow either
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub lag: Option<Duration>,
-    /// The highest rate to try, per second and client [default: what the step achieves without a rate]
+    /// The highest rate to try, per second and client [default: what the step achieves without a
+    /// rate]
     #[arg(long, value_name = "RATE", value_parser = plan::parse_rate)]
     pub to: Option<f64>,
-    /// The gap between the highest rate that meets the bounds and the lowest that does not, at which the search ends
+    /// The gap between the highest rate that meets the bounds and the lowest that does not, at
+    /// which the search ends
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent_above_zero)]
     pub tolerance: f64,
     /// Searches only for the targets that match, a glob such as `pg17.*`. May be repeated
@@ -169,10 +176,12 @@ pub struct PlaceArgs {
     /// Hides progress and tables
     #[arg(long, short)]
     pub quiet: bool,
-    /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example on `127.0.0.1:9187`
+    /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example
+    /// on `127.0.0.1:9187`
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Lets `--listen` use an address that other machines can reach. There is no password protection
+    /// Lets `--listen` use an address that other machines can reach. There is no password
+    /// protection
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
 }
@@ -190,11 +199,13 @@ Examples:
 The first target is the base. With one build and one `--config`, the base is the build without it. The plan is saved in \
 the results directory: edit it and run it again with `assay run`.")]
 pub struct VersusArgs {
-    /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine: `sqlite`; `postgres` or
-    /// `mysql` as installed on the system; `rocksdb` or `speedb` for the newest downloaded build
+    /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine:
+    /// `sqlite`; `postgres` or `mysql` as installed on the system; `rocksdb` or `speedb` for
+    /// the newest downloaded build
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// Engine options to compare, separated by spaces and added to the plan's defaults. May be repeated
+    /// Engine options to compare, separated by spaces and added to the plan's defaults. May be
+    /// repeated
     #[arg(long = "config", value_name = "OPTION=VALUE...")]
     pub configs: Vec<String>,
     /// Numbers of clients, separated by commas; each is measured
@@ -280,13 +291,15 @@ pub struct ShowArgs {
     /// Shows only this step; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table of each step, such as `iostat`, `counters`, `plans` or `engine-status`; may be repeated
+    /// Shows only this table of each step, such as `iostat`, `counters`, `plans` or
+    /// `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,
     /// Shows only how the settings of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
-    /// Lists all settings that differ, including those of only one version, without shortening values
+    /// Lists all settings that differ, including those of only one version, without shortening
+    /// values
     #[arg(long)]
     pub settings: bool,
 }
@@ -317,8 +330,8 @@ pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build, the base of only that
-    /// group's targets; may be repeated
+    /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build,
+    /// the base of only that group's targets; may be repeated
     #[arg(
         long = "base",
         value_name = "[GROUP=]TARGET",
@@ -328,25 +341,29 @@ pub struct CompareArgs {
     /// Compares each target with the target of the same name in the first run
     #[arg(long)]
     pub by_run: bool,
-    /// Compares steps of the same cell, in each target: `qr0=qr100` compares qr100 with qr0, and `.pre` each step X with
-    /// X.pre. May be repeated
+    /// Compares steps of the same cell, in each target: `qr0=qr100` compares qr100 with qr0, and
+    /// `.pre` each step X with X.pre. May be repeated
     #[arg(long, value_name = "BASE=STEP", conflicts_with_all = ["by_run", "by"])]
     pub by_step: Vec<StepPattern>,
-    /// Shows the effect of a factor, all else being equal. A factor is a setting, `build`, or a name that the plan defines
-    /// under `factors`. `all` selects every factor, and `?` lists them. May be repeated
+    /// Shows the effect of a factor, all else being equal. A factor is a setting, `build`, or a
+    /// name that the plan defines under `factors`. `all` selects every factor, and `?` lists
+    /// them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,
-    /// Also shows the verdicts of this metric, such as `p99` or `fsyncs_per_commit`. May be repeated
+    /// Also shows the verdicts of this metric, such as `p99` or `fsyncs_per_commit`. May be
+    /// repeated
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_named)]
     pub metrics: Vec<&'static str>,
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
-    /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput, own CPU and instructions
-    /// per operation [default: that of `--effect`], or `cpupq=10` for one metric. May be repeated
+    /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput,
+    /// own CPU and instructions per operation [default: that of `--effect`], or `cpupq=10` for
+    /// one metric. May be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
-    /// The smallest change that matters, in percent: `no change shown` means that any change is smaller than this
+    /// The smallest change that matters, in percent: `no change shown` means that any change is
+    /// smaller than this
     #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
     pub effect: f64,
     /// The accepted share of false verdicts among all verdicts of faster or slower, in percent
@@ -365,7 +382,8 @@ const EFFECT: f64 = 3.0;
 const ERROR_RATE: f64 = 5.0;
 
 impl CompareArgs {
-    /// Returns the arguments of a comparison with all options at their defaults, except for the steps.
+    /// Returns the arguments of a comparison with all options at their defaults, except for the
+    /// steps.
     pub fn with_defaults(runs: Vec<PathBuf>, steps: Vec<String>) -> Self {
         Self {
             runs,
@@ -407,7 +425,8 @@ pub struct ExportArgs {
     /// The output format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with `--partition`, all but `seconds`]
+    /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with
+    /// `--partition`, all but `seconds`]
     #[arg(long = "table", value_name = "TABLE", value_enum)]
     pub tables: Vec<ExportTable>,
     /// Exports only this step; may be repeated
@@ -416,12 +435,12 @@ pub struct ExportArgs {
     /// Exports only the cells that match, as in `assay run --only`. May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
-    /// The file or directory to write [default: stdout]. The format `hdr` needs a directory, since it writes one file per
-    /// cell
+    /// The file or directory to write [default: stdout]. The format `hdr` needs a directory, since
+    /// it writes one file per cell
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
-    /// Writes each run's tables to DIR/table=T/engine=E/date=D/RUN_ID.parquet, so that other tools can query many runs at
-    /// once. Overwrites the files of the same runs
+    /// Writes each run's tables to DIR/table=T/engine=E/date=D/RUN_ID.parquet, so that other tools
+    /// can query many runs at once. Overwrites the files of the same runs
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps", "only"])]
     pub partition: Option<PathBuf>,
 }

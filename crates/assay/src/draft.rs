@@ -25,11 +25,7 @@ const TEMPLATES: [Template; 3] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("draft/insert.toml"),
-        blanks: &[
-            ("rows", ["200k", "20k"]),
-            ("writes", ["50k", "10k"]),
-            ("time", ["4s", "1s"]),
-        ],
+        blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["4s", "1s"])],
         runs_on: |_| true,
         engines: "all engines",
     },
@@ -43,11 +39,7 @@ const TEMPLATES: [Template; 3] = [
     Template {
         title: "The key-value sequence",
         text: include_str!("draft/kv.toml"),
-        blanks: &[
-            ("rows", ["500k", "100k"]),
-            ("time", ["2s", "1s"]),
-            ("write-time", ["3s", "1s"]),
-        ],
+        blanks: &[("rows", ["500k", "100k"]), ("time", ["2s", "1s"]), ("write-time", ["3s", "1s"])],
         runs_on: |engine| engine == Engine::RocksDb,
         engines: "RocksDB and Speedb",
     },
@@ -56,25 +48,23 @@ const TEMPLATES: [Template; 3] = [
 /// The name of each engine's first config.
 pub const BASE: &str = "base";
 
-/// Returns the options of an engine's first config, and another config that is worth comparing with it.
+/// Returns the options of an engine's first config, and another config that is worth comparing with
+/// it.
 fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
     match engine {
-        Engine::Postgres => (
-            include_str!("draft/postgres.toml"),
-            Some(["sync", "synchronous_commit", "on"]),
-        ),
+        Engine::Postgres => {
+            (include_str!("draft/postgres.toml"), Some(["sync", "synchronous_commit", "on"]))
+        }
         Engine::Mysql => (
             include_str!("draft/mysql.toml"),
             Some(["sync", "innodb_flush_log_at_trx_commit", "1"]),
         ),
-        Engine::Sqlite => (
-            include_str!("draft/sqlite.toml"),
-            Some(["full", "synchronous", "full"]),
-        ),
-        Engine::RocksDb => (
-            include_str!("draft/rocksdb.toml"),
-            Some(["lz4", "compression", "kLZ4Compression"]),
-        ),
+        Engine::Sqlite => {
+            (include_str!("draft/sqlite.toml"), Some(["full", "synchronous", "full"]))
+        }
+        Engine::RocksDb => {
+            (include_str!("draft/rocksdb.toml"), Some(["lz4", "compression", "kLZ4Compression"]))
+        }
         Engine::Null => ("", None),
     }
 }
@@ -103,10 +93,7 @@ impl DraftConfig {
     /// Returns the second config in an engine's first plan.
     pub fn second_of(engine: Engine) -> Option<Self> {
         let [name, option, value] = options_of(engine).1?;
-        Some(Self {
-            name: name.to_owned(),
-            options: vec![(option.to_owned(), value.to_owned())],
-        })
+        Some(Self { name: name.to_owned(), options: vec![(option.to_owned(), value.to_owned())] })
     }
 }
 
@@ -170,18 +157,9 @@ impl Draft<'_> {
         let fill = |text: String, (blank, values): &(&str, [&str; 2])| {
             text.replace(&format!("{{{blank}}}"), values[usize::from(self.is_quick)])
         };
-        let Template {
-            text: section,
-            blanks,
-            ..
-        } = self.template;
+        let Template { text: section, blanks, .. } = self.template;
         text += &blanks.iter().fold((*section).to_owned(), fill);
-        for DraftBuild {
-            name,
-            engine,
-            source,
-        } in self.builds
-        {
+        for DraftBuild { name, engine, source } in self.builds {
             let hint = match (self.builds, engine) {
                 // Only one version of SQLite is bundled.
                 ([_], engine) if *engine != Engine::Sqlite => {
@@ -228,11 +206,8 @@ mod tests {
                 Engine::Sqlite | Engine::Null => "bundled",
                 _ => "1.2",
             };
-            let builds = [DraftBuild {
-                name: "one".to_owned(),
-                engine: *engine,
-                source: source.to_owned(),
-            }];
+            let builds =
+                [DraftBuild { name: "one".to_owned(), engine: *engine, source: source.to_owned() }];
             let configs = Vec::from_iter(DraftConfig::second_of(*engine));
             for template in TEMPLATES.iter().filter(|it| (it.runs_on)(*engine)) {
                 for (is_quick, has_base) in [(false, true), (true, configs.is_empty())] {
@@ -250,10 +225,7 @@ mod tests {
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])
                         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}\n{text}");
-                    assert!(
-                        !text.contains(['{', '}']) || *engine == Engine::RocksDb,
-                        "{text}"
-                    );
+                    assert!(!text.contains(['{', '}']) || *engine == Engine::RocksDb, "{text}");
                     let targets = match is_quick {
                         true => 2,
                         false => 1 + configs.len(),

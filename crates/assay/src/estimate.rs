@@ -8,9 +8,11 @@ use plan::{
     Tables, Variant, Workload, WriteEnd,
 };
 
-/// The size of a row with its three indexes and the free space in B-trees, rounded, as seen in SQLite and PostgreSQL.
+/// The size of a row with its three indexes and the free space in B-trees, rounded, as seen in
+/// SQLite and PostgreSQL.
 const ROW_BYTES: u64 = 260;
-/// The size of a row of sysbench's tables with its two indexes, doubled for the old versions that updates leave behind.
+/// The size of a row of sysbench's tables with its two indexes, doubled for the old versions that
+/// updates leave behind.
 const SYSBENCH_ROW_BYTES: u64 = 2 * 230;
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
@@ -36,7 +38,8 @@ pub struct Estimate {
     pub working: u32,
 }
 
-/// Returns the maximum number of connections that a cell opens at a time, with a reserve for observers.
+/// Returns the maximum number of connections that a cell opens at a time, with a reserve for
+/// observers.
 pub fn connections(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Kv(_) => clients + 1,
@@ -71,8 +74,8 @@ fn of_load(variant: &Variant, clients: u32) -> u32 {
     }
 }
 
-/// Returns the number of connections that work at a time in a measured step. It excludes those that load, observe, or only
-/// hold a transaction open.
+/// Returns the number of connections that work at a time in a measured step. It excludes those that
+/// load, observe, or only hold a transaction open.
 fn working(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Insert(insert) => clients * (2 + u32::from(insert.delete_per_insert)),
@@ -86,14 +89,12 @@ pub fn of_plan(plan: &Plan) -> Estimate {
     sum(plan.cells().iter().map(|cell| of_cell(plan, cell)))
 }
 
-/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one workload.
+/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
+/// workload.
 pub fn assumed(plan: &Plan) -> String {
     let with_commas = |rate: u64| report::rate_text(rate as f64);
-    let (puts, loads, writes) = (
-        with_commas(PUTS_PER_S),
-        with_commas(LOAD_ROWS_PER_S),
-        with_commas(WRITE_ROWS_PER_S),
-    );
+    let (puts, loads, writes) =
+        (with_commas(PUTS_PER_S), with_commas(LOAD_ROWS_PER_S), with_commas(WRITE_ROWS_PER_S));
     match plan.variants.first().map(|variant| &variant.workload) {
         Some(Workload::Kv(_)) => format!("the engine loads {puts} keys/s"),
         Some(Workload::Sysbench(_)) => format!("the engine loads {loads} rows/s"),
@@ -105,12 +106,7 @@ pub fn assumed(plan: &Plan) -> String {
 
 /// Returns the estimate of several cells together.
 pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
-    let nothing = Estimate {
-        time: Duration::ZERO,
-        disk_bytes: 0,
-        connections: 0,
-        working: 0,
-    };
+    let nothing = Estimate { time: Duration::ZERO, disk_bytes: 0, connections: 0, working: 0 };
     cells.into_iter().fold(nothing, |sum, cell| Estimate {
         time: sum.time + cell.time,
         disk_bytes: sum.disk_bytes.max(cell.disk_bytes),
@@ -141,14 +137,11 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     };
     let settling = variant.workload.policy().settle_at_least;
     let steps = variant.workload.steps();
-    let times = steps
-        .iter()
-        .enumerate()
-        .map(|(number, step)| match (step.time, step.measures) {
-            (Some(time), _) => time + step.warmup,
-            (None, true) => work_time(&variant.workload, number, cell.clients),
-            (None, false) => settling.max(Duration::from_secs(1)),
-        });
+    let times = steps.iter().enumerate().map(|(number, step)| match (step.time, step.measures) {
+        (Some(time), _) => time + step.warmup,
+        (None, true) => work_time(&variant.workload, number, cell.clients),
+        (None, false) => settling.max(Duration::from_secs(1)),
+    });
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
         disk_bytes: copies * (stored_bytes + server_bytes),
@@ -158,14 +151,11 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
 }
 
 fn tables(insert: &Insert, clients: u32) -> u64 {
-    if insert.tables == Tables::Shared {
-        1
-    } else {
-        clients.into()
-    }
+    if insert.tables == Tables::Shared { 1 } else { clients.into() }
 }
 
-/// Returns the maximum number of rows in all tables, including deleted rows whose space is not reused yet.
+/// Returns the maximum number of rows in all tables, including deleted rows whose space is not
+/// reused yet.
 fn cell_rows(insert: &Insert, clients: u32) -> u64 {
     let tables = tables(insert, clients);
     // The space of deleted rows is reused sooner or later: the estimate takes half of it.
@@ -191,9 +181,7 @@ fn written(until: WriteEnd, rate: Option<f64>, tables: u64, clients: u32) -> u64
 
 /// Returns the rows per second that all clients write at a rate for each, or as fast as possible.
 fn written_per_s(rate: Option<f64>, clients: u32) -> u64 {
-    rate.map_or(WRITE_ROWS_PER_S, |rate| {
-        (rate * f64::from(clients)).ceil() as u64
-    })
+    rate.map_or(WRITE_ROWS_PER_S, |rate| (rate * f64::from(clients)).ceil() as u64)
 }
 
 /// Returns the time of a step that ends when its work is done.
@@ -224,9 +212,7 @@ fn work_time(workload: &Workload, step: usize, clients: u32) -> Duration {
 
 /// Returns the size of keys and values, doubled for the copies that exist during a compaction.
 fn kv_bytes(kv: &Kv) -> u64 {
-    kv.keys
-        .saturating_mul(u64::from(kv.key_size) + u64::from(kv.value_size))
-        .saturating_mul(2)
+    kv.keys.saturating_mul(u64::from(kv.key_size) + u64::from(kv.value_size)).saturating_mul(2)
 }
 
 fn sysbench_rows(sysbench: &Sysbench) -> u64 {
@@ -245,10 +231,7 @@ mod tests {
             assumed(&plan)
         };
         let sqlite = "sqlite = \"bundled\"";
-        assert_eq!(
-            of("kv", "rocksdb = \"/l.so\""),
-            "the engine loads 200,000 keys/s"
-        );
+        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "the engine loads 200,000 keys/s");
         assert_eq!(of("sysbench", sqlite), "the engine loads 60,000 rows/s");
         assert_eq!(
             of("insert", sqlite),

@@ -10,21 +10,15 @@ use record::{Host, Warning};
 /// The time for which the flush latency is measured.
 const FSYNC_TIME: Duration = Duration::from_secs(1);
 
-/// Describes the machine, measures the flush latency in the directory of `needs`, which must exist, and warns about what
-/// may distort a measurement.
+/// Describes the machine, measures the flush latency in the directory of `needs`, which must exist,
+/// and warns about what may distort a measurement.
 pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> {
     let directory = needs.data_dir;
     let fsync = probe::measure_fsync(directory, FSYNC_TIME).with_context(|| {
-        format!(
-            "cannot measure the flush latency in `{}`",
-            directory.display()
-        )
+        format!("cannot measure the flush latency in `{}`", directory.display())
     })?;
     let facts = probe::host(directory);
-    let context = HostContext {
-        fsync: Some(fsync),
-        ..needs
-    };
+    let context = HostContext { fsync: Some(fsync), ..needs };
     let warnings = probe::warnings(&facts, context);
     let id = host_id().map(|id| ("host_id".to_owned(), id));
     let host = Host {
@@ -40,9 +34,7 @@ pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> 
 pub fn without_disks() -> Host {
     let mut facts = probe::host(Path::new("/"));
     let of_disks = ["data_", "disk."];
-    facts
-        .facts
-        .retain(|(name, _)| !of_disks.iter().any(|prefix| name.starts_with(prefix)));
+    facts.facts.retain(|(name, _)| !of_disks.iter().any(|prefix| name.starts_with(prefix)));
     Host {
         facts: facts.facts,
         cpu_count: facts.cpu_count,
@@ -54,7 +46,8 @@ pub fn without_disks() -> Host {
 /// The environment variable that names this machine in records.
 const HOST: &str = "ASSAY_HOST";
 
-/// Returns an id of this machine: the value of `ASSAY_HOST`, or a hash of `/etc/machine-id`, which is confidential itself.
+/// Returns an id of this machine: the value of `ASSAY_HOST`, or a hash of `/etc/machine-id`, which
+/// is confidential itself.
 fn host_id() -> Option<String> {
     let from_environment = std::env::var(HOST).ok();
     let hashed = || {
@@ -62,9 +55,7 @@ fn host_id() -> Option<String> {
         let id = text.trim();
         (!id.is_empty()).then(|| format!("{:016x}", fnv1a(id.as_bytes())))
     };
-    from_environment
-        .filter(|name| !name.is_empty())
-        .or_else(hashed)
+    from_environment.filter(|name| !name.is_empty()).or_else(hashed)
 }
 
 /// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id can't be recovered.

@@ -1,4 +1,5 @@
-//! The installed builds that a plan names: those of the store, the user's own directories, and the distribution's.
+//! The installed builds that a plan names: those of the store, the user's own directories, and the
+//! distribution's.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +20,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds a build of a plan: in the store by name, spec or version. Otherwise the engine takes the text as a directory
-    /// or as the distribution's build.
+    /// Finds a build of a plan: in the store by name, spec or version. Otherwise the engine takes
+    /// the text as a directory or as the distribution's build.
     pub fn of(build: &Build) -> anyhow::Result<Self> {
         let text = source_text(build).context("the plan's build is not an installed one")?;
         let stored = stored(build.engine, text)?;
@@ -35,7 +36,8 @@ impl Installed {
         Ok(Self { place, stored })
     }
 
-    /// Returns the build's files with their hashes: the files that the store's manifest lists, or else `engine_files`.
+    /// Returns the build's files with their hashes: the files that the store's manifest lists, or
+    /// else `engine_files`.
     pub fn hashes(&self, engine_files: &[PathBuf]) -> anyhow::Result<Vec<FileHash>> {
         let Some(stored) = &self.stored else {
             return engine_files.iter().map(|file| file_hash(file)).collect();
@@ -85,10 +87,7 @@ fn not_fetched(specs: &[&str]) -> UsageError {
         [spec] => (format!("the build `{spec}` is not downloaded"), "it"),
         _ => {
             let (count, names) = (specs.len(), specs.join("`, `"));
-            (
-                format!("{count} builds are not downloaded: `{names}`"),
-                "them",
-            )
+            (format!("{count} builds are not downloaded: `{names}`"), "them")
         }
     };
     let specs = specs.join(" ");
@@ -123,9 +122,5 @@ fn is_spec(text: &str) -> bool {
 
 fn file_hash(path: &Path) -> anyhow::Result<FileHash> {
     let (size_bytes, sha256) = hash::of_file(path)?;
-    Ok(FileHash {
-        path: path.display().to_string(),
-        size_bytes,
-        sha256,
-    })
+    Ok(FileHash { path: path.display().to_string(), size_bytes, sha256 })
 }

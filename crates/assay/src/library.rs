@@ -1,5 +1,5 @@
-//! Identifies a shared library and tries the plan's configs with it. This happens in a separate process, since a library
-//! may crash, and since one process can't load several versions.
+//! Identifies a shared library and tries the plan's configs with it. This happens in a separate
+//! process, since a library may crash, and since one process can't load several versions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -31,7 +31,8 @@ pub struct Identity {
     pub path: String,
 }
 
-/// The result of trying a config: the options that are left out because the version lacks them, or why it is refused.
+/// The result of trying a config: the options that are left out because the version lacks them, or
+/// why it is refused.
 pub type Tried = Result<Vec<String>, Failure>;
 
 /// Returns the reason why an engine refuses a library or a config.
@@ -39,8 +40,8 @@ fn refusal(error: SetupError) -> Failure {
     failure_of(&error.into())
 }
 
-/// Loads the library and prints what it is, or why it can't be measured. Then prints a line for each config on stdin, with
-/// the result of trying it.
+/// Loads the library and prints what it is, or why it can't be measured. Then prints a line for
+/// each config on stdin, with the result of trying it.
 pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
@@ -63,7 +64,8 @@ pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Identifies the library at `path` and tries `configs` with it, one after the other, in another process.
+/// Identifies the library at `path` and tries `configs` with it, one after the other, in another
+/// process.
 pub fn identify(path: &Path, configs: &[Config]) -> anyhow::Result<(Identity, Vec<Tried>)> {
     let executable = own_path()?;
     let mut command = Command::new(&executable);
@@ -73,30 +75,24 @@ pub fn identify(path: &Path, configs: &[Config]) -> anyhow::Result<(Identity, Ve
     Ok(parse_answers(path, &stdout, configs.len(), &ending)?)
 }
 
-/// Runs `command` with `input`, and returns its output and how it ended. Kills it if the next line takes longer than
-/// `timeout`. That needs another process: a thread that hangs in a library can't be ended.
+/// Runs `command` with `input`, and returns its output and how it ended. Kills it if the next line
+/// takes longer than `timeout`. That needs another process: a thread that hangs in a library can't
+/// be ended.
 fn run_process(
     mut command: Command,
     input: &[u8],
     timeout: Duration,
 ) -> std::io::Result<(Vec<u8>, String)> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (line, lines) = mpsc::channel();
     std::thread::scope(|threads| {
         // If the process ends without reading its input, its stderr or its status says why.
         threads.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
         threads.spawn(move || {
-            let answers = stdout
-                .into_iter()
-                .flat_map(|out| BufReader::new(out).split(b'\n'));
-            answers
-                .map_while(Result::ok)
-                .try_for_each(|answer| line.send(answer))
+            let answers = stdout.into_iter().flat_map(|out| BufReader::new(out).split(b'\n'));
+            answers.map_while(Result::ok).try_for_each(|answer| line.send(answer))
         });
         let messages = threads.spawn(move || {
             let mut messages = Vec::new();
@@ -117,10 +113,7 @@ fn run_process(
         let status = child.wait()?;
         let messages = messages.join().unwrap_or_default();
         let ending = if is_timed_out {
-            format!(
-                "SIGKILL, since it did not answer for {} s",
-                timeout.as_secs_f64()
-            )
+            format!("SIGKILL, since it did not answer for {} s", timeout.as_secs_f64())
         } else {
             let messages = String::from_utf8_lossy(&messages);
             let last = messages.lines().last();
@@ -131,7 +124,8 @@ fn run_process(
     })
 }
 
-/// Parses what the other process printed about the library at `path` and `config_count` configs before its `ending`.
+/// Parses what the other process printed about the library at `path` and `config_count` configs
+/// before its `ending`.
 fn parse_answers(
     path: &Path,
     stdout: &[u8],
@@ -152,10 +146,8 @@ fn parse_answers(
         })?;
     let identity =
         identity.map_err(|refusal| UsageError::new(refusal.causes.join(": "), refusal.help))?;
-    let mut tried: Vec<Tried> = lines
-        .map_while(|line| serde_json::from_slice(line).ok())
-        .take(config_count)
-        .collect();
+    let mut tried: Vec<Tried> =
+        lines.map_while(|line| serde_json::from_slice(line).ok()).take(config_count).collect();
     if tried.len() < config_count {
         // The configs after this one were not tried.
         tried.push(Err(Failure {
@@ -198,10 +190,7 @@ mod tests {
         command.args(["-c", "cat; echo why >&2; kill -ABRT $$"]);
         let (answers, ending) = run_process(command, b"two\nthree\n", TIMEOUT).unwrap();
         assert_eq!(answers, b"two\nthree\n");
-        assert!(
-            ending.starts_with("signal: 6 (SIGABRT)") && ending.ends_with(": why"),
-            "{ending}"
-        );
+        assert!(ending.starts_with("signal: 6 (SIGABRT)") && ending.ends_with(": why"), "{ending}");
     }
 
     #[test]

@@ -29,8 +29,9 @@ pub struct Located {
     pub left_out: BTreeMap<String, Vec<String>>,
 }
 
-/// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server that assay doesn't start
-/// for its version. `data_root` is the directory for databases, if it is known.
+/// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
+/// that assay doesn't start for its version. `data_root` is the directory for databases, if it is
+/// known.
 ///
 /// # Errors
 /// Returns everything that is wrong at once.
@@ -45,9 +46,8 @@ pub fn locate(
     for cell in cells {
         let target = &plan.targets[cell.target];
         let needs = estimate::needs(&plan.variants[cell.variant], cell.clients);
-        let (targets, build_needs) = used
-            .entry(target.build)
-            .or_insert_with(|| (BTreeMap::new(), needs));
+        let (targets, build_needs) =
+            used.entry(target.build).or_insert_with(|| (BTreeMap::new(), needs));
         targets.entry(target.config).or_insert(&target.name);
         build_needs.connections = build_needs.connections.max(needs.connections);
         build_needs.makes_tables |= needs.makes_tables;
@@ -71,14 +71,8 @@ pub fn locate(
                 trials.add(config, target, "", Err(failure_of(&error)));
             }
         }
-        let mut configs = Configs {
-            file,
-            targets,
-            needs,
-            data_root,
-            trials: &mut trials,
-            obstacles: Vec::new(),
-        };
+        let mut configs =
+            Configs { file, targets, needs, data_root, trials: &mut trials, obstacles: Vec::new() };
         let facts = match missing_spec(build) {
             Ok(None) => engines::of(build.engine).find(build, &mut configs),
             Ok(Some(spec)) => {
@@ -120,8 +114,5 @@ pub fn locate(
         errors.push(refused.into());
     }
     Errors::combine(errors)?;
-    Ok(Located {
-        builds,
-        left_out: trials.left_out,
-    })
+    Ok(Located { builds, left_out: trials.left_out })
 }

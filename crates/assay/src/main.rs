@@ -1,7 +1,7 @@
 //! `assay` measures database storage engines and explains what changed.
 //!
-//! This crate is the binary: the command line, and the conductor that runs the cells of a plan. It is the only crate that
-//! prints and exits.
+//! This crate is the binary: the command line, and the conductor that runs the cells of a plan. It
+//! is the only crate that prints and exits.
 //!
 //! ```text
 //! assay run plan.toml
@@ -21,13 +21,10 @@
 //!   └─ commands/   reads the run directory: the verdicts, the HTML report
 //! ```
 //!
-//! `live/` serves the progress of a run to browsers and Prometheus. The other commands are in `commands/`; they need only
-//! run directories.
+//! `live/` serves the progress of a run to browsers and Prometheus. The other commands are in
+//! `commands/`; they need only run directories.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "this is the one crate that talks to people"
-)]
+#![expect(clippy::print_stderr, reason = "this is the one crate that talks to people")]
 
 mod cli;
 mod commands;
@@ -59,10 +56,7 @@ use runs::read_until_stable;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    if args
-        .next()
-        .is_some_and(|arg| arg == engine::guard::SUBCOMMAND)
-    {
+    if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return engine::guard::main(args);
     }
     let exit = match cli::Cli::try_parse() {
@@ -70,11 +64,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version go to stdout; everything else is a usage error.
             let _ = error.print();
-            if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Ok
-            }
+            if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };
     exit.into()
@@ -92,7 +82,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             read_until_stable(&args.runs, || commands::compare::compare(&args))
         }
         Command::Report(args) => read_until_stable(&args.runs, || commands::report::report(&args)),
-        // Not retried: a table of seconds is written while it is read, so part of it may be out already.
+        // Not retried: a table of seconds is written while it is read, so part of it may be out
+        // already.
         Command::Export(args) if args.tables.contains(&cli::ExportTable::Seconds) => {
             commands::export::export(&args)
         }
@@ -114,8 +105,9 @@ mod turns {
 
     static STARTING: Mutex<()> = Mutex::new(());
 
-    /// Lets tests that start processes take turns with tests of locks and of programs that were just written. A process
-    /// that is being started briefly holds every file that this process has open.
+    /// Lets tests that start processes take turns with tests of locks and of programs that were
+    /// just written. A process that is being started briefly holds every file that this process
+    /// has open.
     pub fn starting() -> MutexGuard<'static, ()> {
         STARTING.lock().unwrap_or_else(PoisonError::into_inner)
     }

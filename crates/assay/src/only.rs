@@ -56,10 +56,7 @@ impl Filter {
                 Some("`*` matches any part of a name, `?` one character, `[ab]` one of several, `**` any directories".into()),
             )
         })?;
-        Ok(Self {
-            pattern,
-            matches_target_only: !text.contains('/'),
-        })
+        Ok(Self { pattern, matches_target_only: !text.contains('/') })
     }
 
     fn matches(&self, cell: &CellRef) -> bool {
@@ -68,11 +65,7 @@ impl Filter {
 
     /// Returns the name that the filter is compared with: the target's or the cell's.
     fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
-        if self.matches_target_only {
-            &cell.key.target
-        } else {
-            cell.name()
-        }
+        if self.matches_target_only { &cell.key.target } else { cell.name() }
     }
 }
 
@@ -84,11 +77,7 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     most_similar_first(&mut names, text, |name| name);
     let count = names.len();
     names.truncate(NEAREST);
-    let what = if filter.matches_target_only {
-        "targets"
-    } else {
-        "cells"
-    };
+    let what = if filter.matches_target_only { "targets" } else { "cells" };
     let shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let more = match count - names.len() {
         0 => String::new(),
@@ -118,9 +107,7 @@ mod tests {
     fn selected(filters: &[&str]) -> Vec<String> {
         let cells = cells();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        let only = CellFilters::new(&filters, &cells)
-            .map_err(|error| error.to_string())
-            .unwrap();
+        let only = CellFilters::new(&filters, &cells).map_err(|error| error.to_string()).unwrap();
         let matching = cells.iter().filter(|cell| only.matches(cell));
         matching.map(|cell| cell.name().to_owned()).collect()
     }
@@ -150,9 +137,7 @@ mod tests {
             cells.push(CellRef::new("pg17.big", "insert", variant, 8, 2));
             cells.push(CellRef::new("pg17.big", "insert", variant, 8, 12));
         }
-        let only = CellFilters::new(&["**/r2".to_owned()], &cells)
-            .ok()
-            .unwrap();
+        let only = CellFilters::new(&["**/r2".to_owned()], &cells).ok().unwrap();
         let matching = cells.iter().filter(|cell| only.matches(cell));
         let names: Vec<&str> = matching.map(CellRef::name).collect();
         assert_eq!(names, ["pg17.big/c8/r2", "pg17.big/cached/c8/r2"]);
@@ -169,14 +154,8 @@ mod tests {
         assert_eq!(message, "`--only pg17.bse` matches no cell");
         assert!(help.starts_with("similar targets: `pg17.base`"), "{help}");
         let (_, help) = refuse("pg17.big/c9/r1");
-        assert!(
-            help.contains("`pg17.big/c8/r1`") && help.ends_with(" and 7 more"),
-            "{help}"
-        );
+        assert!(help.contains("`pg17.big/c8/r1`") && help.ends_with(" and 7 more"), "{help}");
         let (message, _) = refuse("pg[17");
-        assert!(
-            message.contains("`--only pg[17`") && message.contains("character"),
-            "{message}"
-        );
+        assert!(message.contains("`--only pg[17`") && message.contains("character"), "{message}");
     }
 }

@@ -42,8 +42,8 @@ const SIMILARITY_MIN: f64 = 0.5;
 /// The number of names that the help for an unknown name lists.
 const NAMES_MAX: usize = 12;
 
-/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and the names, the most similar
-/// first.
+/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and
+/// the names, the most similar first.
 pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
     most_similar_first(names, unknown, |name| name.as_ref());
     let nearest = names.first()?.as_ref();
@@ -58,10 +58,7 @@ pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) ->
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!(
-        "{proposal}available {what}: `{}`{more}",
-        listed.join("`, `")
-    ))
+    Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
 }
 
 /// A mistake in the command line or the plan: nothing was run.
@@ -77,10 +74,7 @@ pub struct UsageError {
 impl UsageError {
     /// Returns an error from what is wrong and what to do about it.
     pub fn new(message: impl Into<String>, help: Option<String>) -> Self {
-        Self {
-            message: message.into(),
-            help,
-        }
+        Self { message: message.into(), help }
     }
 }
 
@@ -125,8 +119,9 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-/// Returns an error as it is recorded and shown: its causes, outermost first and without repetition, what to do about it,
-/// and the last lines of the log of a server that did not start, or of a replica.
+/// Returns an error as it is recorded and shown: its causes, outermost first and without
+/// repetition, what to do about it, and the last lines of the log of a server that did not start,
+/// or of a replica.
 pub fn failure_of(error: &anyhow::Error) -> Failure {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -139,11 +134,7 @@ pub fn failure_of(error: &anyhow::Error) -> Failure {
     let of_setup = setups.next().map(engine::SetupError::log_tail);
     let replica = error.downcast_ref::<ReplicaFailure>();
     let log_tail = replica.map(|it| it.log_tail.as_slice()).or(of_setup);
-    Failure {
-        causes,
-        help: help_of(error),
-        log_tail: log_tail.unwrap_or_default().to_vec(),
-    }
+    Failure { causes, help: help_of(error), log_tail: log_tail.unwrap_or_default().to_vec() }
 }
 
 /// Prints an error and returns its exit code.
@@ -156,14 +147,11 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         return exits.into_iter().min().unwrap_or(Exit::Failed);
     }
     print_failure(&failure_of(error));
-    if is_usage(error) {
-        Exit::Usage
-    } else {
-        Exit::Failed
-    }
+    if is_usage(error) { Exit::Usage } else { Exit::Failed }
 }
 
-/// Returns true if the command line or the plan is wrong, or names an unusable build or directory. Then nothing was run.
+/// Returns true if the command line or the plan is wrong, or names an unusable build or directory.
+/// Then nothing was run.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use engine::SetupError::{Build, Directory, Version};
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());

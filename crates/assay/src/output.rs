@@ -6,7 +6,8 @@ use anyhow::Context;
 use record::Failure;
 use report::{TableStyle, terminal_text};
 
-/// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its terminal was closed.
+/// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its
+/// terminal was closed.
 macro_rules! eprint_line {
     ($($text:tt)*) => {{
         use std::io::Write as _;

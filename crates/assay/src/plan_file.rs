@@ -54,9 +54,7 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 fn bounded_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
-    file.take(TEXT_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         let limit = TEXT_BYTES_MAX >> 20;
         return Err(format!(
@@ -79,8 +77,8 @@ fn bounded_text(path: &Path) -> Result<String, String> {
     })
 }
 
-/// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded ones, or the same with
-/// their passwords, which the record lacks.
+/// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded
+/// ones, or the same with their passwords, which the record lacks.
 pub fn recorded(
     recorded: &record::Plan,
     text: String,
@@ -90,7 +88,8 @@ pub fn recorded(
     parse(path, text, sets, Some(recorded.files.clone()), |_| true)
 }
 
-/// Parses the plan of a record without its passwords. Prints nothing: its warnings were printed when the run began.
+/// Parses the plan of a record without its passwords. Prints nothing: its warnings were printed
+/// when the run began.
 pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
     let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
@@ -99,8 +98,8 @@ pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     })
 }
 
-/// Parses the plan of `file` with more `--set` arguments after its own. Prints only errors: warnings were printed when the
-/// plan was read.
+/// Parses the plan of `file` with more `--set` arguments after its own. Prints only errors:
+/// warnings were printed when the plan was read.
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
@@ -108,10 +107,7 @@ pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile>
 }
 
 fn path_name(path: Option<&Path>) -> String {
-    path.map_or_else(
-        || plan::DEFAULT_PLAN_PATH.to_owned(),
-        |path| path.display().to_string(),
-    )
+    path.map_or_else(|| plan::DEFAULT_PLAN_PATH.to_owned(), |path| path.display().to_string())
 }
 
 /// Returns an error in a plan, with help if there is any.
@@ -135,7 +131,8 @@ fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
     }
 }
 
-/// Parses a plan. Prints its diagnostics if `is_shown` returns true; it gets whether the plan is rejected.
+/// Parses a plan. Prints its diagnostics if `is_shown` returns true; it gets whether the plan is
+/// rejected.
 fn parse(
     path: Option<PathBuf>,
     text: String,
@@ -150,13 +147,7 @@ fn parse(
         show(diagnostics, &name, &text, &sets);
     }
     match parsed {
-        Ok((plan, _)) => Ok(PlanFile {
-            plan,
-            path,
-            text,
-            sets,
-            files,
-        }),
+        Ok((plan, _)) => Ok(PlanFile { plan, path, text, sets, files }),
         Err(_) => Err(PlanRefused.into()),
     }
 }
@@ -185,7 +176,8 @@ impl PlanFile {
         self.place_of(|key| key.starts_with(&prefix))
     }
 
-    /// Returns the first value of a config, or of a config that it extends, whose key within the config `is_wanted`.
+    /// Returns the first value of a config, or of a config that it extends, whose key within the
+    /// config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
         let engine = config.engine.name();
         let mut name = config.name.as_str();
@@ -203,15 +195,13 @@ impl PlanFile {
         None
     }
 
-    /// Returns the error that an engine refuses a config. Its place is the option that `message` names, or the file that may
-    /// contain that option.
+    /// Returns the error that an engine refuses a config. Its place is the option that `message`
+    /// names, or the file that may contain that option.
     pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
         let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
         let is_in_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let words: Vec<String> = message
-            .split(|c| !is_in_names(c))
-            .map(|word| plain(word.trim_matches('.')))
-            .collect();
+        let words: Vec<String> =
+            message.split(|c| !is_in_names(c)).map(|word| plain(word.trim_matches('.'))).collect();
         let is_named = |name: &str| {
             let name = plain(name.trim_matches('"'));
             // RocksDB also names table options without the table.
@@ -253,10 +243,7 @@ impl PlanFile {
             }
         }
         let file = config.files.first();
-        error(
-            file.map_or(Place::Nowhere, |name| self.place_of_file(name)),
-            "",
-        )
+        error(file.map_or(Place::Nowhere, |name| self.place_of_file(name)), "")
     }
 
     /// Returns an error for each file of a config that can't be read.
@@ -279,9 +266,7 @@ impl PlanFile {
                 && value.key.ends_with(".file")
                 && value.value.trim_matches('"') == name
         };
-        values
-            .find(names_file)
-            .map_or(Place::Nowhere, |value| value.place)
+        values.find(names_file).map_or(Place::Nowhere, |value| value.place)
     }
 
     /// Returns the texts of a config's files. Relative paths start at the plan's directory.
@@ -289,14 +274,12 @@ impl PlanFile {
         config
             .files
             .iter()
-            .map(|name| {
-                self.file_text(name)
-                    .with_context(|| format!("config `{}`", config.name))
-            })
+            .map(|name| self.file_text(name).with_context(|| format!("config `{}`", config.name)))
             .collect()
     }
 
-    /// Returns everything that a config declares: the options of its files, its own options, and its limits.
+    /// Returns everything that a config declares: the options of its files, its own options, and
+    /// its limits.
     pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<DeclaredOption>> {
         let files = self.config_texts(config)?;
         let files = files.iter().map(String::as_str);
@@ -307,17 +290,15 @@ impl PlanFile {
         Ok(declared)
     }
 
-    /// Reads the config files of all targets and keeps their texts, so that an edit during the run has no effect.
+    /// Reads the config files of all targets and keeps their texts, so that an edit during the run
+    /// has no effect.
     pub fn keep_files(&mut self) -> anyhow::Result<()> {
         let mut files: Vec<record::PlanFile> = Vec::new();
         for target in &self.plan.targets {
             let config = &self.plan.configs[target.config];
             for (name, text) in config.files.iter().zip(self.config_texts(config)?) {
                 if files.iter().all(|file| file.name != *name) {
-                    files.push(record::PlanFile {
-                        name: name.clone(),
-                        text,
-                    });
+                    files.push(record::PlanFile { name: name.clone(), text });
                 }
             }
         }
@@ -355,11 +336,7 @@ impl PlanFile {
                 .map(|file| file.text.clone())
                 .with_context(|| format!("the record lacks the text of the config file `{name}`"));
         }
-        let directory = self
-            .path
-            .as_deref()
-            .and_then(Path::parent)
-            .unwrap_or(Path::new(""));
+        let directory = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let path = directory.join(name);
         // A pipe or a device may never end, and can't be read twice.
         let text = match path.metadata() {

@@ -9,8 +9,8 @@ use record::CellRef;
 use crate::engines;
 use crate::plan_file::{PlanFile, refusal};
 
-/// Rejects what the parser of plans can't see: a config for a server that assay does not start, a feature that an
-/// engine lacks, a missing file, an invalid URL.
+/// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
+/// feature that an engine lacks, a missing file, an invalid URL.
 pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     let plan = &file.plan;
     let has_partitions = plan.variants.iter().any(
@@ -145,19 +145,15 @@ fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
     Some(refusal("plan::bad-address", place, message, Some(&help)))
 }
 
-/// Returns a sentence for each target and variant that has no cells, with the reason. Skips those without a cell that
-/// `is_wanted`.
+/// Returns a sentence for each target and variant that has no cells, with the reason. Skips those
+/// without a cell that `is_wanted`.
 pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for pair in plan.not_applicable() {
         let variant = &plan.variants[pair.variant];
         let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
         let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
-        if !plan
-            .clients
-            .iter()
-            .any(|&clients| is_wanted(&cell(clients)))
-        {
+        if !plan.clients.iter().any(|&clients| is_wanted(&cell(clients))) {
             continue;
         }
         let variant = name.map(|name| format!(" with variant `{name}`"));

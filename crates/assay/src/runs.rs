@@ -8,8 +8,8 @@ use record::RunDir;
 use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::eprint_line;
 
-/// Reads runs, and reads them again if that failed while another process resumed one of them: it set aside the attempt at
-/// a cell that was being read.
+/// Reads runs, and reads them again if that failed while another process resumed one of them: it
+/// set aside the attempt at a cell that was being read.
 pub fn read_until_stable<T>(
     runs: &[impl AsRef<Path>],
     read: impl Fn() -> anyhow::Result<T>,
@@ -43,8 +43,8 @@ impl SetAsideCounts {
     }
 }
 
-/// Reads the figures of runs. Fails if data is missing or damaged because an attempt at a cell was set aside meanwhile; see
-/// [`read_until_stable`].
+/// Reads the figures of runs. Fails if data is missing or damaged because an attempt at a cell was
+/// set aside meanwhile; see [`read_until_stable`].
 pub fn figures<T: Send>(
     runs: &[RunDir],
     take: impl Fn(&mut Row) -> T + Sync,
@@ -58,7 +58,8 @@ pub fn figures<T: Send>(
     Ok((figures, taken))
 }
 
-/// Prints what is damaged in a record, and returns the exit code: the undamaged figures are shown anyway.
+/// Prints what is damaged in a record, and returns the exit code: the undamaged figures are shown
+/// anyway.
 pub fn exit_of_reading(figures: &Figures) -> Exit {
     for damage in &figures.damages {
         eprint_line!("error: {}", report::terminal_text(damage));

@@ -36,10 +36,7 @@ impl Configs<'_> {
             true => self.needs.connections,
             false => 0,
         };
-        Needs {
-            connections: watching + reading,
-            makes_tables: false,
-        }
+        Needs { connections: watching + reading, makes_tables: false }
     }
 
     /// Tries each config with `try_config`, which returns what is wrong with it.
@@ -107,11 +104,7 @@ impl Trials {
             help: reason.help.as_ref().map(without_version),
             log_tail: Vec::new(),
         };
-        let refused = Refused {
-            config,
-            target: target.to_owned(),
-            reason,
-        };
+        let refused = Refused { config, target: target.to_owned(), reason };
         let mut known_reasons = self.refused.iter_mut();
         match known_reasons.find(|(known, _)| *known == general_reason) {
             Some((_, all)) if all.iter().any(|known| known.target == target) => {}
@@ -144,10 +137,7 @@ mod tests {
     use crate::plan_file;
 
     fn refused(reason: &str) -> Tried {
-        Err(Failure {
-            causes: vec![format!("config: {reason}")],
-            ..Failure::default()
-        })
+        Err(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
     }
 
     #[test]
@@ -160,32 +150,19 @@ mod tests {
             }
             trials.add(0, target, version, Ok(vec!["y".into()]));
         }
-        trials.add(
-            1,
-            "a.z",
-            "RocksDB 6.0.1",
-            refused("RocksDB 6.0.1 has no such cache"),
-        );
+        trials.add(1, "a.z", "RocksDB 6.0.1", refused("RocksDB 6.0.1 has no such cache"));
         let text = "[workload.kv]\n[build.a]\nrocksdb = \"/l.so\"\n\
                     [config.rocksdb.x]\nset.x = 1\n[config.rocksdb.z]\nextends = \"x\"\n";
         let nothing = record::Plan::default();
         let file = plan_file::recorded(&nothing, text.into(), Vec::new()).unwrap();
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
-        let messages: Vec<_> = diagnostics
-            .iter()
-            .map(|it| (it.message.as_str(), it.place.position(text)))
-            .collect();
+        let messages: Vec<_> =
+            diagnostics.iter().map(|it| (it.message.as_str(), it.place.position(text))).collect();
         assert_eq!(
             messages,
             [
-                (
-                    "targets `a.x`, `b.x`: config: the build lacks `x`",
-                    Some((5, 9))
-                ),
-                (
-                    "target `a.z`: config: RocksDB 6.0.1 has no such cache",
-                    None
-                ),
+                ("targets `a.x`, `b.x`: config: the build lacks `x`", Some((5, 9))),
+                ("target `a.z`: config: RocksDB 6.0.1 has no such cache", None),
             ]
         );
         assert_eq!(trials.left_out["y"], ["a.x", "b.x"]);

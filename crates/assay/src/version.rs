@@ -17,7 +17,8 @@ pub static ASSAY: LazyLock<Assay> = LazyLock::new(|| Assay {
 /// [`ASSAY`] as `--version` prints it.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| ASSAY.to_string());
 
-/// Returns the path of this program, which is started again as guard of servers, as cell and to load libraries.
+/// Returns the path of this program, which is started again as guard of servers, as cell and to
+/// load libraries.
 pub fn own_path() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find the path of this program")
 }

@@ -17,17 +17,15 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Reads a file's header. Returns `None` when it is not a 64-bit little-endian ELF file, or can't be read.
+    /// Reads a file's header. Returns `None` when it is not a 64-bit little-endian ELF file, or
+    /// can't be read.
     pub fn read(path: &Path) -> Option<Self> {
         let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let mut segments = header.program_headers(LittleEndian, &data).ok()?.iter();
         let loader = segments.find_map(|segment| segment.interpreter(LittleEndian, &data).ok()?);
         let loader = loader.and_then(|name| std::str::from_utf8(name).ok());
-        Some(Self {
-            machine: header.e_machine(LittleEndian),
-            loader: loader.map(PathBuf::from),
-        })
+        Some(Self { machine: header.e_machine(LittleEndian), loader: loader.map(PathBuf::from) })
     }
 
     /// Returns true when the file was built for the same machine as this program.
@@ -55,11 +53,7 @@ mod tests {
         let own = Elf::read(&std::env::current_exe().unwrap()).unwrap();
         assert!(own.is_for_this_machine());
         let loader = own.loader.unwrap();
-        assert!(
-            loader.to_str().unwrap().contains("/ld-"),
-            "{}",
-            loader.display()
-        );
+        assert!(loader.to_str().unwrap().contains("/ld-"), "{}", loader.display());
     }
 
     #[test]

@@ -12,19 +12,12 @@ pub struct Error {
 impl Error {
     /// Returns an error for an operation that failed; `help` says what to do about it.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            help: help.into(),
-            is_usage: false,
-        }
+        Self { message: message.into(), help: help.into(), is_usage: false }
     }
 
     /// Returns an error for an invalid request; `help` says what to write instead.
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            is_usage: true,
-            ..Self::new(message, help)
-        }
+        Self { is_usage: true, ..Self::new(message, help) }
     }
 
     /// Returns the next step for the user.

@@ -1,4 +1,5 @@
-//! Fetches one build: looks for it in the store, downloads it if it is missing, and adds it to the store.
+//! Fetches one build: looks for it in the store, downloads it if it is missing, and adds it to the
+//! store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use crate::sources::own_libc;
 use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
 
-/// Fetches a build, unless the store already has it. Calls `progress` with a short text before each stage.
+/// Fetches a build, unless the store already has it. Calls `progress` with a short text before each
+/// stage.
 pub fn fetch(
     store: &Store,
     lock: &Lock,
@@ -24,20 +26,14 @@ pub fn fetch(
     progress: &dyn Fn(&str),
 ) -> anyhow::Result<Build> {
     let (spec_text, name) = match spec {
-        Spec::Directory {
-            path,
-            name: name_in_spec,
-        } => {
+        Spec::Directory { path, name: name_in_spec } => {
             let path = fs_err::canonicalize(path).map_err(|error| {
                 Error::usage(
                     error.to_string(),
                     "write the path of an existing directory or library after `dir:`",
                 )
             })?;
-            (
-                format!("dir:{}", path.display()),
-                name.or(name_in_spec.as_deref()),
-            )
+            (format!("dir:{}", path.display()), name.or(name_in_spec.as_deref()))
         }
         _ => (spec.to_string(), name),
     };
@@ -51,10 +47,7 @@ pub fn fetch(
         }
         // A build that has changed must not be used again.
         build.check(build.verify())?;
-        progress(&format!(
-            "already in the store as `{}`",
-            build.manifest.name
-        ));
+        progress(&format!("already in the store as `{}`", build.manifest.name));
         return Ok(build);
     }
     let partial = store.begin(lock)?;
@@ -76,9 +69,7 @@ pub fn fetch(
 }
 
 fn is_disk_full(error: &anyhow::Error) -> bool {
-    let mut causes = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }
 
@@ -104,13 +95,9 @@ fn install(
 ) -> anyhow::Result<Build> {
     let unpacked = match spec {
         Spec::Directory { path, .. } => register(path)?,
-        Spec::Release { product, version } => fetch_release(
-            &store.downloads(),
-            product,
-            version,
-            &partial.join("root"),
-            progress,
-        )?,
+        Spec::Release { product, version } => {
+            fetch_release(&store.downloads(), product, version, &partial.join("root"), progress)?
+        }
         Spec::Debian { suite, packages } => {
             fetch_packages(&store.downloads(), packages, suite, partial, progress)?
         }
@@ -120,9 +107,7 @@ fn install(
     let name = name.map_or_else(default_name, str::to_owned);
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
-        let stripped = path
-            .strip_prefix(&canonical)
-            .or_else(|_| path.strip_prefix(partial));
+        let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
         stripped.unwrap_or(path).to_path_buf()
     };
     let mut programs = Vec::new();
@@ -169,13 +154,7 @@ fn register(path: &Path) -> anyhow::Result<Unpacked> {
         )
     })?;
     let version = inspect::version(&place, &place.programs[0])?;
-    Ok(Unpacked {
-        version,
-        place,
-        artifacts: Vec::new(),
-        suffix: String::new(),
-        downloads: None,
-    })
+    Ok(Unpacked { version, place, artifacts: Vec::new(), suffix: String::new(), downloads: None })
 }
 
 /// Downloads and unpacks a version from Maven's repositories.
@@ -220,21 +199,13 @@ fn fetch_release(
     let mut version = inspect::version(&place, &place.programs[0])?;
     if place.engine == "rocksdb" {
         // Only loading a library would show its version; the download's is known.
-        version = Version {
-            product: product.name,
-            text: number.clone(),
-            number,
-        };
+        version = Version { product: product.name, text: number.clone(), number };
     }
     let name = archive.file_name().unwrap_or_default();
     Ok(Unpacked {
         place,
         version,
-        artifacts: vec![Artifact {
-            name: name.to_string_lossy().into_owned(),
-            size_bytes,
-            sha256,
-        }],
+        artifacts: vec![Artifact { name: name.to_string_lossy().into_owned(), size_bytes, sha256 }],
         suffix: String::new(),
         downloads: folder,
     })
@@ -262,9 +233,7 @@ fn fetch_packages(
     let mut program = place.programs[0].clone();
     if place.engine != "rocksdb" {
         let server_bin = program.parent().map(Path::to_path_buf);
-        let bins = server_bin
-            .into_iter()
-            .chain([root.join("usr/bin"), root.join("usr/sbin")]);
+        let bins = server_bin.into_iter().chain([root.join("usr/bin"), root.join("usr/sbin")]);
         let bins: BTreeSet<PathBuf> = bins.filter(|bin| bin.is_dir()).collect();
         own_libc::wrap_programs(partial, root, &bins)?;
         program = own_libc::moved_program(&fs_err::canonicalize(&program)?);

@@ -20,10 +20,7 @@ pub fn of_file(path: &Path) -> io::Result<(u64, String)> {
         file.consume(length);
     }
     let digest = hasher.finalize();
-    Ok((
-        size,
-        digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-    ))
+    Ok((size, digest.iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Finds the build in a folder: its engine, its programs, and the version that its own program prints.
+//! Finds the build in a folder: its engine, its programs, and the version that its own program
+//! prints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,9 +37,7 @@ pub fn find(root: &Path) -> Option<Place> {
     if root.is_file() {
         return Elf::read(root).map(|_| library(root.to_path_buf()));
     }
-    postgres(root)
-        .or_else(|| mysql(root))
-        .or_else(|| rocksdb(root))
+    postgres(root).or_else(|| mysql(root)).or_else(|| rocksdb(root))
 }
 
 fn postgres(root: &Path) -> Option<Place> {
@@ -68,11 +67,7 @@ fn mysql(root: &Path) -> Option<Place> {
     if !program.starts_with(&path) {
         path = root.to_path_buf();
     }
-    Some(Place {
-        engine: "mysql",
-        path,
-        programs: vec![program],
-    })
+    Some(Place { engine: "mysql", path, programs: vec![program] })
 }
 
 fn rocksdb(root: &Path) -> Option<Place> {
@@ -80,28 +75,19 @@ fn rocksdb(root: &Path) -> Option<Place> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         (name.starts_with("librocksdb") || name.starts_with("libspeedb")) && name.contains(".so")
     };
-    let mut libraries: Vec<PathBuf> = [
-        "",
-        "lib",
-        "usr/lib",
-        "usr/lib/x86_64-linux-gnu",
-        "usr/lib/aarch64-linux-gnu",
-    ]
-    .iter()
-    .flat_map(|name| entries(&root.join(name)))
-    .filter(is_library)
-    .filter(|path| Elf::read(path).is_some())
-    .collect();
+    let mut libraries: Vec<PathBuf> =
+        ["", "lib", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"]
+            .iter()
+            .flat_map(|name| entries(&root.join(name)))
+            .filter(is_library)
+            .filter(|path| Elf::read(path).is_some())
+            .collect();
     libraries.sort();
     libraries.into_iter().next().map(library)
 }
 
 fn library(path: PathBuf) -> Place {
-    Place {
-        engine: "rocksdb",
-        programs: vec![path.clone()],
-        path,
-    }
+    Place { engine: "rocksdb", programs: vec![path.clone()], path }
 }
 
 fn entries(path: &Path) -> Vec<PathBuf> {
@@ -109,18 +95,15 @@ fn entries(path: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Returns the version of a build. Fails when `program`, the server or the program behind its script, was built for
-/// another machine.
+/// Returns the version of a build. Fails when `program`, the server or the program behind its
+/// script, was built for another machine.
 pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
     if let Some(elf) = Elf::read(program)
         && !elf.is_for_this_machine()
     {
         return Err(Error::new(
             format!("`{}` was built for another machine", program.display()),
-            format!(
-                "use a build for {}, which this machine is",
-                std::env::consts::ARCH
-            ),
+            format!("use a build for {}, which this machine is", std::env::consts::ARCH),
         )
         .into());
     }
@@ -145,17 +128,12 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
     }
     let failed = |reason: &str| {
         Error::new(
-            format!(
-                "`{}` does not run on this machine: {reason}",
-                program.display()
-            ),
+            format!("`{}` does not run on this machine: {reason}", program.display()),
             "install the missing library, or fetch the server with its libraries as `debian:SUITE/PACKAGE`",
         )
     };
-    let output = Command::new(program)
-        .args(args)
-        .output()
-        .map_err(|error| failed(&error.to_string()))?;
+    let output =
+        Command::new(program).args(args).output().map_err(|error| failed(&error.to_string()))?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let Some((_, text)) = printed.split_once(prefix) else {
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -177,17 +155,11 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
 fn library_version(path: &Path) -> Version {
     let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let number = name
-        .split_once(".so.")
-        .map(|(_, suffix)| first_number(suffix));
+    let number = name.split_once(".so.").map(|(_, suffix)| first_number(suffix));
     let number = number.filter(|number| !number.is_empty());
     let number = number.unwrap_or_else(|| "unknown".to_owned());
     Version {
-        product: if name.contains("speedb") {
-            "speedb"
-        } else {
-            "rocksdb"
-        },
+        product: if name.contains("speedb") { "speedb" } else { "rocksdb" },
         text: number.clone(),
         number,
     }
@@ -195,9 +167,7 @@ fn library_version(path: &Path) -> Version {
 
 /// Returns the version number that `text` begins with.
 fn first_number(text: &str) -> String {
-    let end = text
-        .find(|char: char| !char.is_ascii_digit() && char != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
     // Keeps the letters of `17beta1` and `19devel`.
     match text[end..].chars().next() {
@@ -223,18 +193,9 @@ mod tests {
         assert_eq!(find(root.path()), None);
         touch(&root.path().join("usr/sbin/mariadbd"));
         let place = find(root.path()).unwrap();
-        assert_eq!(
-            (place.engine, place.path),
-            ("mysql", root.path().join("usr"))
-        );
+        assert_eq!((place.engine, place.path), ("mysql", root.path().join("usr")));
         for version in ["9.6", "15"] {
-            touch(
-                &root
-                    .path()
-                    .join("usr/lib/postgresql")
-                    .join(version)
-                    .join("bin/postgres"),
-            );
+            touch(&root.path().join("usr/lib/postgresql").join(version).join("bin/postgres"));
         }
         let place = find(root.path()).unwrap();
         assert!(place.path.ends_with("postgresql/15"), "{place:?}");
@@ -253,9 +214,6 @@ mod tests {
         let path = root.path().join("librocksdb.so.7.8.3");
         touch(&path);
         assert_eq!(library_version(&path).number, "7.8.3");
-        assert_eq!(
-            library_version(&root.path().join("librocksdb.so")).number,
-            "unknown"
-        );
+        assert_eq!(library_version(&root.path().join("librocksdb.so")).number, "unknown");
     }
 }

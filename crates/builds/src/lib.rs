@@ -1,4 +1,5 @@
-//! Keeps several versions of database engines on one machine, without installing anything in the system.
+//! Keeps several versions of database engines on one machine, without installing anything in the
+//! system.
 //!
 //! ```text
 //!  `postgres@17.2`       spec.rs: what to fetch

@@ -35,14 +35,15 @@ pub struct Manifest {
     pub spec: String,
     /// The time at which the build was fetched, in seconds since 1970 UTC.
     pub fetched_unix_s: u64,
-    /// The path that the engine needs: a folder with programs, or a library. It is relative to the build's folder, or
-    /// absolute for a registered directory.
+    /// The path that the engine needs: a folder with programs, or a library. It is relative to the
+    /// build's folder, or absolute for a registered directory.
     pub path: PathBuf,
     /// The downloads that the build was unpacked from.
     pub artifacts: Vec<Artifact>,
     /// The programs or the library to measure.
     pub programs: Vec<Program>,
-    /// The SHA-256 of `files.sha256`, which lists the hashes of all files; `None` for a registered directory.
+    /// The SHA-256 of `files.sha256`, which lists the hashes of all files; `None` for a registered
+    /// directory.
     pub files_sha256: Option<String>,
 }
 
@@ -76,12 +77,7 @@ impl Program {
         let full = folder.join(&path);
         let metadata = fs_err::metadata(&full)?;
         let (size_bytes, sha256) = hash::of_file(&full)?;
-        Ok(Self {
-            path,
-            size_bytes,
-            modified_unix_ns: modified_unix_ns(&metadata),
-            sha256,
-        })
+        Ok(Self { path, size_bytes, modified_unix_ns: modified_unix_ns(&metadata), sha256 })
     }
 }
 
@@ -110,10 +106,7 @@ impl Manifest {
             format: u32,
         }
         let damaged = || {
-            format!(
-                "`{}` is damaged: remove its folder and fetch the build again",
-                path.display()
-            )
+            format!("`{}` is damaged: remove its folder and fetch the build again", path.display())
         };
         let header: Header = serde_json::from_str(&text).with_context(damaged)?;
         if header.format != FORMAT {
@@ -137,7 +130,8 @@ impl Manifest {
         Ok(fs_err::write(folder.join(FILE), text)?)
     }
 
-    /// Checks that the programs are unchanged, by size and time. The error names the first one that is not.
+    /// Checks that the programs are unchanged, by size and time. The error names the first one that
+    /// is not.
     pub fn quick_check(&self, folder: &Path) -> Result<(), String> {
         for program in &self.programs {
             let path = folder.join(&program.path);

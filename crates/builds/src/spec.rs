@@ -49,10 +49,7 @@ impl Spec {
                 return Err(invalid("the path is missing after `dir:`".into()));
             }
             name.map_or(Ok(()), check_name)?;
-            return Ok(Self::Directory {
-                path: path.into(),
-                name: name.map(str::to_owned),
-            });
+            return Ok(Self::Directory { path: path.into(), name: name.map(str::to_owned) });
         }
         if let Some(suite_and_packages) = text.strip_prefix("debian:") {
             let Some((suite, packages)) = suite_and_packages.split_once('/') else {
@@ -63,14 +60,9 @@ impl Spec {
             let mut words = vec![suite];
             words.extend(packages.iter().map(String::as_str));
             if let Some(bad) = words.iter().find(|word| !is_word(word, "+-.")) {
-                return Err(invalid(format!(
-                    "`{bad}` is not the name of a suite or a package"
-                )));
+                return Err(invalid(format!("`{bad}` is not the name of a suite or a package")));
             }
-            return Ok(Self::Debian {
-                suite: suite.into(),
-                packages,
-            });
+            return Ok(Self::Debian { suite: suite.into(), packages });
         }
         let Some((product, version)) = text.split_once('@') else {
             return Err(invalid(
@@ -84,10 +76,7 @@ impl Spec {
         if !is_number || !is_word(version, ".-") {
             return Err(invalid(format!("`{version}` is not a version number")));
         }
-        Ok(Self::Release {
-            product,
-            version: version.into(),
-        })
+        Ok(Self::Release { product, version: version.into() })
     }
 
     /// Returns the engine that runs the build; `None` when only fetching it will show that.
@@ -109,7 +98,8 @@ impl fmt::Display for Spec {
     }
 }
 
-/// Checks that `name` may be the name of a build, which is also the name of its folder and is written in plans.
+/// Checks that `name` may be the name of a build, which is also the name of its folder and is
+/// written in plans.
 pub fn check_name(name: &str) -> Result<(), Error> {
     if is_word(name, "._+-") && name != DOWNLOADS && name.len() <= 100 {
         return Ok(());
@@ -121,13 +111,11 @@ pub fn check_name(name: &str) -> Result<(), Error> {
     ))
 }
 
-/// Returns true when `text` begins with a letter or digit, and has only letters, digits and the characters of `others`.
+/// Returns true when `text` begins with a letter or digit, and has only letters, digits and the
+/// characters of `others`.
 fn is_word(text: &str, others: &str) -> bool {
     let is_plain = |char: char| char.is_ascii_alphanumeric();
-    text.starts_with(is_plain)
-        && text
-            .chars()
-            .all(|char| is_plain(char) || others.contains(char))
+    text.starts_with(is_plain) && text.chars().all(|char| is_plain(char) || others.contains(char))
 }
 
 /// The folder of the store that holds downloads instead of a build.
@@ -140,10 +128,7 @@ mod tests {
 
     #[test]
     fn each_form_is_parsed() {
-        for text in [
-            "postgres@17.2",
-            "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
-        ] {
+        for text in ["postgres@17.2", "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb"] {
             assert_eq!(Spec::parse(text).unwrap().to_string(), text);
         }
         let Ok(Spec::Directory { path, name }) = Spec::parse("dir:/opt/a=b=mine") else {

@@ -1,8 +1,9 @@
-//! The folder of builds: `$ASSAY_BUILDS`, else `/var/lib/assay/builds` for root, else `assay/builds` in the user's data
-//! folder.
+//! The folder of builds: `$ASSAY_BUILDS`, else `/var/lib/assay/builds` for root, else
+//! `assay/builds` in the user's data folder.
 //!
-//! Each build has one folder, which is complete or absent: it is filled under another name, and renamed once its
-//! manifest is written. Downloads stay in `downloads` until their build is complete.
+//! Each build has one folder, which is complete or absent: it is filled under another name, and
+//! renamed once its manifest is written. Downloads stay in `downloads` until their build is
+//! complete.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -74,9 +75,8 @@ impl Build {
         let list = self.folder.join(FILE_HASHES);
         let text = fs_err::read_to_string(&list).map_err(|error| error.to_string())?;
         for line in text.lines() {
-            let (sha256, path) = line
-                .split_once("  ")
-                .ok_or_else(|| format!("`{}` is damaged", list.display()))?;
+            let (sha256, path) =
+                line.split_once("  ").ok_or_else(|| format!("`{}` is damaged", list.display()))?;
             check(Path::new(path), sha256)?;
         }
         Ok(())
@@ -162,7 +162,8 @@ impl Store {
         self.root.join(DOWNLOADS)
     }
 
-    /// Locks the store for changes. Calls `progress` before it waits for another process that holds the lock.
+    /// Locks the store for changes. Calls `progress` before it waits for another process that holds
+    /// the lock.
     pub fn lock(&self, progress: &dyn Fn(&str)) -> anyhow::Result<Lock> {
         use rustix::fs::{FlockOperation, flock};
         let ancestors = self.root.ancestors();
@@ -239,15 +240,13 @@ impl Store {
         Ok(builds.into_iter().max_by_key(Build::numbers))
     }
 
-    /// Returns the build of `engine` that `text` in a plan means: a name, a spec or a version, tried in this order.
+    /// Returns the build of `engine` that `text` in a plan means: a name, a spec or a version,
+    /// tried in this order.
     pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Build>> {
         if let Some(build) = self.by_name(text)? {
             if build.manifest.engine != engine {
                 return Err(Error::usage(
-                    format!(
-                        "the build `{text}` is for {}, not {engine}",
-                        build.manifest.engine
-                    ),
+                    format!("the build `{text}` is for {}, not {engine}", build.manifest.engine),
                     format!("write `{} = \"{text}\"`", build.manifest.engine),
                 )
                 .into());
@@ -438,41 +437,16 @@ mod tests {
 
     fn store() -> (tempfile::TempDir, Store) {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store {
-            root: directory.path().to_path_buf(),
-        };
-        put(
-            &store,
-            "pg",
-            "postgres",
-            "postgres",
-            "17.2",
-            "postgres@17.2",
-        );
-        put(
-            &store,
-            "new",
-            "postgres",
-            "postgres",
-            "17.10",
-            "postgres@17",
-        );
-        put(
-            &store,
-            "maria",
-            "mysql",
-            "mariadb",
-            "11.4.5",
-            "mariadb@11.4.5",
-        );
+        let store = Store { root: directory.path().to_path_buf() };
+        put(&store, "pg", "postgres", "postgres", "17.2", "postgres@17.2");
+        put(&store, "new", "postgres", "postgres", "17.10", "postgres@17");
+        put(&store, "maria", "mysql", "mariadb", "11.4.5", "mariadb@11.4.5");
         put(&store, "my", "mysql", "mysql", "11.4.5", "dir:/x");
         (directory, store)
     }
 
     fn name_of(store: &Store, engine: &str, text: &str) -> Result<Option<String>, String> {
-        let build = store
-            .find(engine, text)
-            .map_err(|error| error.to_string())?;
+        let build = store.find(engine, text).map_err(|error| error.to_string())?;
         Ok(build.map(|build| build.manifest.name))
     }
 

@@ -1,4 +1,5 @@
-//! The guard as a program of its own, for this crate's tests: elsewhere it is a subcommand of `assay`.
+//! The guard as a program of its own, for this crate's tests: elsewhere it is a subcommand of
+//! `assay`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! A PostgreSQL server whose memory is limited, for a test that kills this program: prints the server's process and
-//! waits for the end of its input.
+//! A PostgreSQL server whose memory is limited, for a test that kills this program: prints the
+//! server's process and waits for the end of its input.
 //!
 //! Arguments: the build, a directory for the server's files, the limit in bytes.
 
@@ -22,10 +22,7 @@ use engine::postgres::Postgres;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    if args
-        .next()
-        .is_some_and(|arg| arg == engine::guard::SUBCOMMAND)
-    {
+    if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return engine::guard::main(args);
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,10 +36,7 @@ fn main() -> ExitCode {
         guard_exe: &std::env::current_exe().unwrap(),
         log: &directory.join("server.log"),
         connections: 1,
-        limits: &Limits {
-            memory_bytes: Some(args[2].parse().unwrap()),
-            ..Limits::default()
-        },
+        limits: &Limits { memory_bytes: Some(args[2].parse().unwrap()), ..Limits::default() },
         timeout: Duration::from_secs(120),
         network: None,
         replicas: None,

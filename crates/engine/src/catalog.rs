@@ -1,9 +1,10 @@
-//! Finds an index by its columns in the engine's catalog, because tables that assay did not create have other index names.
+//! Finds an index by its columns in the engine's catalog, because tables that assay did not create
+//! have other index names.
 
 use crate::{Dialect, Error, Rows, Session, Table};
 
-/// Returns the name of an index of `table` that begins with `columns`, in that order. Prefers the index with the fewest
-/// columns. Returns `None` if there is no such index or no catalog.
+/// Returns the name of an index of `table` that begins with `columns`, in that order. Prefers the
+/// index with the fewest columns. Returns `None` if there is no such index or no catalog.
 ///
 /// # Errors
 /// An error of the engine.
@@ -20,8 +21,9 @@ pub fn index_on(
     Ok(smallest_match(session.query(&sql)?, columns))
 }
 
-/// Returns the index in a listing with the fewest columns that begins with `columns`. Each row of the listing is a column
-/// of an index: the index's name, the column's position, and the column's name.
+/// Returns the index in a listing with the fewest columns that begins with `columns`. Each row of
+/// the listing is a column of an index: the index's name, the column's position, and the column's
+/// name.
 fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
     let mut indexes: Vec<(String, Vec<(usize, String)>)> = Vec::new();
     for row in listing {
@@ -70,11 +72,7 @@ mod tests {
         ]
         .into_iter()
         .map(|(name, position, column)| {
-            vec![
-                Some(name.to_owned()),
-                Some(position.to_owned()),
-                column.map(str::to_owned),
-            ]
+            vec![Some(name.to_owned()), Some(position.to_owned()), column.map(str::to_owned)]
         })
         .collect();
         let on = |columns: &[&str]| smallest_match(listing.clone(), columns);

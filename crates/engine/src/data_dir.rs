@@ -1,4 +1,5 @@
-//! A directory for an engine's files. A marker file in it shows that assay created it and may remove it.
+//! A directory for an engine's files. A marker file in it shows that assay created it and may
+//! remove it.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -28,12 +29,13 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Creates and marks `parent/name`, and `parent` if it is missing. Opens an existing directory with a marker, without
-    /// emptying it; [`wipe`](Self::wipe) does that. Takes over a directory that is empty, or has only the start of a
-    /// marker. Refuses any other.
+    /// Creates and marks `parent/name`, and `parent` if it is missing. Opens an existing directory
+    /// with a marker, without emptying it; [`wipe`](Self::wipe) does that. Takes over a
+    /// directory that is empty, or has only the start of a marker. Refuses any other.
     ///
     /// # Errors
-    /// [`SetupError::Directory`] when something else has that name, [`SetupError::Io`] when it can't be created.
+    /// [`SetupError::Directory`] when something else has that name, [`SetupError::Io`] when it
+    /// can't be created.
     pub fn create(parent: &Path, name: &str) -> Result<Self, SetupError> {
         if name.is_empty() || name == "." || name == ".." || name.contains('/') {
             return Err(SetupError::Directory {
@@ -52,10 +54,7 @@ impl DataDir {
                     return Ok(Self { path });
                 }
                 if !is_empty(&path)? {
-                    return Err(not_ours(
-                        path,
-                        "is not empty, and not assay's: it has no marker",
-                    ));
+                    return Err(not_ours(path, "is not empty, and not assay's: it has no marker"));
                 }
             }
             Err(error) => return Err(error.into()),
@@ -72,12 +71,13 @@ impl DataDir {
         &self.path
     }
 
-    /// Removes everything in the directory except the marker. Removes symbolic links without following them. Waits for
-    /// processes that write to the directory, because those of a killed server take a moment to end.
+    /// Removes everything in the directory except the marker. Removes symbolic links without
+    /// following them. Waits for processes that write to the directory, because those of a
+    /// killed server take a moment to end.
     ///
     /// # Errors
-    /// [`SetupError::Directory`] when the marker is gone, the directory was replaced, or a process continues to write to
-    /// it; [`SetupError::Io`] when a file can't be removed.
+    /// [`SetupError::Directory`] when the marker is gone, the directory was replaced, or a process
+    /// continues to write to it; [`SetupError::Io`] when a file can't be removed.
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
         self.require_unused(WRITER_TIMEOUT)?;
@@ -111,10 +111,7 @@ impl DataDir {
     fn require_marker(&self) -> Result<(), SetupError> {
         match Self::has_marker(&self.path)? {
             true => Ok(()),
-            false => Err(not_ours(
-                self.path.clone(),
-                "is not assay's: it has no marker",
-            )),
+            false => Err(not_ours(self.path.clone(), "is not assay's: it has no marker")),
         }
     }
 
@@ -139,11 +136,7 @@ impl DataDir {
     fn has_marker(path: &Path) -> Result<bool, SetupError> {
         let kind = fs::symlink_metadata(path)?.file_type();
         if !kind.is_dir() {
-            let what = if kind.is_symlink() {
-                "is a symbolic link"
-            } else {
-                "is not a directory"
-            };
+            let what = if kind.is_symlink() { "is a symbolic link" } else { "is not a directory" };
             return Err(not_ours(path.to_path_buf(), what));
         }
         let marker = path.join(MARKER);
@@ -158,7 +151,8 @@ impl DataDir {
     }
 }
 
-/// Returns another process that has a file below `path` open for writing. Only root sees the files of other users.
+/// Returns another process that has a file below `path` open for writing. Only root sees the files
+/// of other users.
 fn writer_in(path: &Path) -> Option<u32> {
     let numbers = |directory: &str| {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -176,8 +170,8 @@ fn writer_in(path: &Path) -> Option<u32> {
     numbers("/proc").find(|&pid| pid != std::process::id() && writes(pid))
 }
 
-/// Returns true when the directory is empty. First removes an incomplete marker, which is left when assay was killed or
-/// the disk was full.
+/// Returns true when the directory is empty. First removes an incomplete marker, which is left when
+/// assay was killed or the disk was full.
 fn is_empty(path: &Path) -> std::io::Result<bool> {
     let mut entries = fs::read_dir(path)?;
     let (first, second) = (entries.next().transpose()?, entries.next());
@@ -187,9 +181,7 @@ fn is_empty(path: &Path) -> std::io::Result<bool> {
     let is_incomplete_marker = second.is_none()
         && first.file_name() == MARKER
         && first.file_type()?.is_file()
-        && MARKER_START
-            .as_bytes()
-            .starts_with(&fs::read(first.path())?);
+        && MARKER_START.as_bytes().starts_with(&fs::read(first.path())?);
     if is_incomplete_marker {
         fs::remove_file(first.path())?;
     }
@@ -221,10 +213,8 @@ mod tests {
         let reopened = DataDir::create(parent.path(), "cell").unwrap();
         assert_eq!(dir, reopened);
         reopened.wipe().unwrap();
-        let names: Vec<_> = fs::read_dir(dir.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        let names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, [MARKER]);
         dir.remove().unwrap();
         assert!(!parent.path().join("cell").exists());
@@ -241,18 +231,11 @@ mod tests {
             .spawn()
             .unwrap();
         // Until it runs its program, the new process has this process's files open.
-        while fs::read_to_string(format!("/proc/{}/comm", writer.id()))
-            .unwrap()
-            .trim()
-            != "cat"
-        {
+        while fs::read_to_string(format!("/proc/{}/comm", writer.id())).unwrap().trim() != "cat" {
             std::thread::yield_now();
         }
         let error = dir.require_unused(Duration::ZERO).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("process {} has", writer.id())),
-            "{error}"
-        );
+        assert!(error.contains(&format!("process {} has", writer.id())), "{error}");
         // A wipe waits for the process.
         let waiting = {
             let dir = dir.clone();
@@ -288,10 +271,7 @@ mod tests {
             let path = parent.path().join("cell");
             fs::create_dir(&path).unwrap();
             fs::write(path.join(MARKER), text).unwrap();
-            DataDir::create(parent.path(), "cell")
-                .unwrap()
-                .remove()
-                .unwrap();
+            DataDir::create(parent.path(), "cell").unwrap().remove().unwrap();
             // Not if there is another file, or the text is different.
             fs::create_dir(&path).unwrap();
             fs::write(path.join(MARKER), text).unwrap();

@@ -24,13 +24,14 @@ pub struct BulkLoad {
     pub end: &'static [&'static str],
 }
 
-/// Returns the name of an index, prefixed with its table's name, for engines with global index names.
+/// Returns the name of an index, prefixed with its table's name, for engines with global index
+/// names.
 pub(crate) fn global_index_name(table: &Table, index: &Index) -> String {
     format!("{}_{}", table.name, index.name)
 }
 
-/// The statements that workloads need, in the SQL of one engine and with its notation for parameters. The default methods
-/// suit most engines.
+/// The statements that workloads need, in the SQL of one engine and with its notation for
+/// parameters. The default methods suit most engines.
 pub trait Dialect: Sync {
     /// Returns the placeholder of a parameter, counted from 1.
     fn parameter(&self, _number: usize) -> String {
@@ -56,8 +57,9 @@ pub trait Dialect: Sync {
     /// Returns statements that create the table and its partitions, without secondary indexes.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
-    /// Returns a query that lists the columns of the table's indexes: the index's name, the column's position in it from 1,
-    /// and the column's name. It excludes partial indexes. Empty if the engine has no such listing.
+    /// Returns a query that lists the columns of the table's indexes: the index's name, the
+    /// column's position in it from 1, and the column's name. It excludes partial indexes.
+    /// Empty if the engine has no such listing.
     fn list_indexes(&self, _table: &Table) -> String {
         String::new()
     }
@@ -72,8 +74,8 @@ pub trait Dialect: Sync {
         table.indexes.iter().map(create).collect()
     }
 
-    /// Returns the engine's fast path to load many rows, in the order of their keys, into a table that no one else writes;
-    /// `None` if it only has inserts.
+    /// Returns the engine's fast path to load many rows, in the order of their keys, into a table
+    /// that no one else writes; `None` if it only has inserts.
     fn bulk_load(&self) -> Option<BulkLoad> {
         None
     }
@@ -83,29 +85,33 @@ pub trait Dialect: Sync {
         vec![format!("drop table if exists {}", table.name)]
     }
 
-    /// Returns a statement that inserts `rows` rows. Every column except the key is a parameter, row by row.
+    /// Returns a statement that inserts `rows` rows. Every column except the key is a parameter,
+    /// row by row.
     fn insert(&self, table: &Table, rows: u32) -> String {
         insert_columns(self, table, &table.columns[1..], rows)
     }
 
-    /// Returns a statement that inserts `rows` rows with keys from the workload. Every column is a parameter, row by row.
+    /// Returns a statement that inserts `rows` rows with keys from the workload. Every column is a
+    /// parameter, row by row.
     fn insert_with_keys(&self, table: &Table, rows: u32) -> String {
         insert_columns(self, table, &table.columns, rows)
     }
 
-    /// Returns statements that make the server assign keys above `last` after rows were inserted with keys; none if it
-    /// does so by itself.
+    /// Returns statements that make the server assign keys above `last` after rows were inserted
+    /// with keys; none if it does so by itself.
     fn assign_keys_above(&self, _table: &Table, _last: u64) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns a statement in the form to send to the engine; `_rows` is the number of rows expected.
+    /// Returns a statement in the form to send to the engine; `_rows` is the number of rows
+    /// expected.
     fn statement(&self, sql: String, _rows: u64) -> String {
         sql
     }
 
-    /// Returns a statement that deletes the `rows` rows with the lowest keys from the parameter on. With `shared`, other
-    /// connections do the same concurrently, and skip rows that another deletes if the engine supports that.
+    /// Returns a statement that deletes the `rows` rows with the lowest keys from the parameter on.
+    /// With `shared`, other connections do the same concurrently, and skip rows that another
+    /// deletes if the engine supports that.
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String;
 
     /// Returns a query that reads index columns in index order.
@@ -126,7 +132,8 @@ pub trait Dialect: Sync {
         self.statement(sql, limit.into())
     }
 
-    /// Returns a query that reads the key and `columns` of `keys` rows. The keys are the parameters.
+    /// Returns a query that reads the key and `columns` of `keys` rows. The keys are the
+    /// parameters.
     fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
         let key = table.key();
         let mut selected = vec![key];
@@ -152,8 +159,8 @@ pub trait Dialect: Sync {
         self.statement(sql, 1)
     }
 
-    /// Returns statements that ask for the plan of `sql` with its first parameters. Run them in turn on one session; the last one
-    /// returns the plan. Empty if the engine has no plans.
+    /// Returns statements that ask for the plan of `sql` with its first parameters. Run them in
+    /// turn on one session; the last one returns the plan. Empty if the engine has no plans.
     fn explain(&self, _sql: &str, _values: &[Value]) -> Vec<String> {
         Vec::new()
     }
@@ -164,14 +171,16 @@ pub trait Dialect: Sync {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns statements that count the rows in the table itself (`None`) or in an index. Run them in turn on one session;
-    /// the last one returns the count. Empty if the engine has no way to select the index.
+    /// Returns statements that count the rows in the table itself (`None`) or in an index. Run them
+    /// in turn on one session; the last one returns the count. Empty if the engine has no way
+    /// to select the index.
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String>;
 
     /// Returns a statement that begins a transaction which reads, and so retains, old row versions.
     fn begin(&self) -> &'static str;
 
-    /// Returns a statement that begins a transaction of the engine's default kind. `_writes` says whether it will write.
+    /// Returns a statement that begins a transaction of the engine's default kind. `_writes` says
+    /// whether it will write.
     fn begin_transaction(&self, _writes: bool) -> &'static str {
         "begin"
     }
@@ -204,19 +213,14 @@ fn insert_columns(
         format!("({})", parameters(dialect, first, columns.len()))
     };
     let values: Vec<String> = (0..rows as usize).map(row).collect();
-    let sql = format!(
-        "insert into {} ({}) values {}",
-        table.name,
-        columns.join(", "),
-        values.join(", ")
-    );
+    let sql =
+        format!("insert into {} ({}) values {}", table.name, columns.join(", "), values.join(", "));
     dialect.statement(sql, rows.into())
 }
 
 /// Returns a list of `count` placeholders, from the number `first` on.
 fn parameters(dialect: &(impl Dialect + ?Sized), first: usize, count: usize) -> String {
-    let placeholders: Vec<String> = (first..first + count)
-        .map(|number| dialect.parameter(number))
-        .collect();
+    let placeholders: Vec<String> =
+        (first..first + count).map(|number| dialect.parameter(number)).collect();
     placeholders.join(", ")
 }

@@ -34,10 +34,7 @@ words::named_enum! {
 impl ErrorClass {
     /// Returns true when a retry of the same operation may succeed.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            Self::Busy | Self::Deadlock | Self::LockTimeout | Self::Serialization
-        )
+        matches!(self, Self::Busy | Self::Deadlock | Self::LockTimeout | Self::Serialization)
     }
 
     /// Returns true when no further operation on the session can succeed.
@@ -68,11 +65,7 @@ pub struct Error {
 impl Error {
     /// Returns an error with assay's own message, without a code.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            code: None,
-            message: message.into(),
-        }
+        Self { class, code: None, message: message.into() }
     }
 
     /// Returns an error of the class [`ErrorClass::Other`].

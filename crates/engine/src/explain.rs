@@ -1,7 +1,7 @@
 //! Asks an engine for the plans of a workload's statements.
 //!
-//! The workload runs its first operations on a [`Capture`], which keeps their statements and parameters instead of running
-//! them. So each plan is that of an operation of the step.
+//! The workload runs its first operations on a [`Capture`], which keeps their statements and
+//! parameters instead of running them. So each plan is that of an operation of the step.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,8 @@ pub enum Value {
     Text(String),
 }
 
-/// An engine whose sessions capture statements with their parameters and run only queries for boundary keys.
+/// An engine whose sessions capture statements with their parameters and run only queries for
+/// boundary keys.
 pub struct Capture<'a, E: SqlEngine> {
     engine: &'a E,
     captured: Arc<Mutex<Captured<E::Session>>>,
@@ -50,7 +51,8 @@ struct Captured<S> {
 struct Execution {
     sql: String,
     values: Vec<Value>,
-    /// The statement without numbers: statements of several tables differ only in the table's number.
+    /// The statement without numbers: statements of several tables differ only in the table's
+    /// number.
     masked: String,
 }
 
@@ -63,34 +65,21 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
         if engine.dialect().explain("", &[]).is_empty() {
             return Ok(None);
         }
-        let captured = Captured {
-            session: engine.connect()?,
-            statements: Vec::new(),
-        };
-        Ok(Some(Self {
-            engine,
-            captured: Arc::new(Mutex::new(captured)),
-        }))
+        let captured = Captured { session: engine.connect()?, statements: Vec::new() };
+        Ok(Some(Self { engine, captured: Arc::new(Mutex::new(captured)) }))
     }
 
-    /// Asks the engine for the plans of the captured statements. A statement that it can't explain has an error.
+    /// Asks the engine for the plans of the captured statements. A statement that it can't explain
+    /// has an error.
     ///
     /// # Errors
     /// An error of the engine that ends the session.
     pub fn plans(&self) -> Result<Vec<StatementPlan>, Error> {
         let dialect = self.engine.dialect();
         let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
-        let Captured {
-            session,
-            statements,
-        } = &mut *captured;
+        let Captured { session, statements } = &mut *captured;
         let mut plans = Vec::new();
-        for Execution {
-            sql,
-            values,
-            masked,
-        } in statements
-        {
+        for Execution { sql, values, masked } in statements {
             let mut rows = Ok(Rows::new());
             for explain in dialect.explain(sql, values) {
                 rows = session.query(&explain);

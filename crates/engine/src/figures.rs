@@ -34,10 +34,7 @@ pub(crate) fn table_counters<'f>(
         for (value, figure) in values.zip(figures.clone()) {
             if let Some(value) = value.and_then(|value| value.parse().ok()) {
                 let name = format!("{}.{table}", figure.name);
-                counters.push(Counter {
-                    name,
-                    ..figure.counter(value)
-                });
+                counters.push(Counter { name, ..figure.counter(value) });
             }
         }
     }
@@ -64,7 +61,8 @@ pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     quoted.join(", ")
 }
 
-/// Builds a table of figures from lines such as `Cumulative "bytes_out" => "sent_bytes" Work;`. The role is optional.
+/// Builds a table of figures from lines such as `Cumulative "bytes_out" => "sent_bytes" Work;`. The
+/// role is optional.
 macro_rules! figures {
     (@role) => { None };
     (@role $role:ident) => { Some(words::Role::$role) };

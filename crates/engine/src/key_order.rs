@@ -1,4 +1,5 @@
-//! Checks that a scan returns its keys in order. It runs for every entry, so its cost must be very low.
+//! Checks that a scan returns its keys in order. It runs for every entry, so its cost must be very
+//! low.
 
 use std::cmp::Ordering;
 
@@ -16,8 +17,9 @@ pub struct KeyOrder {
     /// The previous key, or the start of the scan. Bytes after `length` have no meaning.
     buffer: Vec<u8>,
     length: usize,
-    /// The previous key's first bytes as a number; `None` for a shorter key. It is stored separately, because the
-    /// processor is slow to read bytes that two overlapping moves have just written.
+    /// The previous key's first bytes as a number; `None` for a shorter key. It is stored
+    /// separately, because the processor is slow to read bytes that two overlapping moves have
+    /// just written.
     head: Option<u64>,
     /// The required comparison of a key with the previous one.
     expected: Ordering,
@@ -48,8 +50,8 @@ impl KeyOrder {
         self.is_first = true;
     }
 
-    /// Returns true when the next key of the scan that began at `from` is in order. The first key may also be `from`.
-    /// A key that is out of order is not stored.
+    /// Returns true when the next key of the scan that began at `from` is in order. The first key
+    /// may also be `from`. A key that is out of order is not stored.
     #[inline(always)]
     pub fn follows(&mut self, from: &[u8], key: &[u8]) -> bool {
         let head = head(key);
@@ -65,7 +67,8 @@ impl KeyOrder {
         follows
     }
 
-    /// Does the same as [`Self::follows`] for the first key, and for a key whose first bytes don't decide.
+    /// Does the same as [`Self::follows`] for the first key, and for a key whose first bytes don't
+    /// decide.
     #[inline(never)]
     fn follows_by_whole_key(&mut self, from: &[u8], key: &[u8]) -> bool {
         if !self.is_first {
@@ -113,8 +116,7 @@ impl KeyOrder {
 /// Returns the first bytes of a key as a number with the same order.
 #[inline]
 fn head(key: &[u8]) -> Option<u64> {
-    key.first_chunk::<HEAD>()
-        .map(|head| u64::from_be_bytes(*head))
+    key.first_chunk::<HEAD>().map(|head| u64::from_be_bytes(*head))
 }
 
 #[cfg(test)]
@@ -149,15 +151,8 @@ mod tests {
                     (Direction::Reverse, index < previous_index),
                 ] {
                     order.begin(direction);
-                    assert!(
-                        order.follows(previous, previous),
-                        "a scan may begin with its start"
-                    );
-                    assert_eq!(
-                        order.follows(previous, key),
-                        follows,
-                        "{previous:?} {key:?}"
-                    );
+                    assert!(order.follows(previous, previous), "a scan may begin with its start");
+                    assert_eq!(order.follows(previous, key), follows, "{previous:?} {key:?}");
                     assert_eq!(order.previous(), if follows { key } else { previous });
                     order.begin(direction);
                     let begins = follows || key == previous;

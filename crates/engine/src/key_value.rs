@@ -28,8 +28,8 @@ pub enum Direction {
 pub enum View {
     /// The current data, with a new iterator that is released after the scan.
     Now,
-    /// The view of the last kept iterator, unless it was [released](KeyValueSession::release): it does not see later
-    /// writes. Without one, the current data, whose iterator is then kept.
+    /// The view of the last kept iterator, unless it was [released](KeyValueSession::release): it
+    /// does not see later writes. Without one, the current data, whose iterator is then kept.
     Kept,
 }
 
@@ -70,13 +70,15 @@ pub struct KeyFacts {
     pub last: Option<Vec<u8>>,
 }
 
-/// A load thread's session with a key-value engine. It blocks, takes no locks and does not allocate.
+/// A load thread's session with a key-value engine. It blocks, takes no locks and does not
+/// allocate.
 ///
-/// A value that is read belongs to the engine, and is borrowed until the session's next call. [`release`](Self::release)
-/// frees what the session holds between calls for that: a pinned block, a kept iterator.
+/// A value that is read belongs to the engine, and is borrowed until the session's next call.
+/// [`release`](Self::release) frees what the session holds between calls for that: a pinned block,
+/// a kept iterator.
 pub trait KeyValueSession: Send + 'static {
-    /// Prepares the calling thread, which is going to use the session, before its operations are measured. Sets the
-    /// engine's per-thread state.
+    /// Prepares the calling thread, which is going to use the session, before its operations are
+    /// measured. Sets the engine's per-thread state.
     fn enter_thread(&mut self) {}
 
     /// Sets the durability of the following writes. The default is [`Durability::Log`].
@@ -103,7 +105,8 @@ pub trait KeyValueSession: Send + 'static {
     /// Returns the number of entries and removals in the batch.
     fn batch_len(&self) -> u64;
 
-    /// Writes the batch atomically, and empties it. After a failure the batch is unchanged, so another call retries it.
+    /// Writes the batch atomically, and empties it. After a failure the batch is unchanged, so
+    /// another call retries it.
     ///
     /// # Errors
     /// An error of the engine.
@@ -118,18 +121,19 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine.
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error>;
 
-    /// Reads several keys at once. Returns the number of those that exist; [`found`](Self::found) returns their values, in the
-    /// same order.
+    /// Reads several keys at once. Returns the number of those that exist; [`found`](Self::found)
+    /// returns their values, in the same order.
     ///
     /// # Errors
     /// An error of the engine, for the first key that failed.
     fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error>;
 
-    /// Returns the value of the key at `index` in the last [`multi_get`](Self::multi_get); `None` if it does not exist.
+    /// Returns the value of the key at `index` in the last [`multi_get`](Self::multi_get); `None`
+    /// if it does not exist.
     fn found(&self, index: usize) -> Option<&[u8]>;
 
-    /// Seeks, and calls `visit` with each entry's key and value in turn. Checks the order of the keys if the scan
-    /// [asks for it](Scan::verifies_order).
+    /// Seeks, and calls `visit` with each entry's key and value in turn. Checks the order of the
+    /// keys if the scan [asks for it](Scan::verifies_order).
     ///
     /// # Errors
     /// An error of the engine; [`crate::ErrorClass::Protocol`] when a key is out of order.

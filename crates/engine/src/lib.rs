@@ -11,11 +11,13 @@
 //!   guard/, limits/                           a server ends with assay, and keeps to its limits
 //! ```
 //!
-//! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running target is an [`Engine`].
-//! A [`SqlEngine`] opens [`Session`]s, and [`rocksdb::RocksDb`] opens [`KeyValueSession`]s. These are the hot path of the
-//! load. [`Capabilities`] says what an engine can't do; no missing feature is emulated.
+//! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running
+//! target is an [`Engine`]. A [`SqlEngine`] opens [`Session`]s, and [`rocksdb::RocksDb`] opens
+//! [`KeyValueSession`]s. These are the hot path of the load. [`Capabilities`] says what an engine
+//! can't do; no missing feature is emulated.
 //!
-//! To add an engine, add a folder here and a row to [`ENGINES`]. `ARCHITECTURE.md` lists the other places.
+//! To add an engine, add a folder here and a row to [`ENGINES`]. `ARCHITECTURE.md` lists the other
+//! places.
 //!
 //! ```
 //! use engine::sqlite::Sqlite;
@@ -97,26 +99,11 @@ pub struct EngineKind {
 
 /// All engines. Each has a folder in this crate.
 pub const ENGINES: [EngineKind; 5] = [
-    EngineKind {
-        name: "sqlite",
-        notation: &sqlite::SqliteNotation,
-    },
-    EngineKind {
-        name: "postgres",
-        notation: &postgres::PostgresNotation,
-    },
-    EngineKind {
-        name: "mysql",
-        notation: &mysql::MysqlNotation,
-    },
-    EngineKind {
-        name: "rocksdb",
-        notation: &rocksdb::RocksdbNotation,
-    },
-    EngineKind {
-        name: "null",
-        notation: &null::NullNotation,
-    },
+    EngineKind { name: "sqlite", notation: &sqlite::SqliteNotation },
+    EngineKind { name: "postgres", notation: &postgres::PostgresNotation },
+    EngineKind { name: "mysql", notation: &mysql::MysqlNotation },
+    EngineKind { name: "rocksdb", notation: &rocksdb::RocksdbNotation },
+    EngineKind { name: "null", notation: &null::NullNotation },
 ];
 
 /// Returns the notation of the engine with this name.

@@ -1,22 +1,24 @@
-//! The notation of options and settings in each engine, and their meaning, which is recorded with them, so that the reading
-//! half can compare them without knowing the engines.
+//! The notation of options and settings in each engine, and their meaning, which is recorded with
+//! them, so that the reading half can compare them without knowing the engines.
 
 use words::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
 /// An engine's notation of the options in its config.
 pub trait Notation: Sync {
-    /// Returns the options in a configuration file. The value `None` means a name without a value. Does not read files that
-    /// it includes.
+    /// Returns the options in a configuration file. The value `None` means a name without a value.
+    /// Does not read files that it includes.
     fn options(&self, _file: &str) -> Vec<(String, Option<String>)> {
         Vec::new()
     }
 
-    /// Returns the common name of all spellings of an option, and of a setting's names in all versions.
+    /// Returns the common name of all spellings of an option, and of a setting's names in all
+    /// versions.
     fn key(&self, name: &str) -> String {
         name.trim().to_ascii_lowercase()
     }
 
-    /// Returns the setting that an option sets, and its value. `key` is [`Self::key`] of the option's name.
+    /// Returns the setting that an option sets, and its value. `key` is [`Self::key`] of the
+    /// option's name.
     fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
         (key, value.unwrap_or_default())
     }
@@ -34,8 +36,9 @@ pub trait Notation: Sync {
     /// Returns the canonical form of a value: equivalent values have the same one.
     fn canonical(&self, key: &str, value: &str) -> String;
 
-    /// Returns true when a target that reports `effective` has the declared value. The two may differ: the declared value
-    /// may leave the choice to the engine, or be an element of a list.
+    /// Returns true when a target that reports `effective` has the declared value. The two may
+    /// differ: the declared value may leave the choice to the engine, or be an element of a
+    /// list.
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         self.canonical(key, declared) == self.canonical(key, effective)
     }
@@ -51,8 +54,9 @@ pub trait Notation: Sync {
     }
 }
 
-/// Returns the options that a config declares: those of its files in order, overridden by those of `set`. If an option
-/// occurs more than once, the last value counts, at the position of the first. Excludes volatile options, which assay sets.
+/// Returns the options that a config declares: those of its files in order, overridden by those of
+/// `set`. If an option occurs more than once, the last value counts, at the position of the first.
+/// Excludes volatile options, which assay sets.
 pub fn declared<'a>(
     notation: &dyn Notation,
     files: impl IntoIterator<Item = &'a str>,
@@ -60,9 +64,8 @@ pub fn declared<'a>(
 ) -> Vec<DeclaredOption> {
     let file_options = files.into_iter().flat_map(|file| notation.options(file));
     // In a plan, an empty value means a name without a value.
-    let set_options = set
-        .iter()
-        .map(|(name, value)| (name.clone(), (!value.is_empty()).then(|| value.clone())));
+    let set_options =
+        set.iter().map(|(name, value)| (name.clone(), (!value.is_empty()).then(|| value.clone())));
     let mut options: Vec<DeclaredOption> = Vec::new();
     for (name, value) in file_options.chain(set_options) {
         let name = name.trim();
@@ -92,8 +95,8 @@ pub fn declared<'a>(
     options
 }
 
-/// Adds to settings what the reading half needs to compare them, and splits structured values. Returns the declared
-/// options that are not in effect.
+/// Adds to settings what the reading half needs to compare them, and splits structured values.
+/// Returns the declared options that are not in effect.
 pub fn describe(
     notation: &dyn Notation,
     settings: &mut Vec<Setting>,
@@ -169,7 +172,8 @@ fn limit_role(what: &str) -> Option<SettingRole> {
     })
 }
 
-/// Returns the value with an empty path, or the nested options of a structured value with their paths: `.size_ratio`.
+/// Returns the value with an empty path, or the nested options of a structured value with their
+/// paths: `.size_ratio`.
 fn leaves(notation: &dyn Notation, value: &str) -> Vec<(String, String)> {
     match notation.nested_options(value) {
         Some(options) if !options.is_empty() => options
@@ -188,8 +192,7 @@ fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     let known = notation.roles().iter().find(|(_, keys)| {
         // A nested option has the role of its option.
         let has_role = |known: &&str| {
-            key.strip_prefix(*known)
-                .is_some_and(|path| path.is_empty() || path.starts_with('.'))
+            key.strip_prefix(*known).is_some_and(|path| path.is_empty() || path.starts_with('.'))
         };
         keys.iter().any(has_role)
     });
@@ -201,14 +204,12 @@ fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     })
 }
 
-/// Returns a value without surrounding quotes and blanks, and a directory without its trailing slash.
+/// Returns a value without surrounding quotes and blanks, and a directory without its trailing
+/// slash.
 pub(crate) fn bare(value: &str) -> &str {
     let value = value.trim();
     let inner = ['\'', '"'].iter().find_map(|&quote| {
-        value
-            .strip_prefix(quote)?
-            .strip_suffix(quote)
-            .filter(|inner| !inner.contains(quote))
+        value.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote))
     });
     let value = inner.unwrap_or(value).trim();
     if value.len() > 1 && (value.starts_with('/') || value.starts_with("./")) {
@@ -245,7 +246,8 @@ pub(crate) fn without_unit(text: &str) -> Option<String> {
     Some((number * 1024_f64.powi(power as i32)).to_string())
 }
 
-/// Returns words in lower case. Leaves patterns such as `%m` and paths unchanged, where case matters.
+/// Returns words in lower case. Leaves patterns such as `%m` and paths unchanged, where case
+/// matters.
 pub(crate) fn lower_words(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ' ' | '=');
     match text.chars().all(is_word) {
@@ -254,7 +256,8 @@ pub(crate) fn lower_words(text: &str) -> String {
     }
 }
 
-/// Looks a setting's word up in a table of synonyms, and returns the word that the server reports for it.
+/// Looks a setting's word up in a table of synonyms, and returns the word that the server reports
+/// for it.
 pub(crate) fn synonym<'a>(
     table: &[(&str, &str, &'a str)],
     key: &str,

@@ -2,13 +2,14 @@
 
 use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOptions, Table};
 
-/// The table of the heartbeats that a run writes on a primary. Samples of the load's sessions leave out statements that use it.
+/// The table of the heartbeats that a run writes on a primary. Samples of the load's sessions leave
+/// out statements that use it.
 pub const HEARTBEAT_TABLE: &str = "assay_heartbeat";
 
 /// A server that can have replicas. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
-    /// Starts a replica with the unique `name` and the data of this server. When this returns, the replica answers queries and
-    /// follows this server.
+    /// Starts a replica with the unique `name` and the data of this server. When this returns, the
+    /// replica answers queries and follows this server.
     ///
     /// # Errors
     /// An error about the build, the directory or the config. Nothing keeps running.
@@ -26,8 +27,8 @@ pub trait Replicated: ServerEngine + Sized {
     /// An error of the engine.
     fn connect_watcher(&self) -> Result<Self::Session, Error>;
 
-    /// Creates new tables of the primary, which are empty, on a replica. Creates none of them, and returns false, if replication does
-    /// that.
+    /// Creates new tables of the primary, which are empty, on a replica. Creates none of them, and
+    /// returns false, if replication does that.
     ///
     /// # Errors
     /// An error of the engine; then none of the tables is on the replica.
@@ -39,7 +40,8 @@ pub trait Replicated: ServerEngine + Sized {
         Ok(false)
     }
 
-    /// Drops tables on a replica for which [`Self::create_tables`] returned true, and does nothing on any other.
+    /// Drops tables on a replica for which [`Self::create_tables`] returned true, and does nothing
+    /// on any other.
     ///
     /// # Errors
     /// An error of the engine.
@@ -47,7 +49,8 @@ pub trait Replicated: ServerEngine + Sized {
         Ok(())
     }
 
-    /// Creates the indexes of the primary's tables on a replica for which [`Self::create_tables`] returned true.
+    /// Creates the indexes of the primary's tables on a replica for which [`Self::create_tables`]
+    /// returned true.
     ///
     /// # Errors
     /// An error of the engine.
@@ -65,8 +68,9 @@ pub trait Replicated: ServerEngine + Sized {
     /// An error of the engine.
     fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
-    /// Reads on sessions of the primary and of the replica `name` how much of the primary's log the replica lacks, as gauges in
-    /// bytes, transactions and seconds, which are called `NAME.written_bytes`, `NAME.replayed_bytes` and so on. Empty if the replica
+    /// Reads on sessions of the primary and of the replica `name` how much of the primary's log the
+    /// replica lacks, as gauges in bytes, transactions and seconds, which are called
+    /// `NAME.written_bytes`, `NAME.replayed_bytes` and so on. Empty if the replica
     /// is not connected.
     ///
     /// # Errors
@@ -77,7 +81,8 @@ pub trait Replicated: ServerEngine + Sized {
         name: &str,
     ) -> Result<Vec<Counter>, Error>;
 
-    /// Returns on a session of a replica the reason why it does not follow its primary now; `None` if it follows.
+    /// Returns on a session of a replica the reason why it does not follow its primary now; `None`
+    /// if it follows.
     ///
     /// # Errors
     /// An error of the engine.

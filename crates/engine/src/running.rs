@@ -9,18 +9,21 @@ use words::{Counter, Limit, Setting};
 use crate::local::log::{LogParser, tail};
 use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
-/// The capabilities of an engine. Results of anything else are *not applicable* in the record and in tables.
+/// The capabilities of an engine. Results of anything else are *not applicable* in the record and
+/// in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Tables can have range partitions on the key.
     pub partitions: bool,
-    /// A long transaction delays the removal of old row versions, so that a test with one is useful.
+    /// A long transaction delays the removal of old row versions, so that a test with one is
+    /// useful.
     pub long_transactions: bool,
     /// The engine runs in assay's process, where its CPU time includes the client's.
     pub embedded: bool,
     /// The maximum number of connections that can write at once.
     pub writers_max: u32,
-    /// Data that was written can be read. False only for the null engine, whose data is not checked.
+    /// Data that was written can be read. False only for the null engine, whose data is not
+    /// checked.
     pub stores_data: bool,
 }
 
@@ -29,8 +32,8 @@ pub struct Capabilities {
 pub struct Storage {
     /// Directories and files with tables and indexes.
     pub data: Vec<PathBuf>,
-    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of `data`; the size of the
-    /// data then excludes them.
+    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of
+    /// `data`; the size of the data then excludes them.
     pub logs: Vec<PathBuf>,
 }
 
@@ -48,8 +51,8 @@ pub trait Observer: Send {
     /// An error of the engine.
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
-    /// Reads gauges of each index that show its bloat, for which the engine reads all pages: not during the load. Empty from an
-    /// engine that can't.
+    /// Reads gauges of each index that show its bloat, for which the engine reads all pages: not
+    /// during the load. Empty from an engine that can't.
     ///
     /// # Errors
     /// An error of the engine.
@@ -57,8 +60,8 @@ pub trait Observer: Send {
         Ok(Vec::new())
     }
 
-    /// Reads the engine's own text about its state, without the texts of statements and the values of rows. `None` from an engine
-    /// that has no such text.
+    /// Reads the engine's own text about its state, without the texts of statements and the values
+    /// of rows. `None` from an engine that has no such text.
     ///
     /// # Errors
     /// An error of the engine.
@@ -66,13 +69,14 @@ pub trait Observer: Send {
         Ok(None)
     }
 
-    /// Returns the ID of the server's thread that answers it; `None` without such a thread, or if the server does not tell it.
+    /// Returns the ID of the server's thread that answers it; `None` without such a thread, or if
+    /// the server does not tell it.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns the states of the load's sessions that are not idle, with the number of sessions in each. `None` from an engine that
-    /// does not say.
+    /// Returns the states of the load's sessions that are not idle, with the number of sessions in
+    /// each. `None` from an engine that does not say.
     ///
     /// # Errors
     /// An error of the engine.
@@ -108,8 +112,8 @@ pub struct Settled {
     pub pending_before: Vec<Counter>,
     /// Work that was pending afterward, as the same gauges.
     pub pending_after: Vec<Counter>,
-    /// Descriptions of work that was pending or not begun when settling timed out or was stopped. Empty means that the
-    /// engine is idle.
+    /// Descriptions of work that was pending or not begun when settling timed out or was stopped.
+    /// Empty means that the engine is idle.
     pub unfinished: Vec<String>,
 }
 
@@ -136,7 +140,8 @@ pub struct TableFacts {
     pub key_min: Option<i64>,
     /// The largest key; `None` in an empty table.
     pub key_max: Option<i64>,
-    /// The name of each index that the table should have, and the number of rows in it; empty if they were not counted.
+    /// The name of each index that the table should have, and the number of rows in it; empty if
+    /// they were not counted.
     pub index_rows: Vec<(String, IndexRows)>,
 }
 
@@ -167,7 +172,8 @@ pub trait Engine: Send + Sync {
     /// Returns the version that the engine reports.
     fn version(&self) -> &str;
 
-    /// Returns the server that assay started; `None` for an embedded engine, and a server that assay only connects to.
+    /// Returns the server that assay started; `None` for an embedded engine, and a server that
+    /// assay only connects to.
     fn server(&self) -> Option<&Server> {
         None
     }
@@ -187,8 +193,8 @@ pub trait Engine: Send + Sync {
         self.server().map_or(&[], |server| server.limits.as_slice())
     }
 
-    /// Returns a message if the kernel killed a process of the server because its memory limit was reached. That may be
-    /// why a connection was lost.
+    /// Returns a message if the kernel killed a process of the server because its memory limit was
+    /// reached. That may be why a connection was lost.
     fn killed_for_memory(&self) -> Option<String> {
         self.server()?.killed_for_memory()
     }
@@ -206,8 +212,7 @@ pub trait Engine: Send + Sync {
 
     /// Returns the last lines of the server's log, oldest first; empty without a log.
     fn log_tail(&self, lines: usize) -> Vec<String> {
-        self.log_path()
-            .map_or_else(Vec::new, |log| tail(&log, lines))
+        self.log_path().map_or_else(Vec::new, |log| tail(&log, lines))
     }
 
     /// Returns the path of the server's log, if it writes one.
@@ -246,8 +251,8 @@ pub trait SqlEngine: Engine {
     /// An error of the engine.
     fn connect(&self) -> Result<Self::Session, Error>;
 
-    /// Opens a connection of the load that only reads: to the primary, or to the replicas in turn (see
-    /// [`ServerEngine::read_from`]).
+    /// Opens a connection of the load that only reads: to the primary, or to the replicas in turn
+    /// (see [`ServerEngine::read_from`]).
     ///
     /// # Errors
     /// An error of the engine.
@@ -255,7 +260,8 @@ pub trait SqlEngine: Engine {
         self.connect()
     }
 
-    /// Opens a connection that drops tables. Its commits don't wait for replicas, which may be lost, where the engine can do so.
+    /// Opens a connection that drops tables. Its commits don't wait for replicas, which may be
+    /// lost, where the engine can do so.
     ///
     /// # Errors
     /// An error of the engine.
@@ -269,8 +275,8 @@ pub trait SqlEngine: Engine {
     /// An error of the engine.
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
 
-    /// Finishes the engine's background work, so that it does not burden the next step. Returns early, with what it has
-    /// done, once `stop` is set.
+    /// Finishes the engine's background work, so that it does not burden the next step. Returns
+    /// early, with what it has done, once `stop` is set.
     ///
     /// # Errors
     /// An error of the engine.
@@ -281,7 +287,8 @@ pub trait SqlEngine: Engine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
-    /// Counts the rows of `table` with one of its indexes; `None` if the engine has no way to select the index.
+    /// Counts the rows of `table` with one of its indexes; `None` if the engine has no way to
+    /// select the index.
     ///
     /// # Errors
     /// An error of the engine.
@@ -319,12 +326,7 @@ pub trait SqlEngine: Engine {
                 index_rows.push((index.name.to_string(), rows));
             }
         }
-        Ok(TableFacts {
-            rows: rows as u64,
-            key_min,
-            key_max,
-            index_rows,
-        })
+        Ok(TableFacts { rows: rows as u64, key_min, key_max, index_rows })
     }
 }
 
@@ -363,7 +365,8 @@ pub trait ServerEngine: SqlEngine {
         Some(&user.name)
     }
 
-    /// Returns the text of the server's configuration file; `None` for a server that assay did not start.
+    /// Returns the text of the server's configuration file; `None` for a server that assay did not
+    /// start.
     fn config_text(&self) -> Option<&str> {
         self.server().map(|server| server.config_text.as_str())
     }
@@ -385,7 +388,8 @@ pub trait ServerEngine: SqlEngine {
     /// Returns the URL by which another process reaches the server.
     fn url(&self) -> String;
 
-    /// Returns notes for readers of the results: options that assay overrides, or a version newer than those tested.
+    /// Returns notes for readers of the results: options that assay overrides, or a version newer
+    /// than those tested.
     fn notes(&self) -> &[String] {
         self.server().map_or(&[], |server| server.notes.as_slice())
     }

@@ -7,7 +7,8 @@ pub enum ColumnType {
     AutoKey,
     /// The key of sysbench's tables: a 32-bit integer that the server assigns, ascending.
     AutoInt4 {
-        /// It is the primary key. Otherwise the table has no primary key, but a non-unique index on this column.
+        /// It is the primary key. Otherwise the table has no primary key, but a non-unique index
+        /// on this column.
         primary: bool,
     },
     /// A 32-bit signed integer.
@@ -50,7 +51,8 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// Returns the first key after a partition, counted from 0; `None` for the last one. Keys begin at 1.
+    /// Returns the first key after a partition, counted from 0; `None` for the last one. Keys begin
+    /// at 1.
     pub(crate) fn end(&self, number: u32) -> Option<u64> {
         let end = u64::from(number + 1) * self.rows_each + 1;
         (number + 1 < self.count).then_some(end)
@@ -106,10 +108,7 @@ pub(crate) mod tests {
                 column("price", ColumnType::Int4),
                 column("data", ColumnType::Text(40)),
             ],
-            indexes: vec![
-                index("pdc", vec!["price", "data"]),
-                index("byprice", vec!["price"]),
-            ],
+            indexes: vec![index("pdc", vec!["price", "data"]), index("byprice", vec!["price"])],
             partitions,
         }
     }

@@ -1,4 +1,5 @@
-//! A connection of the load, which prepares statements once, then binds and executes them repeatedly.
+//! A connection of the load, which prepares statements once, then binds and executes them
+//! repeatedly.
 
 use crate::Error;
 
@@ -22,9 +23,11 @@ pub enum ParamType {
 /// The outcome of an executed statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The number of rows that a query returned, or that another statement inserted, changed or deleted.
+    /// The number of rows that a query returned, or that another statement inserted, changed or
+    /// deleted.
     pub rows: u64,
-    /// The first column of the first returned row, if it is an integer such as a key, a count or a minimum.
+    /// The first column of the first returned row, if it is an integer such as a key, a count or a
+    /// minimum.
     pub value: Option<i64>,
 }
 
@@ -35,10 +38,12 @@ pub type Rows = Vec<Vec<Option<String>>>;
 /// [`crate::ErrorClass::Interrupted`] or [`crate::ErrorClass::ConnectionLost`].
 pub type Interrupt = Box<dyn Fn() + Send + Sync>;
 
-/// A connection of one load thread. It blocks, takes no locks, and does not allocate once its statements are prepared.
+/// A connection of one load thread. It blocks, takes no locks, and does not allocate once its
+/// statements are prepared.
 ///
-/// An operation is [`start`](Session::start), one call per parameter in order, then [`execute`](Session::execute). Calls
-/// before `execute` don't send anything. A session encodes its messages there, outside of measured time.
+/// An operation is [`start`](Session::start), one call per parameter in order, then
+/// [`execute`](Session::execute). Calls before `execute` don't send anything. A session encodes its
+/// messages there, outside of measured time.
 pub trait Session: Send + 'static {
     /// Prepares `sql`, in the engine's [`crate::Dialect`], with parameters of the types `params`.
     ///
@@ -49,7 +54,8 @@ pub trait Session: Send + 'static {
     /// Selects the statement that [`execute`](Session::execute) runs next, without parameters yet.
     fn start(&mut self, statement: Statement);
 
-    /// Selects `sql` as the text that [`execute`](Session::execute) sends next, unprepared and without parameters.
+    /// Selects `sql` as the text that [`execute`](Session::execute) sends next, unprepared and
+    /// without parameters.
     fn start_text(&mut self, sql: &str);
 
     /// Binds the next parameter, declared as [`ParamType::Int4`].
@@ -58,17 +64,20 @@ pub trait Session: Send + 'static {
     /// Binds the next parameter, declared as [`ParamType::Int8`].
     fn int8(&mut self, value: i64);
 
-    /// Binds the next parameter, declared as [`ParamType::Timestamp`], in microseconds since 1970 UTC.
+    /// Binds the next parameter, declared as [`ParamType::Timestamp`], in microseconds since 1970
+    /// UTC.
     fn timestamp(&mut self, unix_us: i64);
 
     /// Binds the next parameter, declared as [`ParamType::Text`].
     fn text(&mut self, value: &str);
 
-    /// Runs the selected statement and reads its whole result. To retry a failed operation, call it again without
-    /// [`start`](Session::start): it runs the same statement with the same parameters.
+    /// Runs the selected statement and reads its whole result. To retry a failed operation, call it
+    /// again without [`start`](Session::start): it runs the same statement with the same
+    /// parameters.
     ///
     /// # Errors
-    /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session can't be used any more.
+    /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session can't be
+    /// used any more.
     fn execute(&mut self) -> Result<Outcome, Error>;
 
     /// Runs any SQL outside of measured time, and returns its rows. It may allocate.
@@ -77,15 +86,14 @@ pub trait Session: Send + 'static {
     /// An error of the engine.
     fn query(&mut self, sql: &str) -> Result<Rows, Error>;
 
-    /// Runs SQL, and returns the integer in the first column of the first row; `None` for NULL or no row.
+    /// Runs SQL, and returns the integer in the first column of the first row; `None` for NULL or
+    /// no row.
     ///
     /// # Errors
     /// An error of the engine.
     fn query_i64(&mut self, sql: &str) -> Result<Option<i64>, Error> {
         let rows = self.query(sql)?;
-        Ok(rows
-            .first()
-            .and_then(|row| row.first()?.as_deref()?.parse().ok()))
+        Ok(rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()))
     }
 
     /// Runs SQL and returns the first column of its rows, without NULLs.
@@ -94,21 +102,19 @@ pub trait Session: Send + 'static {
     /// An error of the engine.
     fn query_column(&mut self, sql: &str) -> Result<Vec<String>, Error> {
         let rows = self.query(sql)?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|row| row.into_iter().next()?)
-            .collect())
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
     }
 
-    /// Returns the largest key that the server assigned to a row of this session; `None` before the first insert, or if
-    /// the engine does not report it. It may query the server.
+    /// Returns the largest key that the server assigned to a row of this session; `None` before the
+    /// first insert, or if the engine does not report it. It may query the server.
     ///
     /// # Errors
     /// An error of the engine.
     fn last_key(&mut self, table: &crate::Table) -> Result<Option<i64>, Error>;
 
-    /// Returns the ID of the operating-system thread that serves only this connection, on the server's host. `None` if
-    /// there is no such thread, as in an embedded engine, or the server does not report it. It may query the server.
+    /// Returns the ID of the operating-system thread that serves only this connection, on the
+    /// server's host. `None` if there is no such thread, as in an embedded engine, or the
+    /// server does not report it. It may query the server.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }

@@ -29,10 +29,7 @@ impl Directory {
         for _ in 0..100 {
             let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
             if let Some(lock) = lock(directory.path()) {
-                return Ok(Self {
-                    directory,
-                    _lock: lock,
-                });
+                return Ok(Self { directory, _lock: lock });
             }
         }
         let what = format!(
@@ -59,9 +56,7 @@ fn remove_leftovers(parent: &Path) {
     let uid = rustix::process::geteuid().as_raw();
     let is_ours = |entry: &fs::DirEntry| {
         entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && entry
-                .metadata()
-                .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == uid)
+            && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == uid)
     };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(is_ours) {

@@ -30,8 +30,8 @@ impl Work<'_> {
         self.stop.load(Ordering::Relaxed) || self.deadline.has_passed()
     }
 
-    /// Runs `sql`, and cancels it when the work is over; then the session can't be used any more. The result says if it
-    /// was not begun, not finished or not allowed.
+    /// Runs `sql`, and cancels it when the work is over; then the session can't be used any more.
+    /// The result says if it was not begun, not finished or not allowed.
     pub(crate) fn run(&self, session: &mut impl Session, sql: &str) -> Result<Settled, Error> {
         let mut settled = Settled::default();
         if self.is_over() {
@@ -49,10 +49,7 @@ impl Work<'_> {
             result
         });
         let is_denied = |error: &Error| {
-            error
-                .code
-                .as_deref()
-                .is_some_and(|code| self.denied_codes.contains(&code))
+            error.code.as_deref().is_some_and(|code| self.denied_codes.contains(&code))
         };
         let what = match result {
             Ok(_) => sql.to_string(),
@@ -77,7 +74,8 @@ impl Work<'_> {
         }
     }
 
-    /// Waits until nothing is `pending`, the work is stuck, or the time is over. The wait is an action of the result.
+    /// Waits until nothing is `pending`, the work is stuck, or the time is over. The wait is an
+    /// action of the result.
     pub(crate) fn wait(
         &self,
         what: &str,
@@ -104,8 +102,8 @@ impl Work<'_> {
     }
 }
 
-/// Waits until `at_least` has passed since `started`, or a stop is requested. Returns the wait as an action; `None` if the
-/// time was already over.
+/// Waits until `at_least` has passed since `started`, or a stop is requested. Returns the wait as
+/// an action; `None` if the time was already over.
 pub(crate) fn rest(started: &Deadline, at_least: Duration, stop: &AtomicBool) -> Option<Action> {
     let is_over = || started.elapsed() >= at_least || stop.load(Ordering::Relaxed);
     if is_over() {
@@ -115,8 +113,5 @@ pub(crate) fn rest(started: &Deadline, at_least: Duration, stop: &AtomicBool) ->
     while !is_over() {
         std::thread::sleep(POLL.min(at_least.saturating_sub(started.elapsed())));
     }
-    Some(Action {
-        what: "rest".into(),
-        took: wait.elapsed(),
-    })
+    Some(Action { what: "rest".into(), took: wait.elapsed() })
 }

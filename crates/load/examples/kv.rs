@@ -1,5 +1,6 @@
-//! Runs a step of the key-value sequence as Assay does. `cargo xtask bench kv` compares it with `db_bench` on the same
-//! library, and measures the cost outside of the library on an engine that does nothing.
+//! Runs a step of the key-value sequence as Assay does. `cargo xtask bench kv` compares it with
+//! `db_bench` on the same library, and measures the cost outside of the library on an engine that
+//! does nothing.
 //!
 //! ```sh
 //! kv LIBRARY DIRECTORY OPTIONS CACHE fillseq KEYS
@@ -8,9 +9,10 @@
 //! kv nothing STEP KEYS CLIENTS SECONDS
 //! ```
 //!
-//! `OPTIONS` is an options file of RocksDB, and `CACHE` the block cache, which such a file does not have, in the notation of
-//! configs. `fillseq` creates the database in `DIRECTORY`, which the other steps use. The step `warm` only reads all keys in
-//! order, as reading steps do before they are measured. The program prints the results of the step.
+//! `OPTIONS` is an options file of RocksDB, and `CACHE` the block cache, which such a file does not
+//! have, in the notation of configs. `fillseq` creates the database in `DIRECTORY`, which the other
+//! steps use. The step `warm` only reads all keys in order, as reading steps do before they are
+//! measured. The program prints the results of the step.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
@@ -50,22 +52,10 @@ fn main() -> anyhow::Result<()> {
         }
         [library, directory, options, cache, "warm", keys] => {
             fill(&mut sequence(number(keys)?, 1, "fillseq", "2MiB/s")?, false)?;
-            Place::new(library, directory, options, cache)?
-                .open()?
-                .inspect()?;
+            Place::new(library, directory, options, cache)?.open()?.inspect()?;
             Ok(())
         }
-        [
-            library,
-            directory,
-            options,
-            cache,
-            step,
-            keys,
-            clients,
-            seconds,
-            write_rate,
-        ] => {
+        [library, directory, options, cache, step, keys, clients, seconds, write_rate] => {
             let database = Place::new(library, directory, options, cache)?;
             let seconds = Duration::from_secs(number(seconds)?);
             let clients = u32::try_from(number(clients)?)?;
@@ -78,8 +68,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn number(text: &str) -> anyhow::Result<u64> {
-    text.parse()
-        .with_context(|| format!("`{text}` is not a number"))
+    text.parse().with_context(|| format!("`{text}` is not a number"))
 }
 
 /// Returns a sequence of the load and one further step.
@@ -158,17 +147,16 @@ fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Resu
     run(&mut kv, &step, time, || database.connect())?;
     if creates {
         // At the end all data is in files, as after db_bench's `flush`.
-        let limits = engine::SettleLimits {
-            at_least: Duration::ZERO,
-            at_most: Duration::from_secs(60),
-        };
+        let limits =
+            engine::SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(60) };
         database.settle(limits, &AtomicBool::new(false))?;
     }
     database.stop()?;
     Ok(())
 }
 
-/// Runs a step on an engine that does nothing, so that only the load, the programs and their data remain.
+/// Runs a step on an engine that does nothing, so that only the load, the programs and their data
+/// remain.
 fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
     let step = measured(&kv);
     if step.kind == KvStepKind::FillSeq {
@@ -226,7 +214,8 @@ impl Sink for Counts {
     }
 }
 
-/// Runs a step and prints its results. They include only connections without a rate, not the writer with a rate.
+/// Runs a step and prints its results. They include only connections without a rate, not the writer
+/// with a rate.
 fn run<S: KeyValueSession>(
     kv: &mut Kv,
     step: &KvStep,
@@ -237,53 +226,27 @@ fn run<S: KeyValueSession>(
     for task in &mut tasks {
         task.background = task.schedule != Schedule::Closed;
     }
-    let limits = Limits {
-        time,
-        error_limit: 0,
-        attempts: 1,
-        grace: Duration::from_secs(10),
-    };
+    let limits = Limits { time, error_limit: 0, attempts: 1, grace: Duration::from_secs(10) };
     let main = tasks[0].role;
     let mut counts = Counts::default();
-    let outcome = load::run(
-        tasks,
-        limits,
-        &SystemClock::begin(),
-        &AtomicBool::new(false),
-        &mut counts,
-    );
+    let outcome =
+        load::run(tasks, limits, &SystemClock::begin(), &AtomicBool::new(false), &mut counts);
     if outcome.end != StepEnd::Complete {
         bail!("the step failed: {:?}", outcome.end);
     }
     let Counts { done, recorded } = counts;
-    let unexpected: u64 = outcome
-        .totals
-        .values()
-        .map(|total| total.unexpected_rows)
-        .sum();
+    let unexpected: u64 = outcome.totals.values().map(|total| total.unexpected_rows).sum();
     if done != recorded || unexpected > 0 {
         bail!(
             "{done} operations, {recorded} latencies, and {unexpected} reads of values that were not written"
         );
     }
-    let main_records = || {
-        outcome
-            .connections
-            .iter()
-            .filter(|record| record.role == main)
-    };
+    let main_records = || outcome.connections.iter().filter(|record| record.role == main);
     let operations: u64 = main_records().map(|it| it.ok).sum();
-    let cpu_ns: u64 = main_records()
-        .map(|it| it.cpu_user_ns + it.cpu_system_ns)
-        .sum();
+    let cpu_ns: u64 = main_records().map(|it| it.cpu_user_ns + it.cpu_system_ns).sum();
     let checks = kv.apply(step, &outcome.summaries, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
-        bail!(
-            "{}: {}, expected {}",
-            check.what,
-            check.found,
-            check.expected
-        );
+        bail!("{}: {}, expected {}", check.what, check.found, check.expected);
     }
     println!("operations: {operations}");
     println!("elapsed_ns: {}", outcome.elapsed_ns);
@@ -291,8 +254,8 @@ fn run<S: KeyValueSession>(
     Ok(())
 }
 
-/// A session that does only what the trait requires: it finds the entries of a load, if it has them, and checks the order of
-/// a scan's keys.
+/// A session that does only what the trait requires: it finds the entries of a load, if it has
+/// them, and checks the order of a scan's keys.
 struct Nothing {
     table: Arc<Table>,
     /// Collects the entries of a load, if they are kept.
@@ -302,7 +265,8 @@ struct Nothing {
     order: KeyOrder,
 }
 
-/// The entries of a load, in the order of the keys. Keys and values are separate, so that keys are close together in memory.
+/// The entries of a load, in the order of the keys. Keys and values are separate, so that keys are
+/// close together in memory.
 #[derive(Default)]
 struct Table {
     keys: Vec<[u8; KEY_SIZE]>,
@@ -323,20 +287,14 @@ impl Table {
 
 impl Nothing {
     fn new(table: &Arc<Table>) -> Self {
-        Self {
-            table: Arc::clone(table),
-            kept: None,
-            found: Vec::new(),
-            order: KeyOrder::default(),
-        }
+        Self { table: Arc::clone(table), kept: None, found: Vec::new(), order: KeyOrder::default() }
     }
 }
 
 /// Returns the number at the start of a key.
 #[inline]
 fn number_of(key: &[u8]) -> u64 {
-    key.first_chunk()
-        .map_or(u64::MAX, |head| u64::from_be_bytes(*head))
+    key.first_chunk().map_or(u64::MAX, |head| u64::from_be_bytes(*head))
 }
 
 fn wrong_size() -> Error {
@@ -415,11 +373,7 @@ impl KeyValueSession for Nothing {
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;
             visit(key, value);
-            number = if is_forward {
-                number.wrapping_add(1)
-            } else {
-                number.wrapping_sub(1)
-            };
+            number = if is_forward { number.wrapping_add(1) } else { number.wrapping_sub(1) };
         }
         Ok(scanned)
     }

@@ -1,8 +1,9 @@
 //! The one clock of everything that is measured.
 //!
-//! Reading the processor's time stamp counter costs a third of what `clock_gettime` does, and an operation on the null
-//! engine is worth two readings. The counter is used only where the kernel itself keeps time by it, which it does
-//! only when it found the counter to run at a constant rate on all processors; elsewhere `CLOCK_MONOTONIC` is read.
+//! Reading the processor's time stamp counter costs a third of what `clock_gettime` does, and an
+//! operation on the null engine is worth two readings. The counter is used only where the kernel
+//! itself keeps time by it, which it does only when it found the counter to run at a constant rate
+//! on all processors; elsewhere `CLOCK_MONOTONIC` is read.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -11,7 +12,8 @@ pub trait Clock: Clone + Send + Sync {
     /// Returns the nanoseconds since the clock's start.
     fn now(&self) -> u64;
 
-    /// Sleeps until `at`, or as soon after it as the kernel allows; returns at once if that is past.
+    /// Sleeps until `at`, or as soon after it as the kernel allows; returns at once if that is
+    /// past.
     fn sleep_until(&self, at: u64);
 }
 
@@ -30,7 +32,8 @@ enum Source {
     Monotonic { base: u64 },
 }
 
-/// The time for which the counter is compared with `CLOCK_MONOTONIC`: two readings with an error of 50 ns each make 5 ppm.
+/// The time for which the counter is compared with `CLOCK_MONOTONIC`: two readings with an error of
+/// 50 ns each make 5 ppm.
 #[cfg(target_arch = "x86_64")]
 const CALIBRATION_NS: u64 = 20_000_000;
 
@@ -46,15 +49,9 @@ impl SystemClock {
             let (counter, to) = read_both();
             let (ticks, ns) = (counter - base, to - from);
             let scale = ((u128::from(ns) << 32) / u128::from(ticks.max(1))) as u64;
-            return Self {
-                source: Source::Counter { base, scale },
-            };
+            return Self { source: Source::Counter { base, scale } };
         }
-        Self {
-            source: Source::Monotonic {
-                base: monotonic_ns(),
-            },
-        }
+        Self { source: Source::Monotonic { base: monotonic_ns() } }
     }
 
     /// Returns the source of the clock's time: `tsc` or `clock_monotonic`.
@@ -85,7 +82,8 @@ impl Clock for SystemClock {
             if now >= at {
                 return;
             }
-            // The kernel's clock may differ slightly from ours: the loop sleeps again for what is missing.
+            // The kernel's clock may differ slightly from ours: the loop sleeps again for what is
+            // missing.
             std::thread::sleep(std::time::Duration::from_nanos(at - now));
         }
     }
@@ -96,8 +94,9 @@ fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// Reads the counter and the kernel's clock at the same moment. Of several readings it returns the one during which
-/// the counter moved least, so that a context switch between the two does not spoil the calibration.
+/// Reads the counter and the kernel's clock at the same moment. Of several readings it returns the
+/// one during which the counter moved least, so that a context switch between the two does not
+/// spoil the calibration.
 #[cfg(target_arch = "x86_64")]
 fn read_both() -> (u64, u64) {
     let read = |_| {

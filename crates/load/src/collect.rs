@@ -15,8 +15,8 @@ use crate::tally::{Lap, Latencies};
 pub enum LatencyKind {
     /// From sending to reply.
     Service,
-    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have no response time,
-    /// since it would equal the service time.
+    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have
+    /// no response time, since it would equal the service time.
     Response,
     /// From sending to failure, of operations that failed after all attempts.
     Failed,
@@ -73,10 +73,7 @@ impl ProgressMeter {
     pub(crate) fn add(&mut self, second: u32, kind: &'static str, ok: u64, rows: u64) {
         let total = self.progress.total.entry(kind).or_default();
         total.add(ok, rows);
-        self.by_second
-            .entry((second, kind))
-            .or_default()
-            .add(ok, rows);
+        self.by_second.entry((second, kind)).or_default().add(ok, rows);
     }
 
     /// Returns the progress at `now_ns` since the step began.
@@ -104,8 +101,8 @@ pub struct ConnectionThreads {
 
 /// Receives what a step measures, while it runs. Called from the thread that called [`crate::run`].
 pub trait Sink {
-    /// Returns the time at which the step begins, by its clock: `earliest` or later. Called when every connection has its
-    /// threads, which are in the order of the tasks.
+    /// Returns the time at which the step begins, by its clock: `earliest` or later. Called when
+    /// every connection has its threads, which are in the order of the tasks.
     ///
     /// # Errors
     /// The reason why the step cannot begin; it then fails.
@@ -114,8 +111,8 @@ pub trait Sink {
         Ok(earliest)
     }
 
-    /// Returns whether connections in other processes still work on this step. Until they have ended, background
-    /// connections continue.
+    /// Returns whether connections in other processes still work on this step. Until they have
+    /// ended, background connections continue.
     fn others_run(&mut self) -> bool {
         false
     }
@@ -132,8 +129,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Receives the latencies of operations of one kind that ended in `second`, over all clients. A second may come
-    /// again if a connection reports it late.
+    /// Receives the latencies of operations of one kind that ended in `second`, over all clients. A
+    /// second may come again if a connection reports it late.
     ///
     /// # Errors
     /// The reason why it cannot be recorded; the step then fails.
@@ -148,7 +145,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Receives a sample of a host of other processes, by its first `rank`: its time since the step began, and its values.
+    /// Receives a sample of a host of other processes, by its first `rank`: its time since the step
+    /// began, and its values.
     ///
     /// # Errors
     /// The reason why it cannot be recorded; the step then fails.
@@ -196,8 +194,8 @@ impl WorkerInfo {
     }
 }
 
-/// Seconds for which latencies wait for late connections: a connection reports a second with its first
-/// operation after that second.
+/// Seconds for which latencies wait for late connections: a connection reports a second with its
+/// first operation after that second.
 const SECONDS_KEPT: u32 = 2;
 
 pub(crate) struct Collector<'a> {
@@ -267,10 +265,7 @@ impl<'a> Collector<'a> {
         let total = self.total(kind);
         let class = error.class.name();
         *total.errors.entry(class.into()).or_default() += 1;
-        total
-            .error_examples
-            .entry(class.into())
-            .or_insert_with(|| error.to_string());
+        total.error_examples.entry(class.into()).or_insert_with(|| error.to_string());
     }
 
     /// Adds a lap and clears it.
@@ -286,10 +281,7 @@ impl<'a> Collector<'a> {
                 open,
                 "a tally has a response time if and only if its worker has a schedule"
             );
-            let total = self
-                .totals
-                .get_mut(kind)
-                .expect("every kind of every origin has a total");
+            let total = self.totals.get_mut(kind).expect("every kind of every origin has a total");
             total.offered += tally.sent;
             total.ok += tally.ok;
             total.failed += tally.failed;
@@ -299,10 +291,8 @@ impl<'a> Collector<'a> {
             self.rows_and_ok[number].0 += tally.rows;
             self.rows_and_ok[number].1 += tally.ok;
             let service_ns_max = tally.service.ns_max;
-            let response_ns_max = tally
-                .response
-                .as_ref()
-                .map_or(service_ns_max, |response| response.ns_max);
+            let response_ns_max =
+                tally.response.as_ref().map_or(service_ns_max, |response| response.ns_max);
             let mut add =
                 |time, latencies: &Latencies| {
                     let histogram = self.seconds.entry((lap.second, kind, time));
@@ -313,10 +303,7 @@ impl<'a> Collector<'a> {
             if tally.ok > 0 {
                 add(LatencyKind::Service, &tally.service);
                 if self.scheduled.contains(kind) {
-                    add(
-                        LatencyKind::Response,
-                        tally.response.as_ref().unwrap_or(&tally.service),
-                    );
+                    add(LatencyKind::Response, tally.response.as_ref().unwrap_or(&tally.service));
                 }
                 tally.service.clear();
                 tally.response.iter_mut().for_each(Latencies::clear);
@@ -383,11 +370,7 @@ impl<'a> Collector<'a> {
     }
 
     fn flush_latencies(&mut self, before: u32) -> Result<(), String> {
-        while let Some(entry) = self
-            .seconds
-            .first_entry()
-            .filter(|entry| entry.key().0 < before)
-        {
+        while let Some(entry) = self.seconds.first_entry().filter(|entry| entry.key().0 < before) {
             let ((second, kind, time), mut histogram) = entry.remove_entry();
             self.sink.latencies(second, kind, time, &histogram)?;
             histogram.reset();

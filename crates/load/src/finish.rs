@@ -12,14 +12,7 @@ use crate::supervise::Supervisor;
 
 /// Returns the outcome of a step whose connections have all ended.
 pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorker>) -> StepOutcome {
-    let Supervisor {
-        mut collector,
-        shared,
-        limits,
-        mut recording,
-        interrupted,
-        ..
-    } = supervisor;
+    let Supervisor { mut collector, shared, limits, mut recording, interrupted, .. } = supervisor;
     let mut reasons = shared.take_poison();
     let foreground = finished.iter().filter(|it| !it.task.background);
     let ended_ns = foreground.map(|it| it.report.ended_ns).max();
@@ -73,9 +66,9 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
     if !interrupted && reasons.is_empty() {
         match summarize(&connections, &mut programs) {
             Ok(all) => summaries = all,
-            Err(error) => reasons.push(format!(
-                "cannot read the keys that the server assigned: {error}"
-            )),
+            Err(error) => {
+                reasons.push(format!("cannot read the keys that the server assigned: {error}"))
+            }
         }
     }
     let end = match (interrupted, reasons.is_empty()) {
@@ -88,10 +81,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         elapsed_ns,
         connections,
         summaries,
-        totals: totals
-            .into_iter()
-            .map(|(kind, ops)| (kind.to_owned(), ops))
-            .collect(),
+        totals: totals.into_iter().map(|(kind, ops)| (kind.to_owned(), ops)).collect(),
         handover_wait_ns_max,
     }
 }

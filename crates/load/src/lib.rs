@@ -1,4 +1,5 @@
-//! Runs the connections of a step, each on its own thread, and measures their operations. It knows no engine.
+//! Runs the connections of a step, each on its own thread, and measures their operations. It knows
+//! no engine.
 //!
 //! ```text
 //! Task ──► start ──► worker: one thread for each connection ──► finish ──► StepOutcome
@@ -7,9 +8,9 @@
 //!                    supervise ──► collect ──► Sink ──► the record ┘
 //! ```
 //!
-//! Each connection uses blocking I/O and owns its [`Program`](workload::Program), its schedule and its tallies. Once a
-//! second it hands its lap to the collector and takes an empty one. While it runs, it shares nothing else but flags that
-//! it only reads.
+//! Each connection uses blocking I/O and owns its [`Program`](workload::Program), its schedule and
+//! its tallies. Once a second it hands its lap to the collector and takes an empty one. While it
+//! runs, it shares nothing else but flags that it only reads.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

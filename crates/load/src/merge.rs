@@ -1,5 +1,5 @@
-//! A step that several processes run together: merges what each of them measured. Histograms and counts are added, never
-//! averaged.
+//! A step that several processes run together: merges what each of them measured. Histograms and
+//! counts are added, never averaged.
 
 use hdrhistogram::Histogram;
 use words::IntervalRow;
@@ -20,11 +20,7 @@ pub struct Merge<'a> {
 impl<'a> Merge<'a> {
     /// Returns a merge that passes everything on to `sink`.
     pub fn new(sink: &'a mut dyn Sink) -> Self {
-        Self {
-            sink,
-            progress: ProgressMeter::default(),
-            failed: 0,
-        }
+        Self { sink, progress: ProgressMeter::default(), failed: 0 }
     }
 
     /// Returns the operations that have failed, over all parts.
@@ -88,10 +84,8 @@ impl<'a> Merge<'a> {
         parts: Vec<(Vec<ConnectionKinds>, StepOutcome)>,
     ) -> Result<StepOutcome, String> {
         let elapsed_ns = parts.iter().map(|(_, part)| part.elapsed_ns).max();
-        let mut whole = StepOutcome {
-            elapsed_ns: elapsed_ns.unwrap_or(0),
-            ..StepOutcome::default()
-        };
+        let mut whole =
+            StepOutcome { elapsed_ns: elapsed_ns.unwrap_or(0), ..StepOutcome::default() };
         let seconds = |elapsed_ns: u64| elapsed_ns.div_ceil(1_000_000_000) as u32;
         let mut reasons = Vec::new();
         for (connections, part) in parts {
@@ -127,9 +121,7 @@ impl<'a> Merge<'a> {
             whole.end = StepEnd::Failed(reasons);
         }
         // As a single process orders them: by client.
-        whole
-            .connections
-            .sort_by_key(|connection| connection.client);
+        whole.connections.sort_by_key(|connection| connection.client);
         Ok(whole)
     }
 }

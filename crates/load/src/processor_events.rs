@@ -12,24 +12,13 @@ type Place = fn(&mut ProcessorEvents) -> &mut Option<u64>;
 /// An event, with the place of its count.
 type CountedEvent = (fn() -> Builder<'static>, Place);
 
-/// The events, the most useful first: where a processor has too few counters, the last ones are missing.
+/// The events, the most useful first: where a processor has too few counters, the last ones are
+/// missing.
 pub(crate) const HARDWARE_EVENTS: [CountedEvent; 5] = [
-    (
-        || Builder::new(Hardware::INSTRUCTIONS),
-        |counts| &mut counts.instructions,
-    ),
-    (
-        || Builder::new(Hardware::CPU_CYCLES),
-        |counts| &mut counts.cycles,
-    ),
-    (
-        || Builder::new(Hardware::CACHE_MISSES),
-        |counts| &mut counts.cache_misses,
-    ),
-    (
-        || Builder::new(Hardware::BRANCH_MISSES),
-        |counts| &mut counts.branch_misses,
-    ),
+    (|| Builder::new(Hardware::INSTRUCTIONS), |counts| &mut counts.instructions),
+    (|| Builder::new(Hardware::CPU_CYCLES), |counts| &mut counts.cycles),
+    (|| Builder::new(Hardware::CACHE_MISSES), |counts| &mut counts.cache_misses),
+    (|| Builder::new(Hardware::BRANCH_MISSES), |counts| &mut counts.branch_misses),
     (
         || {
             Builder::new(Cache {
@@ -42,16 +31,16 @@ pub(crate) const HARDWARE_EVENTS: [CountedEvent; 5] = [
     ),
 ];
 
-/// Counts events of one thread from [`begin`](Self::begin) to [`end`](Self::end). The kernel counts all of them or none at
-/// any moment, so that their ratios are exact.
+/// Counts events of one thread from [`begin`](Self::begin) to [`end`](Self::end). The kernel counts
+/// all of them or none at any moment, so that their ratios are exact.
 pub(crate) struct EventGroup {
     leader: (Counter, Place),
     members: Vec<(Counter, Place)>,
 }
 
 impl EventGroup {
-    /// Starts to count those events of the thread `tid` that this machine and the permissions allow; `None` if there is
-    /// none.
+    /// Starts to count those events of the thread `tid` that this machine and the permissions
+    /// allow; `None` if there is none.
     pub(crate) fn begin(tid: u32, events: &[CountedEvent]) -> Option<Self> {
         let files_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
         let mut group: Option<Self> = None;
@@ -66,23 +55,20 @@ impl EventGroup {
                             | ReadFormat::TOTAL_TIME_ENABLED
                             | ReadFormat::TOTAL_TIME_RUNNING,
                     );
-                    group = builder.build().ok().map(|counter| Self {
-                        leader: (counter, place),
-                        members: Vec::new(),
-                    });
+                    group = builder
+                        .build()
+                        .ok()
+                        .map(|counter| Self { leader: (counter, place), members: Vec::new() });
                 }
                 Some(group) => {
                     let counter = builder.build_with_group(&mut group.leader.0);
-                    // The kernel gives the lowest free number: so many files are open. The rest is for connections and the
-                    // record.
+                    // The kernel gives the lowest free number: so many files are open. The rest is
+                    // for connections and the record.
                     let is_spare =
                         |it: &Counter| u64::from(it.as_raw_fd().unsigned_abs()) < files_max;
-                    group.members.extend(
-                        counter
-                            .ok()
-                            .filter(is_spare)
-                            .map(|counter| (counter, place)),
-                    );
+                    group
+                        .members
+                        .extend(counter.ok().filter(is_spare).map(|counter| (counter, place)));
                 }
             }
         }
@@ -143,14 +129,8 @@ mod tests {
             // No processor has this event: neither as a leader nor as a member.
             (|| Builder::new(Raw::new(u64::MAX)), |it| &mut it.tlb_misses),
             (|| Builder::new(Software::TASK_CLOCK), |it| &mut it.cycles),
-            (
-                || Builder::new(Raw::new(u64::MAX)),
-                |it| &mut it.branch_misses,
-            ),
-            (
-                || Builder::new(Software::PAGE_FAULTS),
-                |it| &mut it.cache_misses,
-            ),
+            (|| Builder::new(Raw::new(u64::MAX)), |it| &mut it.branch_misses),
+            (|| Builder::new(Software::PAGE_FAULTS), |it| &mut it.cache_misses),
         ];
         let tid = tid.recv().unwrap();
         let Some(group) = EventGroup::begin(tid, &events) else {

@@ -22,22 +22,14 @@ pub fn run<C: Clock>(
     sink: &mut dyn Sink,
 ) -> StepOutcome {
     let shared = Shared::default();
-    let StepSetup {
-        workers,
-        connections,
-        seats,
-        messages,
-        inbox,
-    } = set_up(tasks);
+    let StepSetup { workers, connections, seats, messages, inbox } = set_up(tasks);
     let collector = Collector::new(sink, workers);
     let mut supervisor = Supervisor::new(collector, connections, &shared, stop, limits);
     let start = StepStart::new(clock.clone(), limits, &shared);
     let finished = std::thread::scope(|scope| {
         let workers = start.workers(scope, seats, messages);
         let start_at = start.begin(&workers, &mut supervisor.collector);
-        supervisor.watch(&inbox, workers.handles.len(), || {
-            clock.now().saturating_sub(start_at)
-        });
+        supervisor.watch(&inbox, workers.handles.len(), || clock.now().saturating_sub(start_at));
         workers.join()
     });
     supervisor.drain(&inbox);

@@ -73,20 +73,9 @@ pub(crate) fn set_up(tasks: Vec<Task>) -> StepSetup {
             interrupt: task.interrupt.take(),
             spares,
         });
-        seats.push(WorkerSeat {
-            number,
-            lap: lap(),
-            task,
-            spare,
-        });
+        seats.push(WorkerSeat { number, lap: lap(), task, spare });
     }
-    StepSetup {
-        workers,
-        connections,
-        seats,
-        messages,
-        inbox,
-    }
+    StepSetup { workers, connections, seats, messages, inbox }
 }
 
 /// The state that the threads of a step share until it starts.
@@ -109,20 +98,13 @@ impl Workers<'_> {
     /// Waits for the end of all threads.
     pub(crate) fn join(self) -> Vec<FinishedWorker> {
         let joined = self.handles.into_iter().map(ScopedJoinHandle::join);
-        joined
-            .map(|finished| finished.expect("panics of a worker are caught within it"))
-            .collect()
+        joined.map(|finished| finished.expect("panics of a worker are caught within it")).collect()
     }
 }
 
 impl<'a, C: Clock> StepStart<'a, C> {
     pub(crate) fn new(clock: C, limits: Limits, shared: &'a Shared) -> Self {
-        Self {
-            clock,
-            limits,
-            shared,
-            at: OnceLock::new(),
-        }
+        Self { clock, limits, shared, at: OnceLock::new() }
     }
 
     /// Spawns the threads, and waits until each is ready.
@@ -165,7 +147,8 @@ impl<'a, C: Clock> StepStart<'a, C> {
     pub(crate) fn begin(&self, workers: &Workers<'_>, collector: &mut Collector<'_>) -> u64 {
         let mut at = self.clock.now() + LEAD_NS;
         if workers.is_complete {
-            // The sink may fail to spawn threads of its own; the connections must not wait forever for the start.
+            // The sink may fail to spawn threads of its own; the connections must not wait forever
+            // for the start.
             let begin = AssertUnwindSafe(|| collector.begin(at, &workers.threads));
             match catch_unwind(begin).unwrap_or_else(|panic| Err(panic_text(&*panic).to_owned())) {
                 Ok(agreed) => at = agreed,
@@ -184,12 +167,7 @@ impl<'a, C: Clock> StepStart<'a, C> {
         collector: Thread,
         ready: &SyncSender<(usize, ConnectionThreads)>,
     ) -> FinishedWorker {
-        let WorkerSeat {
-            number,
-            mut task,
-            lap,
-            spare,
-        } = seat;
+        let WorkerSeat { number, mut task, lap, spare } = seat;
         // By default the kernel may add 50 us to every wait for the schedule.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
@@ -225,12 +203,6 @@ impl<'a, C: Clock> StepStart<'a, C> {
         });
         worker.send(Message::Ended(number));
         worker.collector.unpark();
-        FinishedWorker {
-            task,
-            report,
-            cpu,
-            client_use,
-            server_use,
-        }
+        FinishedWorker { task, report, cpu, client_use, server_use }
     }
 }

@@ -16,12 +16,14 @@ pub struct Limits {
     pub error_limit: u64,
     /// Attempts at an operation that fails with a transient error, including the first.
     pub attempts: u32,
-    /// The time that connections may wait for a reply after the step is over. Then they are cut off, and the step fails.
+    /// The time that connections may wait for a reply after the step is over. Then they are cut
+    /// off, and the step fails.
     pub grace: Duration,
 }
 
 impl Limits {
-    /// Returns the time at which connections stop sending operations, in nanoseconds since the step began.
+    /// Returns the time at which connections stop sending operations, in nanoseconds since the step
+    /// began.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.time.map(|time| time.as_nanos() as u64)
     }
@@ -44,15 +46,18 @@ pub enum StepEnd {
 pub struct StepOutcome {
     /// The way in which it ended.
     pub end: StepEnd,
-    /// The time from the common start to the end of the last connection, and no less than [`Limits::time`].
+    /// The time from the common start to the end of the last connection, and no less than
+    /// [`Limits::time`].
     pub elapsed_ns: u64,
-    /// The activity of each connection, in the order of the tasks, without the states that its threads were seen in. If the
-    /// system ran out of threads, only the connections that had one.
+    /// The activity of each connection, in the order of the tasks, without the states that its
+    /// threads were seen in. If the system ran out of threads, only the connections that had
+    /// one.
     pub connections: Vec<Connection>,
     /// The facts about them that the workload needs; empty unless the step is complete.
     pub summaries: Summaries,
     /// Totals by kind of operation.
     pub totals: BTreeMap<String, Ops>,
-    /// The longest time that one connection waited for the collector: a stall caused by assay itself.
+    /// The longest time that one connection waited for the collector: a stall caused by assay
+    /// itself.
     pub handover_wait_ns_max: u64,
 }

@@ -58,7 +58,8 @@ impl<'a, 's> Supervisor<'a, 's> {
         }
     }
 
-    /// Supervises the first `count` connections until they have ended; `elapsed_ns` returns the age of the step.
+    /// Supervises the first `count` connections until they have ended; `elapsed_ns` returns the age
+    /// of the step.
     pub(crate) fn watch(
         &mut self,
         inbox: &Receiver<Message>,
@@ -72,8 +73,8 @@ impl<'a, 's> Supervisor<'a, 's> {
                 Err(TryRecvError::Empty) => std::thread::park_timeout(POLL),
                 Err(TryRecvError::Disconnected) => break,
             }
-            // After each message: connections that send more than this thread can handle must not keep the operator
-            // from ending the step.
+            // After each message: connections that send more than this thread can handle must not
+            // keep the operator from ending the step.
             self.check(elapsed_ns());
         }
     }

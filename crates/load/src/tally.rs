@@ -1,7 +1,8 @@
 //! The counts of a connection before it hands them over to the collector.
 //!
-//! The buckets are HdrHistogram's for three significant digits. Recording is an index and an addition, which costs
-//! a third of the library's `record`; the collector turns them into real histograms outside of the measured path.
+//! The buckets are HdrHistogram's for three significant digits. Recording is an index and an
+//! addition, which costs a third of the library's `record`; the collector turns them into real
+//! histograms outside of the measured path.
 
 use hdrhistogram::Histogram;
 use words::LATENCY_NS_MAX;
@@ -11,7 +12,8 @@ const LINEAR: u64 = 2048;
 const HALF_BITS: u32 = 10;
 const BUCKETS: usize = index_of(LATENCY_NS_MAX) + 1;
 
-/// Returns an empty histogram of nanoseconds up to [`LATENCY_NS_MAX`], with three significant digits.
+/// Returns an empty histogram of nanoseconds up to [`LATENCY_NS_MAX`], with three significant
+/// digits.
 pub fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .expect("the bounds are constants that the library allows")
@@ -41,10 +43,7 @@ pub(crate) struct Latencies {
 
 impl Latencies {
     pub(crate) fn new() -> Self {
-        Self {
-            counts: vec![0; BUCKETS].into(),
-            ns_max: 0,
-        }
+        Self { counts: vec![0; BUCKETS].into(), ns_max: 0 }
     }
 
     #[inline(always)]
@@ -117,10 +116,7 @@ pub(crate) struct Lap {
 
 impl Lap {
     pub(crate) fn new(kinds: usize, open: bool) -> Box<Self> {
-        Box::new(Self {
-            second: 0,
-            tallies: (0..kinds).map(|_| Tally::new(open)).collect(),
-        })
+        Box::new(Self { second: 0, tallies: (0..kinds).map(|_| Tally::new(open)).collect() })
     }
 }
 
@@ -147,10 +143,7 @@ mod tests {
         latencies.clear();
         assert_eq!(actual.len(), expected.len());
         for quantile in [0.0, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
-            assert_eq!(
-                actual.value_at_quantile(quantile),
-                expected.value_at_quantile(quantile)
-            );
+            assert_eq!(actual.value_at_quantile(quantile), expected.value_at_quantile(quantile));
         }
         let mut again = new_histogram();
         latencies.add_to(&mut again);

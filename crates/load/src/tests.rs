@@ -1,4 +1,5 @@
-//! Truth tests: a simulated engine advances the clock, so that every expected figure is known exactly.
+//! Truth tests: a simulated engine advances the clock, so that every expected figure is known
+//! exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -205,10 +206,7 @@ impl Sink for LateOnce {
 #[test]
 fn a_wait_for_a_slow_record_is_reported() {
     let clock = FakeClock::default();
-    let task = task(
-        Simulated::new(&clock, 100 * MS).quota(100),
-        Schedule::Closed,
-    );
+    let task = task(Simulated::new(&clock, 100 * MS).quota(100), Schedule::Closed);
     let mut sink = LateOnce(clock.clone(), false);
     let stop = AtomicBool::new(false);
     let outcome = run(vec![task], limits(None), &clock, &stop, &mut sink);
@@ -222,10 +220,7 @@ fn every_percentile_is_the_constant_service_time() {
     let clock = FakeClock::default();
     let (outcome, notes) = run_all(
         &clock,
-        vec![task(
-            Simulated::new(&clock, MS).quota(5000),
-            Schedule::Closed,
-        )],
+        vec![task(Simulated::new(&clock, MS).quota(5000), Schedule::Closed)],
         limits(None),
     );
     assert_eq!(outcome.end, StepEnd::Complete);
@@ -237,10 +232,7 @@ fn every_percentile_is_the_constant_service_time() {
     assert!(notes.all(LatencyKind::Response).is_empty());
     let longest = (notes.service_ns_max(), notes.response_ns_max());
     assert_eq!(longest, (Some(MS), Some(MS)));
-    assert_eq!(
-        notes.rows.iter().map(|row| row.ok).collect::<Vec<_>>(),
-        [1000; 5]
-    );
+    assert_eq!(notes.rows.iter().map(|row| row.ok).collect::<Vec<_>>(), [1000; 5]);
 }
 
 #[test]
@@ -248,20 +240,15 @@ fn a_stall_shows_in_response_time_and_once_in_service_time() {
     // 1000 operations a second, each of 0.1 ms; the one sent at 3 s is answered after 2 s more.
     let clock = FakeClock::default();
     let program = Simulated::new(&clock, MS / 10).at(3001, Special::Stall(2 * SECOND));
-    let (outcome, notes) = run_all(
-        &clock,
-        vec![task(program, Schedule::rate(1000.0, 0, 1))],
-        limits(Some(10)),
-    );
+    let (outcome, notes) =
+        run_all(&clock, vec![task(program, Schedule::rate(1000.0, 0, 1))], limits(Some(10)));
     let total = &outcome.totals["op"];
-    assert_eq!(
-        (total.offered, total.ok, total.skipped, total.failed),
-        (10_000, 10_000, 0, 0)
-    );
+    assert_eq!((total.offered, total.ok, total.skipped, total.failed), (10_000, 10_000, 0, 0));
     let slower_than = |histogram: &Histogram<u64>, ns: u64| histogram.count_between(ns, u64::MAX);
     assert_eq!(slower_than(&notes.all(LatencyKind::Service), 2 * MS), 1);
     assert_eq!(notes.service_ns_max(), Some(2 * SECOND + MS / 10));
-    // 2000 were due during the stall; the backlog shrinks by 0.9 ms an operation, so 2001 / 0.9 are late in all.
+    // 2000 were due during the stall; the backlog shrinks by 0.9 ms an operation, so 2001 / 0.9 are
+    // late in all.
     let late = slower_than(&notes.all(LatencyKind::Response), MS);
     assert!((2220..=2225).contains(&late), "{late}");
     // The target rate is caught up, and the seconds of the stall are rows with zero.
@@ -277,18 +264,11 @@ fn operations_that_are_due_but_not_sent_are_skipped() {
     let clock = FakeClock::default();
     let (outcome, notes) = run_all(
         &clock,
-        vec![task(
-            Simulated::new(&clock, 2 * MS),
-            Schedule::rate(1000.0, 0, 1),
-        )],
+        vec![task(Simulated::new(&clock, 2 * MS), Schedule::rate(1000.0, 0, 1))],
         limits(Some(4)),
     );
     let total = &outcome.totals["op"];
-    assert_eq!(
-        outcome.end,
-        StepEnd::Complete,
-        "saturation is a result, not a failure"
-    );
+    assert_eq!(outcome.end, StepEnd::Complete, "saturation is a result, not a failure");
     assert_eq!((total.offered, total.ok, total.skipped), (4000, 2000, 2000));
     assert_eq!(
         notes.response_ns_max(),
@@ -300,9 +280,8 @@ fn operations_that_are_due_but_not_sent_are_skipped() {
 #[test]
 fn a_transient_error_is_retried_within_the_operation() {
     let clock = FakeClock::default();
-    let program = Simulated::new(&clock, MS)
-        .quota(100)
-        .at(50, Special::FailOnce(ErrorClass::Deadlock));
+    let program =
+        Simulated::new(&clock, MS).quota(100).at(50, Special::FailOnce(ErrorClass::Deadlock));
     let (outcome, notes) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
     let total = &outcome.totals["op"];
     assert_eq!((total.ok, total.failed, total.retried), (100, 0, 1));
@@ -314,34 +293,20 @@ fn a_transient_error_is_retried_within_the_operation() {
 fn failures_are_counted_separately_and_a_limit_ends_the_step() {
     let clock = FakeClock::default();
     let program = |number| {
-        Simulated::new(&clock, MS)
-            .quota(100)
-            .at(number, Special::Fail(ErrorClass::DuplicateKey))
+        Simulated::new(&clock, MS).quota(100).at(number, Special::Fail(ErrorClass::DuplicateKey))
     };
-    let within = Limits {
-        error_limit: 1,
-        ..limits(None)
-    };
+    let within = Limits { error_limit: 1, ..limits(None) };
     let (outcome, notes) = run_all(&clock, vec![task(program(50), Schedule::Closed)], within);
     assert_eq!(outcome.end, StepEnd::Complete);
     let total = &outcome.totals["op"];
     assert_eq!((total.offered, total.ok, total.failed), (100, 99, 1));
     assert_eq!(
-        (
-            notes.all(LatencyKind::Service).len(),
-            notes.all(LatencyKind::Failed).len()
-        ),
+        (notes.all(LatencyKind::Service).len(), notes.all(LatencyKind::Failed).len()),
         (99, 1)
     );
 
-    let (outcome, _) = run_all(
-        &clock,
-        vec![task(program(50), Schedule::Closed)],
-        limits(None),
-    );
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
+    let (outcome, _) = run_all(&clock, vec![task(program(50), Schedule::Closed)], limits(None));
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
     assert!(
         reasons[0].contains("more than the limit of 0") && reasons[0].contains("duplicate_key"),
         "{reasons:?}"
@@ -356,29 +321,19 @@ fn a_lost_connection_poisons_the_step() {
     let other = Simulated::new(&clock, MS);
     let tasks = vec![task(lost, Schedule::Closed), task(other, Schedule::Closed)];
     let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
-    assert!(
-        reasons[0].contains("connection 1 failed: simulated"),
-        "{reasons:?}"
-    );
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
+    assert!(reasons[0].contains("connection 1 failed: simulated"), "{reasons:?}");
 }
 
 #[test]
 fn a_panic_of_a_connection_fails_only_the_step() {
     let clock = FakeClock::default();
     let tasks = vec![
-        task(
-            Simulated::new(&clock, MS).at(5, Special::Panic),
-            Schedule::Closed,
-        ),
+        task(Simulated::new(&clock, MS).at(5, Special::Panic), Schedule::Closed),
         task(Simulated::new(&clock, MS), Schedule::Closed),
     ];
     let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
     assert!(reasons[0].contains("simulated panic"), "{reasons:?}");
 }
 
@@ -398,9 +353,7 @@ fn a_failure_at_the_start_fails_only_the_step() {
         &AtomicBool::new(false),
         &mut NeverBegins,
     );
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
     assert_eq!(reasons, ["cannot start the step: no thread left"]);
     assert_eq!(outcome.totals["op"].ok, 0);
 }
@@ -417,10 +370,7 @@ fn an_unexpected_number_of_rows_is_counted() {
 #[test]
 fn a_failed_write_to_the_record_fails_the_step() {
     let clock = FakeClock::default();
-    let mut notes = Notes {
-        fail_after: Some(3),
-        ..Notes::default()
-    };
+    let mut notes = Notes { fail_after: Some(3), ..Notes::default() };
     let outcome = run(
         vec![task(Simulated::new(&clock, MS), Schedule::Closed)],
         limits(Some(1_000_000)),
@@ -428,15 +378,8 @@ fn a_failed_write_to_the_record_fails_the_step() {
         &AtomicBool::new(false),
         &mut notes,
     );
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
-    assert!(
-        reasons
-            .iter()
-            .any(|reason| reason.contains("no space left")),
-        "{reasons:?}"
-    );
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
+    assert!(reasons.iter().any(|reason| reason.contains("no space left")), "{reasons:?}");
 }
 
 #[test]
@@ -461,13 +404,8 @@ fn a_step_that_the_operator_ends_keeps_its_measurements() {
         }
     }
     let tasks = vec![task(Simulated::new(&clock, MS), Schedule::Closed)];
-    let outcome = run(
-        tasks,
-        limits(Some(1_000_000)),
-        &clock,
-        &stop,
-        &mut Stopping(&stop, &mut notes),
-    );
+    let outcome =
+        run(tasks, limits(Some(1_000_000)), &clock, &stop, &mut Stopping(&stop, &mut notes));
     assert_eq!(outcome.end, StepEnd::Interrupted);
     // At most the laps in circulation, however fast they arrive.
     assert!(outcome.elapsed_ns < 5 * SECOND, "{}", outcome.elapsed_ns);
@@ -508,21 +446,11 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         interrupt: Some(Box::new(move || interrupt.store(true, SeqCst))),
         server_thread: None,
     };
-    let outcome = run(
-        vec![task],
-        limits(Some(10)),
-        &clock,
-        &AtomicBool::new(false),
-        &mut Notes::default(),
-    );
-    let StepEnd::Failed(reasons) = outcome.end else {
-        panic!("the step did not fail")
-    };
+    let outcome =
+        run(vec![task], limits(Some(10)), &clock, &AtomicBool::new(false), &mut Notes::default());
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
     assert!(reasons[0].contains("were cut off"), "{reasons:?}");
-    assert_eq!(
-        (outcome.totals["op"].offered, outcome.totals["op"].failed),
-        (1, 1)
-    );
+    assert_eq!((outcome.totals["op"].offered, outcome.totals["op"].failed), (1, 1));
 }
 
 #[test]
@@ -598,9 +526,8 @@ fn additional_operations_do_not_count_in_the_schedule() {
 fn every_mix_of_outcomes_and_connections_adds_up() {
     let mut state = 1_u64;
     let mut draw = move |bound: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % bound
     };
     for _ in 0..20 {
@@ -622,32 +549,19 @@ fn every_mix_of_outcomes_and_connections_adds_up() {
                     0 => Schedule::Closed,
                     _ => Schedule::rate(100.0 + draw(900) as f64, index as u32, connections as u32),
                 };
-                Task {
-                    client: index as u32,
-                    ..task(program, schedule)
-                }
+                Task { client: index as u32, ..task(program, schedule) }
             })
             .collect();
         let is_scheduled = |task: &Task| task.schedule != Schedule::Closed;
         let is_any_scheduled = tasks.iter().any(is_scheduled);
-        let (outcome, notes) = run_all(
-            &clock,
-            tasks,
-            Limits {
-                error_limit: 1000,
-                ..limits(Some(3))
-            },
-        );
+        let (outcome, notes) =
+            run_all(&clock, tasks, Limits { error_limit: 1000, ..limits(Some(3)) });
         assert_eq!(outcome.end, StepEnd::Complete);
         let total = &outcome.totals["op"];
         let sum = |field: fn(&IntervalRow<'_>) -> u64| notes.rows.iter().map(field).sum::<u64>();
         assert_eq!(total.offered, total.skipped + total.ok + total.failed);
         assert_eq!(
-            (
-                sum(|row| row.ok),
-                sum(|row| row.failed),
-                sum(|row| row.rows)
-            ),
+            (sum(|row| row.ok), sum(|row| row.failed), sum(|row| row.rows)),
             (total.ok, total.failed, total.rows)
         );
         assert_eq!(sum(|row| row.retried), total.retried);
@@ -657,11 +571,7 @@ fn every_mix_of_outcomes_and_connections_adds_up() {
         assert_eq!(count(LatencyKind::Response), responses);
         assert_eq!(count(LatencyKind::Failed), total.failed);
         assert_eq!(
-            outcome
-                .connections
-                .iter()
-                .map(|connection| connection.ok)
-                .sum::<u64>(),
+            outcome.connections.iter().map(|connection| connection.ok).sum::<u64>(),
             total.ok
         );
         let seconds = outcome.elapsed_ns.div_ceil(SECOND) as usize;

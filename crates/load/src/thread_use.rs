@@ -1,6 +1,6 @@
-//! Measures a thread between two moments: its CPU time, its wait for a processor, and the events that the
-//! processor counts. It reads `/proc` and kernel counters, so it runs before the first operation of a
-//! connection and after the last.
+//! Measures a thread between two moments: its CPU time, its wait for a processor, and the events
+//! that the processor counts. It reads `/proc` and kernel counters, so it runs before the first
+//! operation of a connection and after the last.
 
 use rustix::time::{ClockId, clock_gettime};
 use words::ThreadUse;
@@ -15,8 +15,8 @@ pub struct ThreadMeter {
 }
 
 impl ThreadMeter {
-    /// Starts to measure the thread `tid`; `None` if there is no such thread, or the kernel keeps no
-    /// `/proc/TID/schedstat`.
+    /// Starts to measure the thread `tid`; `None` if there is no such thread, or the kernel keeps
+    /// no `/proc/TID/schedstat`.
     pub fn begin(tid: u32) -> Option<Self> {
         Some(Self {
             tid,
@@ -36,8 +36,8 @@ impl ThreadMeter {
     }
 }
 
-/// Returns the time that the calling thread has waited for a processor while runnable, in nanoseconds; 0 if the kernel does
-/// not say.
+/// Returns the time that the calling thread has waited for a processor while runnable, in
+/// nanoseconds; 0 if the kernel does not say.
 pub fn own_cpu_wait_ns() -> u64 {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     SchedStat::now(tid.cast_unsigned()).map_or(0, |it| it.cpu_wait_ns)
@@ -57,10 +57,7 @@ impl SchedStat {
 
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace().map(str::parse);
-        Some(Self {
-            cpu_ns: fields.next()?.ok()?,
-            cpu_wait_ns: fields.next()?.ok()?,
-        })
+        Some(Self { cpu_ns: fields.next()?.ok()?, cpu_wait_ns: fields.next()?.ok()? })
     }
 }
 
@@ -79,10 +76,7 @@ impl ThreadCpu {
         let (user, system) = thread_ticks().unwrap_or((1, 0));
         let user_ns =
             (u128::from(total_ns) * u128::from(user) / u128::from((user + system).max(1))) as u64;
-        Self {
-            user_ns,
-            system_ns: total_ns - user_ns,
-        }
+        Self { user_ns, system_ns: total_ns - user_ns }
     }
 
     pub(crate) fn since(&self, earlier: &Self) -> Self {
@@ -93,8 +87,8 @@ impl ThreadCpu {
     }
 }
 
-/// Returns the user and system ticks of the calling thread: fields 14 and 15 of its `stat`. The name before them may hold
-/// anything.
+/// Returns the user and system ticks of the calling thread: fields 14 and 15 of its `stat`. The
+/// name before them may hold anything.
 fn thread_ticks() -> Option<(u64, u64)> {
     let stat = fs_err::read_to_string("/proc/thread-self/stat").ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
@@ -108,10 +102,7 @@ mod tests {
     use super::*;
 
     fn own_tid() -> u32 {
-        rustix::thread::gettid()
-            .as_raw_nonzero()
-            .get()
-            .cast_unsigned()
+        rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Works until the thread has used so much CPU time.
@@ -152,10 +143,7 @@ mod tests {
     #[test]
     fn recorded_schedstats_are_read() {
         let read = SchedStat::parse("52030455 1200345 173\n");
-        let expected = SchedStat {
-            cpu_ns: 52_030_455,
-            cpu_wait_ns: 1_200_345,
-        };
+        let expected = SchedStat { cpu_ns: 52_030_455, cpu_wait_ns: 1_200_345 };
         assert_eq!(read, Some(expected));
         assert_eq!(SchedStat::parse("0\n"), None);
     }

@@ -1,7 +1,7 @@
 //! The measured path: one thread, one connection.
 //!
-//! For each operation: prepare (encodes, not timed) -> wait until it is due -> `sent_at` -> execute -> `done_at` ->
-//! count. `scheduled_at` is when it was due; without a rate it is `sent_at`.
+//! For each operation: prepare (encodes, not timed) -> wait until it is due -> `sent_at` -> execute
+//! -> `done_at` -> count. `scheduled_at` is when it was due; without a rate it is `sent_at`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -28,10 +28,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn poison(&self, reason: String) {
-        self.poison
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(reason);
+        self.poison.lock().unwrap_or_else(PoisonError::into_inner).push(reason);
         self.halt.store(true, Relaxed);
     }
 
@@ -79,8 +76,8 @@ pub(crate) struct WorkerReport {
     pub(crate) ended_ns: u64,
     /// Operations that were due but not sent.
     pub(crate) skipped: u64,
-    /// The time that it waited for the collector: a stall caused by assay itself. Includes time in which the kernel ran other
-    /// threads instead.
+    /// The time that it waited for the collector: a stall caused by assay itself. Includes time in
+    /// which the kernel ran other threads instead.
     pub(crate) handover_wait_ns: u64,
 }
 
@@ -186,8 +183,7 @@ impl<C: Clock> Worker<'_, C> {
     /// Returns whether the step's time is up.
     #[inline(always)]
     fn is_over(&self, now_ns: u64) -> bool {
-        self.deadline_ns
-            .is_some_and(|deadline_ns| now_ns >= deadline_ns)
+        self.deadline_ns.is_some_and(|deadline_ns| now_ns >= deadline_ns)
     }
 
     #[inline(always)]
@@ -205,15 +201,16 @@ impl<C: Clock> Worker<'_, C> {
             if self.shared.halt.load(Relaxed) {
                 return false;
             }
-            self.clock
-                .sleep_until(self.start_at + due_ns.min(now_ns + HALT_CHECK_NS));
+            self.clock.sleep_until(self.start_at + due_ns.min(now_ns + HALT_CHECK_NS));
         }
     }
 
-    /// Hands what was counted to the collector and starts the second that contains `now_ns`; returns its end.
+    /// Hands what was counted to the collector and starts the second that contains `now_ns`;
+    /// returns its end.
     #[cold]
     fn hand_over(&mut self, now_ns: u64, report: &mut WorkerReport) -> u64 {
-        // An operation that ends exactly with a second belongs to it, so that a step of n seconds has n of them.
+        // An operation that ends exactly with a second belongs to it, so that a step of n seconds
+        // has n of them.
         let second = now_ns.saturating_sub(1) / SECOND_NS;
         let spare = self.spare.try_recv().or_else(|_| {
             let asked_at = self.clock.now();
@@ -236,8 +233,7 @@ impl<C: Clock> Worker<'_, C> {
         let ends = error.class.ends_session();
         let failed = self.shared.failed.fetch_add(1, Relaxed) + 1;
         if ends && !(error.class == ErrorClass::Interrupted && self.shared.halt.load(Relaxed)) {
-            self.shared
-                .poison(format!("connection {} failed: {error}", self.number + 1));
+            self.shared.poison(format!("connection {} failed: {error}", self.number + 1));
         } else if failed > self.error_limit {
             self.shared.poison(format!(
                 "{failed} operations failed, more than the limit of {}; the last error: {error} ({})",
@@ -249,8 +245,8 @@ impl<C: Clock> Worker<'_, C> {
         ends
     }
 
-    /// Sends a message to the collector. It polls, and is woken only if the channel is full: a wake costs a system call.
-    /// Returns the duration of that, in nanoseconds.
+    /// Sends a message to the collector. It polls, and is woken only if the channel is full: a wake
+    /// costs a system call. Returns the duration of that, in nanoseconds.
     pub(crate) fn send(&self, message: Message) -> u64 {
         match self.messages.try_send(message) {
             Err(TrySendError::Full(message)) => {

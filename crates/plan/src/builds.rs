@@ -24,9 +24,7 @@ const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"
 /// Reads `[build]`. Reports and leaves out a build that it can't read.
 pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Place)> {
     let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
-    let table = entry.map_or(Some(Default::default()), |it| {
-        table_of(cx, "build", it.node)
-    });
+    let table = entry.map_or(Some(Default::default()), |it| table_of(cx, "build", it.node));
     let entries = table.map(|table| table.entries);
     if entries.as_ref().is_some_and(Vec::is_empty) {
         cx.error("plan::missing-key", place, "the plan has no build")
@@ -54,10 +52,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
             .label("expected an engine or a URL")
             .help(format!("add {SOURCES_HELP}"));
     };
-    let exclusive = [
-        "a build has one source",
-        "remove one of them, or write two builds",
-    ];
+    let exclusive = ["a build has one source", "remove one of them, or write two builds"];
     let factors = factors(cx, &mut section);
     let replicas = section.take("replica-url");
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);

@@ -42,11 +42,7 @@ impl Plan {
         let mut pairs = Vec::new();
         for variant in 0..self.variants.len() {
             for target in 0..self.targets.len() {
-                let with_reason = |why| NotApplicable {
-                    target,
-                    variant,
-                    why,
-                };
+                let with_reason = |why| NotApplicable { target, variant, why };
                 pairs.extend(self.why_not_applicable(target, variant).map(with_reason));
             }
         }
@@ -92,9 +88,10 @@ impl Plan {
     }
 }
 
-/// Returns the order of `count` targets in a repeat, counted from 1. The order is random, so that no rhythm of the machine
-/// favors a target, and balanced, so that no target always comes later. Odd repeats are shuffled with `seed`; the even
-/// repeat that follows is the mirror image. The order does not depend on the number of repeats.
+/// Returns the order of `count` targets in a repeat, counted from 1. The order is random, so that
+/// no rhythm of the machine favors a target, and balanced, so that no target always comes later.
+/// Odd repeats are shuffled with `seed`; the even repeat that follows is the mirror image. The
+/// order does not depend on the number of repeats.
 fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
     let pair = u64::from(repeat.saturating_sub(1) / 2);
     let mix = |state: u64| Random::new(state).next_u64();
@@ -135,16 +132,11 @@ mod tests {
         let mut counts = std::collections::BTreeMap::<Vec<usize>, u32>::new();
         for seed in 0..600 {
             for pair in 0..10 {
-                *counts
-                    .entry(round(3, [seed, 1, 8], 2 * pair + 1))
-                    .or_default() += 1;
+                *counts.entry(round(3, [seed, 1, 8], 2 * pair + 1)).or_default() += 1;
             }
         }
         // 1000 expected of each; the standard deviation is 29.
         assert_eq!(counts.len(), 6);
-        assert!(
-            counts.values().all(|count| count.abs_diff(1000) < 130),
-            "{counts:?}"
-        );
+        assert!(counts.values().all(|count| count.abs_diff(1000) < 130), "{counts:?}");
     }
 }

@@ -8,8 +8,8 @@ use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
-/// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of `[config.sqlite.NAME]` they are where a
-/// name should be.
+/// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of
+/// `[config.sqlite.NAME]` they are where a name should be.
 const KEYS: [(&str, bool); 14] = [
     ("extends", false),
     ("file", false),
@@ -41,7 +41,8 @@ const MEMORY_MIN: u64 = 64 << 20;
 
 /// The servers that connections go to if they only read.
 const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
-/// The way in which PostgreSQL's replicas follow their primary: by its log, or by the changes of rows.
+/// The way in which PostgreSQL's replicas follow their primary: by its log, or by the changes of
+/// rows.
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
 /// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
@@ -216,23 +217,12 @@ pub(crate) fn factors(cx: &mut Context<'_>, section: &mut Section) -> Options {
 fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
     let path = section.name_of(key);
     let mut options: Vec<(String, String, Place)> = Vec::new();
-    for Entry {
-        key: name,
-        key_place: place,
-        node,
-    } in cx.table(section, key).entries
-    {
+    for Entry { key: name, key_place: place, node } in cx.table(section, key).entries {
         let full = format!("{path}.{}", key_part(&name));
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
         if !is_word {
-            let what = if key == FACTORS {
-                "a factor"
-            } else {
-                "an option"
-            };
+            let what = if key == FACTORS { "a factor" } else { "an option" };
             let message = format!("invalid name of {what} in {}: {}", code(&path), code(&name));
             cx.error("plan::bad-name", place, message)
                 .label("not a valid name")
@@ -240,11 +230,7 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
             continue;
         }
         if key == FACTORS && RESERVED_FACTORS.contains(&name.as_str()) {
-            let message = format!(
-                "invalid name of a factor in {}: {}",
-                code(&path),
-                code(&name)
-            );
+            let message = format!("invalid name of a factor in {}: {}", code(&path), code(&name));
             cx.error("plan::bad-name", place, message)
                 .label(format!("`assay compare --by {name}` means something else"))
                 .help("rename the factor");
@@ -315,7 +301,8 @@ fn option(
     None
 }
 
-/// Merges each config with those that it extends. Reports a config that extends an unknown one, or itself.
+/// Merges each config with those that it extends. Reports a config that extends an unknown one, or
+/// itself.
 fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig> {
     let parent_of = |config: &WrittenConfig| {
         let (name, _) = config.extends.as_ref()?;
@@ -395,14 +382,9 @@ fn report_unknown(
     let message = format!("config {own} extends an unknown config: {shown}");
     let elsewhere = written.iter().find(|other| other.own.name == name);
     let engine = code(engine.name());
-    report_unknown_config(
-        cx,
-        place,
-        message,
-        elsewhere.map(|it| (it.own.engine, it.place)),
-    )
-    .label(format!("no config of {engine} has this name"))
-    .help(choices(name, "available configs", &names));
+    report_unknown_config(cx, place, message, elsewhere.map(|it| (it.own.engine, it.place)))
+        .label(format!("no config of {engine} has this name"))
+        .help(choices(name, "available configs", &names));
 }
 
 /// Reports an unknown config; `elsewhere` is a config of the same name for another engine.
@@ -423,15 +405,11 @@ fn report_cycle(cx: &mut Context<'_>, written: &[WrittenConfig], cycle: &[usize]
     let extends = |index: &usize| written[*index].extends.as_ref();
     let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
     let names = cycle.iter().chain(&cycle[..1]);
-    let names: Vec<&str> = names
-        .map(|&index| written[index].own.name.as_str())
-        .collect();
+    let names: Vec<&str> = names.map(|&index| written[index].own.name.as_str()).collect();
     let path = code(&names.join(" -> "));
     let message = format!("config {} extends itself: {path}", code(names[0]));
     let diagnostic = cx.error("plan::extends-cycle", place_of(&cycle[0]), message);
-    diagnostic
-        .label("the cycle starts here")
-        .help("remove one `extends` of the cycle");
+    diagnostic.label("the cycle starts here").help("remove one `extends` of the cycle");
     for index in &cycle[1..] {
         diagnostic.also(place_of(index), "and continues here");
     }

@@ -11,10 +11,7 @@ pub struct Span {
 
 impl From<std::ops::Range<usize>> for Span {
     fn from(range: std::ops::Range<usize>) -> Self {
-        Self {
-            start: range.start,
-            end: range.end,
-        }
+        Self { start: range.start, end: range.end }
     }
 }
 
@@ -43,7 +40,8 @@ impl Place {
         self
     }
 
-    /// Returns the line and the column (in characters) in the plan's text, both from 1; `None` outside of that text.
+    /// Returns the line and the column (in characters) in the plan's text, both from 1; `None`
+    /// outside of that text.
     pub fn position(self, text: &str) -> Option<(u32, u32)> {
         let Self::File(span) = self else {
             return None;

@@ -7,13 +7,12 @@ use crate::reader::Context;
 use crate::tree::Table;
 use crate::wording::code;
 
-/// Parses a plan file. Reports errors of syntax, up to the first one that may change the meaning of what follows it.
+/// Parses a plan file. Reports errors of syntax, up to the first one that may change the meaning of
+/// what follows it.
 pub(crate) fn read(cx: &mut Context<'_>, text: &str) -> Option<Table> {
     let (root, mut errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Some(Table::new(root.get_ref(), &|range| {
-            Place::File(range.into())
-        }));
+        return Some(Table::new(root.get_ref(), &|range| Place::File(range.into())));
     }
     let span = |error: &Error| error.span().map_or(Span::from(0..0), Span::from);
     errors.sort_by_key(|error| span(error).start);

@@ -22,14 +22,15 @@ const PATH: &str = "workload.insert";
 const DATA_LENGTH_MAX: u32 = 4000;
 /// The most that every engine supports: each partition is a file or several.
 const PARTITIONS_MAX: u32 = 8192;
-/// A statement with this many rows has fewer bind variables than any engine allows: SQLite 32766, servers 65535.
+/// A statement with this many rows has fewer bind variables than any engine allows: SQLite 32766,
+/// servers 65535.
 const ROWS_PER_COMMIT: RangeInclusive<u32> = 1..=5_000;
 /// More rows than any machine holds.
 const ROWS_MAX: u64 = 1_000_000_000_000;
 /// Rows that `l.x` inserts before it creates indexes.
 const INDEX_STEP_ROWS: u64 = 100;
-/// With a delete per insert, a table needs the rows of at least this many commits, so that deletes that run ahead of
-/// inserts do not empty it.
+/// With a delete per insert, a table needs the rows of at least this many commits, so that deletes
+/// that run ahead of inserts do not empty it.
 const COMMITS_IN_TABLE: u64 = 10;
 /// The rate of a step that writes.
 const WRITE_RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "none: as fast as possible");
@@ -140,7 +141,8 @@ impl Transactions {
             (Kind::FirstWrite, Self::Big) => 50,
             (Kind::FirstWrite, Self::Small) | (Kind::SecondWrite, _) => 5,
             (Kind::Settle, _) | (Kind::Query { rate: 0.0, .. }, _) => 0,
-            // With more rows than the rate per second, there would be less than one commit a second.
+            // With more rows than the rate per second, there would be less than one commit a
+            // second.
             (Kind::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
         }
     }
@@ -158,12 +160,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
     let transactions = cx.field(section, "transactions", &transactions, Transactions::Big);
     let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
-    let partitions = cx.field(
-        section,
-        "partitions",
-        &Quantity::count(0..=PARTITIONS_MAX),
-        0,
-    );
+    let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MAX), 0);
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
     let statements = Choice(IndexStatements::NAMES);
     let length = Quantity::count(1..=DATA_LENGTH_MAX);
@@ -171,12 +168,8 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let index_set = Choice(IndexSet::NAMES);
     let indexes = cx.value(section, "indexes", &index_set, IndexSet::Current);
     let index_max = INDEX_NAMES.len() as u32;
-    let index_count = cx.field(
-        section,
-        "secondary-indexes",
-        &Quantity::count(0..=index_max),
-        index_max,
-    );
+    let index_count =
+        cx.field(section, "secondary-indexes", &Quantity::count(0..=index_max), index_max);
     let mut insert = Insert {
         steps: Vec::new(),
         initial_rows: initial_rows.value,
@@ -204,13 +197,10 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         read_write_time,
         transactions: transactions.value,
     };
-    let steps = step::steps(
-        cx,
-        section,
-        &names,
-        &index_count.value,
-        |cx, name, number, section| step(cx, name, number, section, &defaults),
-    );
+    let steps =
+        step::steps(cx, section, &names, &index_count.value, |cx, name, number, section| {
+            step(cx, name, number, section, &defaults)
+        });
 
     section.finish(cx);
     if names.trusted {
@@ -301,11 +291,7 @@ fn step(
         let kind = Quantity::count(ROWS_PER_COMMIT);
         cx.field(section, "rows-per-commit", &kind, default)
     };
-    let nothing = Field {
-        value: 0,
-        place: Place::Nowhere,
-        trusted: true,
-    };
+    let nothing = Field { value: 0, place: Place::Nowhere, trusted: true };
     let (kind, rows, rows_per_commit) = match name.kind {
         Kind::Settle => (InsertStepKind::Settle, None, nothing),
         Kind::Query { query, rate } => {
@@ -319,11 +305,7 @@ fn step(
             let from = &defaults.read_write_time;
             let time = cx.inherited(section, "time", &times, from, from.value);
             let time = time.value;
-            (
-                InsertStepKind::Query { query, rate, time },
-                None,
-                per_commit,
-            )
+            (InsertStepKind::Query { query, rate, time }, None, per_commit)
         }
         Kind::FirstWrite | Kind::SecondWrite if section.place_of("time") != Place::Nowhere => {
             let rows = section.place_of("rows");
@@ -374,10 +356,7 @@ fn step(
             let kind = match (name.kind, rows.value) {
                 (Kind::Load, rows) => InsertStepKind::Load { rows },
                 (Kind::Index, rows) => InsertStepKind::Index { rows },
-                (_, rows) => InsertStepKind::Write {
-                    until: WriteEnd::Rows(rows),
-                    rate,
-                },
+                (_, rows) => InsertStepKind::Write { until: WriteEnd::Rows(rows), rate },
             };
             (kind, Some(rows), per_commit)
         }
@@ -422,10 +401,9 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
     });
     let writes = |kind| matches!(kind, Kind::FirstWrite | Kind::SecondWrite);
     let writes = before.iter().find(|(step, _)| writes(step.kind));
-    for (first, severity, does) in [
-        (scans, Severity::Error, "scans"),
-        (writes, Severity::Warning, "maintains"),
-    ] {
+    for (first, severity, does) in
+        [(scans, Severity::Error, "scans"), (writes, Severity::Warning, "maintains")]
+    {
         let Some((step, place)) = first else {
             continue;
         };
@@ -440,7 +418,8 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u3
     }
 }
 
-/// Reports steps that need indexes in a plan without any, and range queries that are left out without their index.
+/// Reports steps that need indexes in a plan without any, and range queries that are left out
+/// without their index.
 fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Kind>, Place)], indexes: &Field<u32>) {
     let mut needing = steps.iter().filter(|(step, _)| step.kind.needs_indexes());
     if indexes.value == 0 {
@@ -449,30 +428,24 @@ fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Kind>, Place)], indexe
                 Kind::Index => "creates",
                 _ => "scans",
             };
-            let message = format!(
-                "step {} {does} secondary indexes, but there are none",
-                code(&step.name)
-            );
+            let message =
+                format!("step {} {does} secondary indexes, but there are none", code(&step.name));
             cx.error("plan::conflict", *place, message)
                 .label("needs a secondary index")
                 .also(indexes.place, "no secondary indexes")
-                .help(format!(
-                    "remove the step, or raise `{PATH}.secondary-indexes`"
-                ));
+                .help(format!("remove the step, or raise `{PATH}.secondary-indexes`"));
         }
     } else if needing.any(|(step, _)| step.kind != Kind::Index) {
         let (existing, missing) = INDEX_NAMES.split_at(indexes.value as usize);
         let message = format!("range queries scan only {}", list(existing));
         cx.warning("plan::left-out", indexes.place, message)
             .label(format!("queries of {} are left out", list(missing)))
-            .help(format!(
-                "to scan all indexes, set it to {}",
-                INDEX_NAMES.len()
-            ));
+            .help(format!("to scan all indexes, set it to {}", INDEX_NAMES.len()));
     }
 }
 
-/// Reports queries without writes that would run while the engine still purges or compacts after earlier steps.
+/// Reports queries without writes that would run while the engine still purges or compacts after
+/// earlier steps.
 fn check_debt(cx: &mut Context<'_>, names: &StepNames<Kind>) {
     let mut writer: Option<&(StepName<Kind>, Place)> = None;
     for named in &names.value {
@@ -506,10 +479,7 @@ fn check_dry(
     let loads = |read: &&StepRead| read.step.kind.is_load();
     let loaded = steps.iter().find(loads).and_then(|it| it.rows.as_ref());
     let writes = |read: &&StepRead| {
-        matches!(
-            read.step.kind,
-            InsertStepKind::Write { .. } | InsertStepKind::Query { .. }
-        )
+        matches!(read.step.kind, InsertStepKind::Write { .. } | InsertStepKind::Query { .. })
     };
     let largest = steps.iter().filter(writes);
     let largest = largest.max_by_key(|read| read.rows_per_commit.value);
@@ -522,18 +492,13 @@ fn check_dry(
     if !are_trusted || loaded.value >= needed {
         return;
     }
-    let place = (loaded.place)
-        .or(per_commit.place)
-        .or(delete_per_insert.place);
+    let place = (loaded.place).or(per_commit.place).or(delete_per_insert.place);
     let if_elsewhere = |other: Place| match other == place {
         true => Place::Nowhere,
         false => other,
     };
-    let clients = if deleters == 1 {
-        String::new()
-    } else {
-        format!(", for each of {deleters} clients")
-    };
+    let clients =
+        if deleters == 1 { String::new() } else { format!(", for each of {deleters} clients") };
     let message = format!(
         "a table of {} rows is too small for step {}, which deletes {} rows at a time{clients}",
         loaded.value,
@@ -549,10 +514,7 @@ fn check_dry(
             "load more rows, commit fewer at a time, or set `{PATH}.delete-per-insert = false`"
         ))
         .also(if_elsewhere(per_commit.place), "rows per commit")
-        .also(
-            if_elsewhere(delete_per_insert.place),
-            "each insert comes with a delete",
-        );
+        .also(if_elsewhere(delete_per_insert.place), "each insert comes with a delete");
 }
 
 #[cfg(test)]
@@ -568,27 +530,9 @@ mod tests {
         assert_eq!(kind("l.i0"), Some(Kind::Load));
         assert_eq!(kind("l.i1.b"), Some(Kind::FirstWrite));
         assert_eq!(kind("settle.2"), Some(Kind::Settle));
-        assert_eq!(
-            kind("qr100"),
-            Some(Kind::Query {
-                query: Query::Range,
-                rate: 100.0
-            })
-        );
-        assert_eq!(
-            kind("qp0"),
-            Some(Kind::Query {
-                query: Query::Point,
-                rate: 0.0
-            })
-        );
-        assert_eq!(
-            kind("qp1000.again"),
-            Some(Kind::Query {
-                query: Query::Point,
-                rate: 1000.0
-            })
-        );
+        assert_eq!(kind("qr100"), Some(Kind::Query { query: Query::Range, rate: 100.0 }));
+        assert_eq!(kind("qp0"), Some(Kind::Query { query: Query::Point, rate: 0.0 }));
+        assert_eq!(kind("qp1000.again"), Some(Kind::Query { query: Query::Point, rate: 1000.0 }));
     }
 
     #[test]

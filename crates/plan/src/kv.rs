@@ -32,18 +32,9 @@ const STEPS: [(&str, Kind); 13] = [
     ("fwdrange", Kind::Read(KvRead::Forward)),
     ("revrange", Kind::Read(KvRead::Reverse)),
     ("readwhilewriting", Kind::ReadWhileWriting(KvRead::Get)),
-    (
-        "multireadwhilewriting",
-        Kind::ReadWhileWriting(KvRead::MultiGet),
-    ),
-    (
-        "fwdrangewhilewriting",
-        Kind::ReadWhileWriting(KvRead::Forward),
-    ),
-    (
-        "revrangewhilewriting",
-        Kind::ReadWhileWriting(KvRead::Reverse),
-    ),
+    ("multireadwhilewriting", Kind::ReadWhileWriting(KvRead::MultiGet)),
+    ("fwdrangewhilewriting", Kind::ReadWhileWriting(KvRead::Forward)),
+    ("revrangewhilewriting", Kind::ReadWhileWriting(KvRead::Reverse)),
     ("overwritesome", Kind::OverwriteSome),
     ("overwrite", Kind::Overwrite),
 ];
@@ -122,18 +113,11 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     };
 
     let names = step::names(cx, section, &());
-    let defaults = Defaults {
-        keys,
-        write_rate,
-        read_time,
-        read_write_time,
-    };
-    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
-        KvStep {
-            number,
-            name: name.name.clone(),
-            kind: step(cx, name.kind, section, &defaults),
-        }
+    let defaults = Defaults { keys, write_rate, read_time, read_write_time };
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| KvStep {
+        number,
+        name: name.name.clone(),
+        kind: step(cx, name.kind, section, &defaults),
     });
     section.finish(cx);
     if names.trusted {
@@ -165,19 +149,12 @@ fn step(
         Kind::FillSeq => KvStepKind::FillSeq,
         Kind::Drain => KvStepKind::Drain,
         Kind::Flush => KvStepKind::Flush,
-        Kind::Read(read) => KvStepKind::Read {
-            read,
-            time: time(cx, section, &defaults.read_time),
-        },
+        Kind::Read(read) => KvStepKind::Read { read, time: time(cx, section, &defaults.read_time) },
         Kind::ReadWhileWriting(read) => {
             let time = time(cx, section, &defaults.read_write_time);
             let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
             let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
-            KvStepKind::ReadWhileWriting {
-                read,
-                write_bytes_per_s: rate.value,
-                time,
-            }
+            KvStepKind::ReadWhileWriting { read, write_bytes_per_s: rate.value, time }
         }
         Kind::OverwriteSome => {
             let (kind, keys) = (Quantity::count(1..=KEYS_MAX), &defaults.keys);
@@ -185,9 +162,9 @@ fn step(
             let writes = cx.inherited(section, "writes", &kind, keys, some).value;
             KvStepKind::OverwriteSome { writes }
         }
-        Kind::Overwrite => KvStepKind::Overwrite {
-            time: time(cx, section, &defaults.read_write_time),
-        },
+        Kind::Overwrite => {
+            KvStepKind::Overwrite { time: time(cx, section, &defaults.read_write_time) }
+        }
     }
 }
 
@@ -212,19 +189,8 @@ mod tests {
         assert_eq!(kind("fillseq"), Some(Kind::FillSeq));
         assert_eq!(kind("overwrite.2"), Some(Kind::Overwrite));
         assert_eq!(kind("overwritesome"), Some(Kind::OverwriteSome));
-        assert_eq!(
-            kind("revrangewhilewriting.8mb"),
-            Some(Kind::ReadWhileWriting(KvRead::Reverse))
-        );
-        for text in [
-            "",
-            "fill",
-            "fillseq.",
-            "fillseq2",
-            "Overwrite",
-            "flush.a.b",
-            "drain.B",
-        ] {
+        assert_eq!(kind("revrangewhilewriting.8mb"), Some(Kind::ReadWhileWriting(KvRead::Reverse)));
+        for text in ["", "fill", "fillseq.", "fillseq2", "Overwrite", "flush.a.b", "drain.B"] {
             assert!(kind(text).is_none(), "{text}");
         }
     }

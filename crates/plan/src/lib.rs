@@ -1,4 +1,5 @@
-//! Reads the text of a plan, and returns its targets, workloads and cells, or diagnostics with line and column.
+//! Reads the text of a plan, and returns its targets, workloads and cells, or diagnostics with line
+//! and column.
 //!
 //! ```text
 //! plan file ──► document ──► tree ──► reader, value_kinds, quantity ──► insert, kv, sysbench ──┐
@@ -6,9 +7,10 @@
 //!                                                                                             └──► diagnostics ──► render
 //! ```
 //!
-//! `document` parses TOML and keeps the place of every value; `overrides` applies `--set` arguments. The readers of each
-//! table take their values through `reader`, which reports what is wrong and notes the origin of every value. A plan that is
-//! not TOML is the only error that stops the reading. Nothing here does I/O.
+//! `document` parses TOML and keeps the place of every value; `overrides` applies `--set`
+//! arguments. The readers of each table take their values through `reader`, which reports what is
+//! wrong and notes the origin of every value. A plan that is not TOML is the only error that stops
+//! the reading. Nothing here does I/O.
 //!
 //! ```
 //! let text = "
@@ -86,11 +88,13 @@ const REPEATS_MAX: u32 = 1_000;
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
 
-/// Parses a plan, and returns it with its warnings. `path` is where its text came from, for messages and for the name of
-/// a plan that has none. `sets` are the arguments of `--set`, which override the text in their order.
+/// Parses a plan, and returns it with its warnings. `path` is where its text came from, for
+/// messages and for the name of a plan that has none. `sets` are the arguments of `--set`, which
+/// override the text in their order.
 ///
 /// # Errors
-/// Returns all diagnostics, warnings included, sorted by position; at least one of them is an error.
+/// Returns all diagnostics, warnings included, sorted by position; at least one of them is an
+/// error.
 pub fn parse(
     path: &str,
     text: &str,
@@ -140,10 +144,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let configs = configs::read(cx, section.take("config"), &builds);
-    let parts = targets::TargetParts {
-        builds: &builds,
-        configs: &configs,
-    };
+    let parts = targets::TargetParts { builds: &builds, configs: &configs };
     // A name that could not be read would be reported again as unknown.
     let target = section.take("target").map(|entry| entry.node);
     let mut targets = Vec::new();
@@ -203,19 +204,10 @@ fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
     let table = section.take("profile");
     let table = table.and_then(|entry| Section::of(cx, "profile", entry.node));
     let Some(mut section) = table else {
-        return Profile {
-            repeats: 0,
-            frequency_hz: FREQUENCY_HZ,
-            call_graph: CallGraph::Auto,
-        };
+        return Profile { repeats: 0, frequency_hz: FREQUENCY_HZ, call_graph: CallGraph::Auto };
     };
     let profile = Profile {
-        repeats: cx.value(
-            &mut section,
-            "repeats",
-            &Quantity::count(1..=REPEATS_MAX),
-            1,
-        ),
+        repeats: cx.value(&mut section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1),
         frequency_hz: cx.value(
             &mut section,
             "frequency",
@@ -233,18 +225,15 @@ fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
     profile
 }
 
-/// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't have.
+/// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't
+/// have.
 fn name_from(path: &str) -> String {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = file.split('.').next().unwrap_or(file);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let chars = stem.chars().map(|c| if is_plain(c) { c } else { '-' });
     let name: String = chars.take(64).collect();
-    if is_name(&name) {
-        name
-    } else {
-        "plan".to_owned()
-    }
+    if is_name(&name) { name } else { "plan".to_owned() }
 }
 
 /// Reads the workload and its variants.
@@ -260,18 +249,12 @@ fn workload(
             .label("this table is empty")
             .help(HELP);
     };
-    let Some(Entry {
-        key_place, node, ..
-    }) = section.take("workload")
-    else {
+    let Some(Entry { key_place, node, .. }) = section.take("workload") else {
         missing(cx, Place::Nowhere);
         return None;
     };
     let mut section = Section::of(cx, "workload", node)?;
-    let exclusive = [
-        "a plan has one workload",
-        "remove one of them, or write two plans",
-    ];
+    let exclusive = ["a plan has one workload", "remove one of them, or write two plans"];
     let missing = |cx: &mut Context<'_>| missing(cx, key_place);
     let entry = section.take_one(cx, &WORKLOADS, exclusive, missing)?;
     let path = section.name_of(&entry.key);
@@ -303,13 +286,12 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
         };
         let engine = code(build.engine.name());
         let message = format!("the {workload} not run on build {}", code(&build.name));
-        cx.error("plan::conflict", *place, message)
-            .label(format!("{engine} {why}"))
-            .help(help);
+        cx.error("plan::conflict", *place, message).label(format!("{engine} {why}")).help(help);
     }
 }
 
-/// Returns the index of the first target that has cells. Reports that no target has any, and then returns 0.
+/// Returns the index of the first target that has cells. Reports that no target has any, and then
+/// returns 0.
 fn first_measured(
     cx: &mut Context<'_>,
     variants: Option<&[Variant]>,

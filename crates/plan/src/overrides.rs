@@ -15,10 +15,7 @@ type Path = Vec<(String, Place)>;
 pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
     let mut set_keys: Vec<(String, Place)> = Vec::new();
     for (index, argument) in sets.iter().enumerate() {
-        let all = Place::Set {
-            index,
-            span: (0..argument.len()).into(),
-        };
+        let all = Place::Set { index, span: (0..argument.len()).into() };
         let Some((path, node)) = read(cx, argument, all) else {
             continue;
         };
@@ -59,9 +56,9 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
     let is_option = matches!(names(&path)[..], ["config", _, _, "set" | "load", _, ..]);
     let node = if raw.starts_with(['[', '"', '\'']) || raw.starts_with('{') && !is_option {
         match DeValue::parse(raw) {
-            Ok(value) => Node::new(&value, &|range| {
-                all.part(start + range.start, start + range.end)
-            }),
+            Ok(value) => {
+                Node::new(&value, &|range| all.part(start + range.start, start + range.end))
+            }
             Err(error) => {
                 let range = error.span().unwrap_or(0..raw.len());
                 let place = all.part(start + range.start, start + range.end);
@@ -82,10 +79,7 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
             }
         }
     } else {
-        Node {
-            value: Value::Bare(raw.to_owned()),
-            place: all.part(start, start + raw.len()),
-        }
+        Node { value: Value::Bare(raw.to_owned()), place: all.part(start, start + raw.len()) }
     };
     let is_table = matches!(node.value, Value::Table(_));
     Some((join_names(path, is_table), node))
@@ -98,7 +92,8 @@ fn names(path: &Path) -> Vec<&str> {
 
 /// Parses a dotted key. A name that contains a dot is in quotes.
 fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
-    /// More names than any key of a plan has. Without a bound the tree could become too deep for recursion.
+    /// More names than any key of a plan has. Without a bound the tree could become too deep for
+    /// recursion.
     const NAMES_MAX: usize = 16;
     let end = key.len();
     let line = format!("{key}=0");
@@ -132,8 +127,9 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
     None
 }
 
-/// Joins the parts of a step's or an option's name that contains dots: the shell removes the quotes around it. With a
-/// table as the value the key ends with the step's name, otherwise with a key of the step.
+/// Joins the parts of a step's or an option's name that contains dots: the shell removes the quotes
+/// around it. With a table as the value the key ends with the step's name, otherwise with a key of
+/// the step.
 fn join_names(mut path: Path, is_table: bool) -> Path {
     let (from, to) = match names(&path)[..] {
         ["workload", _, "step", ..] => (3, path.len() - usize::from(!is_table)),
@@ -149,7 +145,8 @@ fn join_names(mut path: Path, is_table: bool) -> Path {
     path
 }
 
-/// Sets the value of a key, and adds the tables that it needs; reports a parent that is not a table.
+/// Sets the value of a key, and adds the tables that it needs; reports a parent that is not a
+/// table.
 fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
     let Some(((name, place), parents)) = path.split_last() else {
         return;
@@ -159,10 +156,7 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
         let parent = table.get_or_put(name, || Entry {
             key: name.clone(),
             key_place: *place,
-            node: Node {
-                value: Value::Table(Table::default()),
-                place: *place,
-            },
+            node: Node { value: Value::Table(Table::default()), place: *place },
         });
         let (type_name, parent_place) = (parent.node.type_name(), parent.node.place);
         let Value::Table(inner) = &mut parent.node.value else {
@@ -181,9 +175,5 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
         };
         table = inner;
     }
-    table.put(Entry {
-        key: name.clone(),
-        key_place: *place,
-        node,
-    });
+    table.put(Entry { key: name.clone(), key_place: *place, node });
 }

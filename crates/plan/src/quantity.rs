@@ -12,8 +12,8 @@ use crate::wording::{code, quoted};
 /// A kind of quantity, with its units.
 pub(crate) struct Dimension {
     name: &'static str,
-    /// Units with their factors, the smallest unit first. With the unit "" a number needs no unit. Of units with the same
-    /// factor the last one is written.
+    /// Units with their factors, the smallest unit first. With the unit "" a number needs no unit.
+    /// Of units with the same factor the last one is written.
     units: &'static [(&'static str, u64)],
     /// The unit of zero.
     unit_of_zero: &'static str,
@@ -24,12 +24,7 @@ pub(crate) struct Dimension {
 
 pub(crate) static COUNT: Dimension = Dimension {
     name: "count",
-    units: &[
-        ("", 1),
-        ("k", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-    ],
+    units: &[("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)],
     unit_of_zero: "",
     suggested_unit: "",
     help: "a count is a whole number: `1500`, or with `k`, `M` or `G` in a string: `\"20M\"`",
@@ -51,13 +46,7 @@ pub(crate) static TIME: Dimension = Dimension {
 
 static SIZE: Dimension = Dimension {
     name: "size",
-    units: &[
-        ("B", 1),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("TiB", 1 << 40),
-    ],
+    units: &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)],
     unit_of_zero: "B",
     suggested_unit: "GiB",
     help: "a size is a string with a number and a unit, `B`, `KiB`, `MiB`, `GiB` or `TiB`: `\"1.5GiB\"`",
@@ -65,12 +54,7 @@ static SIZE: Dimension = Dimension {
 
 static BYTE_RATE: Dimension = Dimension {
     name: "write rate",
-    units: &[
-        ("B/s", 1),
-        ("KiB/s", 1 << 10),
-        ("MiB/s", 1 << 20),
-        ("GiB/s", 1 << 30),
-    ],
+    units: &[("B/s", 1), ("KiB/s", 1 << 10), ("MiB/s", 1 << 20), ("GiB/s", 1 << 30)],
     unit_of_zero: "B/s",
     suggested_unit: "MiB/s",
     help: "a write rate is a string with a number and a unit, `B/s`, `KiB/s`, `MiB/s` or `GiB/s`: `\"2MiB/s\"`",
@@ -174,11 +158,7 @@ impl Number for f64 {
     }
 
     fn format(self, dimension: &Dimension) -> String {
-        if self.fract() == 0.0 {
-            dimension.format(self as u64)
-        } else {
-            self.to_string()
-        }
+        if self.fract() == 0.0 { dimension.format(self as u64) } else { self.to_string() }
     }
 }
 
@@ -192,20 +172,15 @@ impl Dimension {
         let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
-            let is_negative = text
-                .strip_prefix('-')
-                .is_some_and(|it| it.starts_with(is_number));
+            let is_negative = text.strip_prefix('-').is_some_and(|it| it.starts_with(is_number));
             return Err(if is_negative {
                 QuantityError::OutOfRange
             } else {
                 QuantityError::NotANumber
             });
         }
-        let (_, factor) = self
-            .units
-            .iter()
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(|| match unit {
+        let (_, factor) =
+            self.units.iter().find(|(name, _)| *name == unit).ok_or_else(|| match unit {
                 "" => QuantityError::NoUnit,
                 _ => QuantityError::Unit(unit.to_owned(), self.unit_like(unit)),
             })?;
@@ -215,14 +190,10 @@ impl Dimension {
             .parse()
             .map_err(|_| QuantityError::OutOfRange)?;
         let product = u128::from(digits) * u128::from(*factor);
-        let divisor = 10_u128
-            .checked_pow(fraction.len() as u32)
-            .ok_or(QuantityError::NotWhole)?;
+        let divisor = 10_u128.checked_pow(fraction.len() as u32).ok_or(QuantityError::NotWhole)?;
         if product.is_multiple_of(divisor) {
             let number = u64::try_from(product / divisor).ok();
-            number
-                .and_then(T::from_whole)
-                .ok_or(QuantityError::OutOfRange)
+            number.and_then(T::from_whole).ok_or(QuantityError::OutOfRange)
         } else {
             T::from_fraction(product as f64 / divisor as f64).ok_or(QuantityError::NotWhole)
         }
@@ -238,15 +209,13 @@ impl Dimension {
         units.find(|name| !name.is_empty() && plain(name) == plain(unit))
     }
 
-    /// Writes a number of smallest units so that [`Dimension::parse`] reads it, with the largest unit that keeps it whole.
+    /// Writes a number of smallest units so that [`Dimension::parse`] reads it, with the largest
+    /// unit that keeps it whole.
     pub(crate) fn format(&self, number: u64) -> String {
         if number == 0 {
             return format!("0{}", self.unit_of_zero);
         }
-        let exact_units = self
-            .units
-            .iter()
-            .filter(|(_, factor)| number.is_multiple_of(*factor));
+        let exact_units = self.units.iter().filter(|(_, factor)| number.is_multiple_of(*factor));
         match exact_units.max_by_key(|(_, factor)| *factor) {
             Some((unit, factor)) => format!("{}{unit}", number / factor),
             None => {
@@ -337,18 +306,13 @@ impl<T: Number> ValueKind for Quantity<T> {
     type Value = T;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
-        let Dimension {
-            name: quantity,
-            help,
-            ..
-        } = self.dimension;
+        let Dimension { name: quantity, help, .. } = self.dimension;
         let text = match &node.value {
             Value::String(text) | Value::Bare(text) | Value::Integer(text) | Value::Float(text) => {
                 text
             }
             _ => {
-                cx.wrong_type(name, node, &format!("a {quantity}"))
-                    .help(*help);
+                cx.wrong_type(name, node, &format!("a {quantity}")).help(*help);
                 return None;
             }
         };
@@ -375,8 +339,7 @@ impl<T: Number> ValueKind for Quantity<T> {
                     format!("allowed: {min} or more")
                 };
                 let message = format!("{name} is out of range: {shown}");
-                cx.error("plan::out-of-range", node.place, message)
-                    .label(allowed);
+                cx.error("plan::out-of-range", node.place, message).label(allowed);
                 return None;
             }
             QuantityError::NotANumber => {
@@ -480,10 +443,7 @@ mod tests {
         assert_eq!(duration("10"), Err(QuantityError::NoUnit));
         assert_eq!(duration("1h30m"), Err(unit("h30m", "")));
         assert_eq!(duration("10S"), Err(unit("S", "s")));
-        assert_eq!(
-            duration(&format!("0.{}1s", "0".repeat(60))),
-            Err(QuantityError::NotWhole)
-        );
+        assert_eq!(duration(&format!("0.{}1s", "0".repeat(60))), Err(QuantityError::NotWhole));
     }
 
     #[test]
@@ -512,15 +472,9 @@ mod tests {
         for number in [0, 1, 999, 1_000, 1_500, 20_000_000, 3_000_000_000, u64::MAX] {
             assert_eq!(count(&COUNT.format(number)), Ok(number));
         }
-        for nanos in [
-            0,
-            1,
-            1_500_000,
-            1_000_000_000,
-            90_000_000_000,
-            3_600_000_000_000,
-            7_000_000_001,
-        ] {
+        for nanos in
+            [0, 1, 1_500_000, 1_000_000_000, 90_000_000_000, 3_600_000_000_000, 7_000_000_001]
+        {
             let text = TIME.format(nanos);
             assert_eq!(TIME.parse(&text), Ok(Duration::from_nanos(nanos)), "{text}");
         }

@@ -1,4 +1,5 @@
-//! Typed access to the tree: takes values out, reports what is wrong with them, and notes each with its origin.
+//! Typed access to the tree: takes values out, reports what is wrong with them, and notes each with
+//! its origin.
 
 use serde_json::Value as Json;
 
@@ -29,8 +30,8 @@ pub(crate) struct Context<'a> {
     pub(crate) schemas: Option<Vec<(String, Option<Json>)>>,
 }
 
-/// A value, its place, and whether it is what the plan says: after an error it is the default, so that reading can
-/// continue, but no check may rely on it.
+/// A value, its place, and whether it is what the plan says: after an error it is the default, so
+/// that reading can continue, but no check may rely on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<T> {
     pub(crate) value: T,
@@ -60,12 +61,7 @@ pub(crate) trait ValueKind {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            diagnostics: Vec::new(),
-            resolved: Vec::new(),
-            schemas: None,
-        }
+        Self { text, diagnostics: Vec::new(), resolved: Vec::new(), schemas: None }
     }
 
     /// Reports an error; the caller can add a label, other places and help.
@@ -99,8 +95,7 @@ impl<'a> Context<'a> {
         expected: &str,
     ) -> &mut Diagnostic {
         let message = format!("{} is {}, not {expected}", code(name), node.type_name());
-        self.error("plan::wrong-type", node.place, message)
-            .label(format!("expected {expected}"))
+        self.error("plan::wrong-type", node.place, message).label(format!("expected {expected}"))
     }
 
     /// Returns the text of a node; reports a node that is not text.
@@ -137,12 +132,7 @@ impl<'a> Context<'a> {
         value: String,
         place: Place,
     ) {
-        let value = Resolved {
-            key: key.into(),
-            value,
-            origin: self.origin(place),
-            place,
-        };
+        let value = Resolved { key: key.into(), value, origin: self.origin(place), place };
         self.resolved.insert(at, value);
     }
 
@@ -166,7 +156,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the place of the bytes `start..end` of a node's text, or of the whole node where the plan escapes the text.
+    /// Returns the place of the bytes `start..end` of a node's text, or of the whole node where the
+    /// plan escapes the text.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
         let (text, place) = (node.text().unwrap_or_default(), node.place);
         let lead = match place {
@@ -295,7 +286,8 @@ impl<'a> Context<'a> {
         (min.value, max.value)
     }
 
-    /// Takes a value of a step whose default follows from a value of the workload, and then has that one's origin.
+    /// Takes a value of a step whose default follows from a value of the workload, and then has
+    /// that one's origin.
     pub(crate) fn inherited<K: ValueKind, T>(
         &mut self,
         section: &mut Section,
@@ -327,12 +319,7 @@ pub(crate) struct Section {
 impl Section {
     /// Wraps a table; `path` is its dotted name, empty for the whole plan.
     pub(crate) fn new(path: &str, table: Table, place: Place) -> Self {
-        Self {
-            path: path.to_owned(),
-            table,
-            keys: Vec::new(),
-            place,
-        }
+        Self { path: path.to_owned(), table, keys: Vec::new(), place }
     }
 
     /// Wraps the table of a node; reports a node that is not a table.
@@ -361,8 +348,8 @@ impl Section {
         entry.map_or(Place::Nowhere, |entry| entry.node.place)
     }
 
-    /// Takes the one of these keys that the table has, and finishes. Reports any further one, and calls `missing` if there
-    /// is none.
+    /// Takes the one of these keys that the table has, and finishes. Reports any further one, and
+    /// calls `missing` if there is none.
     pub(crate) fn take_one(
         &mut self,
         cx: &mut Context<'_>,
@@ -391,11 +378,7 @@ impl Section {
 
     /// Returns the dotted name of a key.
     pub(crate) fn name_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// Reports the keys that were not read.
@@ -420,9 +403,8 @@ impl Section {
                 None if !has_names => schema::table_with(&entry.key),
                 _ => None,
             };
-            let owner = owner.map_or(String::new(), |table| {
-                format!("{} is a key {table}", code(&entry.key))
-            });
+            let owner = owner
+                .map_or(String::new(), |table| format!("{} is a key {table}", code(&entry.key)));
             cx.error("plan::unknown-key", entry.key_place, message)
                 .label("not a key of this table")
                 .help(owner)
@@ -436,16 +418,15 @@ pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<T
     match node.value {
         Value::Table(table) => Some(table),
         _ => {
-            cx.wrong_type(path, &node, "a table").help(format!(
-                "write it as a table: {}",
-                code(&format!("[{path}]"))
-            ));
+            cx.wrong_type(path, &node, "a table")
+                .help(format!("write it as a table: {}", code(&format!("[{path}]"))));
             None
         }
     }
 }
 
-/// Returns the tables of a list; reports a node that is not a list, and calls `missing` for an empty one.
+/// Returns the tables of a list; reports a node that is not a list, and calls `missing` for an
+/// empty one.
 pub(crate) fn tables_of(
     cx: &mut Context<'_>,
     path: &str,

@@ -10,8 +10,9 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 /// The most diagnostics that are shown at once.
 const SHOWN_MAX: usize = 20;
 
-/// Writes diagnostics for people: sorted by position, each with the lines that it is about. If there are errors, the last
-/// line counts them. `path`, `text` and `sets` are the arguments of [`crate::parse`]. Passwords in URLs are masked.
+/// Writes diagnostics for people: sorted by position, each with the lines that it is about. If
+/// there are errors, the last line counts them. `path`, `text` and `sets` are the arguments of
+/// [`crate::parse`]. Passwords in URLs are masked.
 pub fn render(
     diagnostics: &[Diagnostic],
     path: &str,
@@ -19,19 +20,10 @@ pub fn render(
     sets: &[String],
     color: bool,
 ) -> String {
-    let renderer = if color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
-    let mut sources = vec![Source {
-        path: Some(path),
-        text: mask(text),
-    }];
-    sources.extend(sets.iter().map(|set| Source {
-        path: None,
-        text: format!("{SET}{}", mask(set)),
-    }));
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut sources = vec![Source { path: Some(path), text: mask(text) }];
+    sources
+        .extend(sets.iter().map(|set| Source { path: None, text: format!("{SET}{}", mask(set)) }));
 
     // Errors go before warnings where not all can be shown.
     let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
@@ -73,11 +65,7 @@ fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
         warnings => format!(" and {}", counted(warnings, "warning")),
     };
     let is_set = |diagnostic: &Diagnostic| matches!(diagnostic.place, Place::Set { .. });
-    let place = if diagnostics.iter().all(is_set) {
-        "--set"
-    } else {
-        path
-    };
+    let place = if diagnostics.iter().all(is_set) { "--set" } else { path };
     let errors = counted(errors, "error");
     Some(format!("{errors}{warnings} in `{place}`; nothing was run"))
 }
@@ -107,9 +95,7 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level
-        .primary_title(diagnostic.message.as_str())
-        .id(diagnostic.code);
+    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
     let mut elements: Vec<Element<'s>> = Vec::new();
     if diagnostic.place == Place::Nowhere {
         elements.extend(sources[0].path.map(|path| Origin::path(path).into()));
@@ -135,12 +121,9 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
             continue;
         }
         let annotations = here.into_iter().map(|(_, range, label, kind)| {
-            kind.span(range)
-                .label(Some(label).filter(|label| !label.is_empty()))
+            kind.span(range).label(Some(label).filter(|label| !label.is_empty()))
         });
-        let snippet = Snippet::source(text.as_str())
-            .path(*path)
-            .line_numbering(path.is_some());
+        let snippet = Snippet::source(text.as_str()).path(*path).line_numbering(path.is_some());
         elements.push(snippet.annotations(annotations).into());
     }
     elements.extend(notes);

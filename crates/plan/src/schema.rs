@@ -1,7 +1,7 @@
 //! The JSON schema of plans, with which editors complete and check them.
 //!
-//! The code that reads a plan asks for each key with its kind of value. So the schema is recorded while one plan of each
-//! workload is read. The descriptions of keys come from `docs/plan.md`.
+//! The code that reads a plan asks for each key with its kind of value. So the schema is recorded
+//! while one plan of each workload is read. The descriptions of keys come from `docs/plan.md`.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,8 @@ const TABLES_OF_NAMES: [&str; 3] = ["build", "step", "test"];
 /// Lists of tables.
 const LISTS: [&str; 2] = ["target", "statement"];
 
-/// Every key that can be in a plan, by its dotted path, and its schema unless it is a table or read piece by piece.
+/// Every key that can be in a plan, by its dotted path, and its schema unless it is a table or read
+/// piece by piece.
 static KEYS: LazyLock<Vec<(String, Option<Json>)>> = LazyLock::new(|| {
     let mut keys = Vec::new();
     for text in PLANS {
@@ -41,7 +42,8 @@ static KEYS: LazyLock<Vec<(String, Option<Json>)>> = LazyLock::new(|| {
     keys
 });
 
-/// Returns the table in which the key belongs, as help says it; `None` where no table of a plan has it, or more than one.
+/// Returns the table in which the key belongs, as help says it; `None` where no table of a plan has
+/// it, or more than one.
 pub(crate) fn table_with(key: &str) -> Option<String> {
     let mut tables: Vec<String> = Vec::new();
     for (path, _) in KEYS.iter() {
@@ -97,7 +99,8 @@ fn table() -> Json {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// Adds the schema of a key, by its dotted path. A key without one is a table, or read piece by piece.
+/// Adds the schema of a key, by its dotted path. A key without one is a table, or read piece by
+/// piece.
 fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
     let names = names(path);
     let mut node = root;
@@ -142,7 +145,8 @@ fn names(path: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the schema of a key that is read piece by piece; `above` has the last two names before it.
+/// Returns the schema of a key that is read piece by piece; `above` has the last two names before
+/// it.
 fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let text = json!({ "type": "string", "minLength": 1 });
     let computed = json!({ "type": ["integer", "string"] });
@@ -170,7 +174,8 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     })
 }
 
-/// Adds the description of a key. Removes the default of a step's key, which follows from the workload.
+/// Adds the description of a key. Removes the default of a step's key, which follows from the
+/// workload.
 fn described(names: &[&str], mut schema: Json) -> Json {
     let (key, table) = names.split_last().unwrap_or((&"", &[]));
     if table.contains(&"step")

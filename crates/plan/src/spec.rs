@@ -38,7 +38,8 @@ pub struct Plan {
     pub listen: Option<IpAddr>,
     /// CPU profiles.
     pub profile: Profile,
-    /// The workloads that run on each target: one variant without a name, or one or more with names.
+    /// The workloads that run on each target: one variant without a name, or one or more with
+    /// names.
     pub variants: Vec<Variant>,
     /// The builds, in the order of the file.
     pub builds: Vec<Build>,
@@ -125,22 +126,11 @@ pub struct StepRun<'a> {
 
 impl<'a> StepRun<'a> {
     fn measured(name: &'a str, time: Option<Duration>) -> Self {
-        Self {
-            name,
-            measures: true,
-            time,
-            warmup: Duration::ZERO,
-            settle: None,
-            reported: true,
-        }
+        Self { name, measures: true, time, warmup: Duration::ZERO, settle: None, reported: true }
     }
 
     fn settling(name: &'a str, settle: Settle) -> Self {
-        Self {
-            measures: false,
-            settle: Some(settle),
-            ..Self::measured(name, None)
-        }
+        Self { measures: false, settle: Some(settle), ..Self::measured(name, None) }
     }
 }
 
@@ -150,10 +140,9 @@ impl InsertStep {
             // MyRocks and RocksDB settle in the same way.
             InsertStepKind::Settle => StepRun::settling(&self.name, Settle::EmptyLevel0),
             InsertStepKind::Query { time, .. }
-            | InsertStepKind::Write {
-                until: WriteEnd::Time(time),
-                ..
-            } => StepRun::measured(&self.name, Some(time)),
+            | InsertStepKind::Write { until: WriteEnd::Time(time), .. } => {
+                StepRun::measured(&self.name, Some(time))
+            }
             _ => StepRun::measured(&self.name, None),
         }
     }
@@ -183,12 +172,7 @@ impl SysbenchStep {
         match &self.kind {
             SysbenchStepKind::Load | SysbenchStepKind::Index => StepRun::measured(&self.name, None),
             SysbenchStepKind::Settle => StepRun::settling(&self.name, Settle::Pending),
-            SysbenchStepKind::Run {
-                time,
-                warmup,
-                reported,
-                ..
-            } => StepRun {
+            SysbenchStepKind::Run { time, warmup, reported, .. } => StepRun {
                 warmup: *warmup,
                 reported: *reported,
                 ..StepRun::measured(&self.name, Some(*time))
@@ -240,7 +224,8 @@ pub struct Insert {
     pub tables: Tables,
     /// Range partitions per table; 0 for an unpartitioned table.
     pub partitions: u32,
-    /// The time for which each client's extra connection holds its transaction; `None` for no extra connection.
+    /// The time for which each client's extra connection holds its transaction; `None` for no
+    /// extra connection.
     pub long_transaction: Option<Duration>,
     /// The definition of the secondary indexes.
     pub indexes: IndexSet,
@@ -320,7 +305,8 @@ pub enum InsertStepKind {
         /// Rows per second and client; `None` for as fast as possible.
         rate: Option<f64>,
     },
-    /// `qrN`, `qpN`: queries as fast as possible, while each client inserts (and deletes) N rows per second.
+    /// `qrN`, `qpN`: queries as fast as possible, while each client inserts (and deletes) N rows
+    /// per second.
     Query {
         /// The kind of queries.
         query: Query,
@@ -350,7 +336,8 @@ impl InsertStepKind {
 }
 
 impl Insert {
-    /// Returns the number of rows that each table gets in all steps together, except in steps that write for a time.
+    /// Returns the number of rows that each table gets in all steps together, except in steps that
+    /// write for a time.
     pub fn rows_per_table(&self, clients: u32) -> u64 {
         let writers = match self.tables {
             Tables::Shared => f64::from(clients),
@@ -359,10 +346,7 @@ impl Insert {
         let rows = |step: &InsertStep| match step.kind {
             InsertStepKind::Load { rows }
             | InsertStepKind::Index { rows }
-            | InsertStepKind::Write {
-                until: WriteEnd::Rows(rows),
-                ..
-            } => rows,
+            | InsertStepKind::Write { until: WriteEnd::Rows(rows), .. } => rows,
             InsertStepKind::Query { rate, time, .. } => {
                 (rate * time.as_secs_f64() * writers) as u64
             }
@@ -487,7 +471,8 @@ pub struct Sysbench {
 }
 
 impl Sysbench {
-    /// Returns whether it loads the rows. If not, the tables exist already, from `sysbench prepare` or an earlier run.
+    /// Returns whether it loads the rows. If not, the tables exist already, from `sysbench prepare`
+    /// or an earlier run.
     pub fn loads(&self) -> bool {
         let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
         self.steps.iter().any(loads)
@@ -584,11 +569,13 @@ pub struct Config {
     pub name: String,
     /// The engine it is for.
     pub engine: Engine,
-    /// Files in the engine's own format, used verbatim, in order: those of the configs that it extends come first.
+    /// Files in the engine's own format, used verbatim, in order: those of the configs that it
+    /// extends come first.
     pub files: Vec<String>,
     /// Options, in the engine's notation; a later one overrides an earlier one of the same name.
     pub set: Vec<(String, String)>,
-    /// Options of RocksDB that override `set` during the load; afterwards the database is reopened.
+    /// Options of RocksDB that override `set` during the load; afterwards the database is
+    /// reopened.
     pub load: Vec<(String, String)>,
     /// Factors in which it differs from other configs, with their values.
     pub factors: Vec<(String, String)>,
@@ -606,7 +593,8 @@ pub struct Config {
     pub reads_replicas: bool,
     /// Clients connect to its server by TCP with TLS.
     pub tls: bool,
-    /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable; otherwise the cell fails.
+    /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable;
+    /// otherwise the cell fails.
     pub skips_unknown_options: bool,
     /// RocksDB counts and times its operations, which costs some speed.
     pub statistics: bool,
@@ -634,7 +622,8 @@ impl Config {
         }
     }
 
-    /// Returns the options that it declares, of which `tls` and those of replicas are assay's own; those of the load have names `load.NAME`.
+    /// Returns the options that it declares, of which `tls` and those of replicas are assay's own;
+    /// those of the load have names `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -708,8 +697,8 @@ impl Workload {
         }
     }
 
-    /// Returns the rate of a step per second and client: `Some(None)` if it has none but may have one, `None` if it can't have
-    /// one or there is no such step.
+    /// Returns the rate of a step per second and client: `Some(None)` if it has none but may have
+    /// one, `None` if it can't have one or there is no such step.
     pub fn step_rate(&self, name: &str) -> Option<Option<f64>> {
         match self {
             Self::Insert(insert) => {

@@ -1,4 +1,5 @@
-//! The steps of a workload: their names in its list `steps`, and their tables `[workload.X.step.NAME]`.
+//! The steps of a workload: their names in its list `steps`, and their tables
+//! `[workload.X.step.NAME]`.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::tree::{Entry, Node};
 use crate::value_kinds::ListOf;
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
-/// The shortest time that a plan may give a step. A step shorter than a second has no rates per second.
+/// The shortest time that a plan may give a step. A step shorter than a second has no rates per
+/// second.
 pub(crate) const TIME_MIN: Duration = Duration::from_millis(100);
 
 /// The kind of a step, as its name says it.
@@ -64,9 +66,7 @@ const SUFFIX_LENGTH_MAX: usize = 32;
 
 fn is_suffix(suffix: &str) -> bool {
     (1..=SUFFIX_LENGTH_MAX).contains(&suffix.len())
-        && suffix
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 impl<S: StepKind> StepName<S> {
@@ -77,10 +77,7 @@ impl<S: StepKind> StepName<S> {
             Some((name, suffix)) if is_suffix(suffix) => S::parse(name, known),
             _ => None,
         };
-        Some(Self {
-            name: text.to_owned(),
-            kind: S::parse(text, known).or_else(repeated)?,
-        })
+        Some(Self { name: text.to_owned(), kind: S::parse(text, known).or_else(repeated)? })
     }
 }
 
@@ -97,9 +94,7 @@ fn unknown_help<S: StepKind>(text: &str, known: &S::Known) -> String {
 
 fn report_unknown(cx: &mut Context<'_>, text: &str, place: Place, within: &str, help: String) {
     let message = format!("unknown step {} in {}", code(text), code(within));
-    cx.error("plan::unknown-step", place, message)
-        .label("not a step")
-        .help(help);
+    cx.error("plan::unknown-step", place, message).label("not a step").help(help);
 }
 
 /// A step's name in a list of steps.
@@ -157,7 +152,8 @@ pub(crate) fn names<S: StepKind>(
     cx.field(section, "steps", &kind, default)
 }
 
-/// Reports a step before the one that loads `what`, unless it may come first. Returns `false` if no step loads it.
+/// Reports a step before the one that loads `what`, unless it may come first. Returns `false` if no
+/// step loads it.
 pub(crate) fn check_load<S: StepKind + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
@@ -171,10 +167,7 @@ pub(crate) fn check_load<S: StepKind + PartialEq>(
     let mut others = names.value.iter();
     let first = others.find(|(step, _)| !step.kind.may_precede_load());
     if let Some((first, place)) = first.filter(|(first, _)| first != load) {
-        let message = format!(
-            "step {} comes before the {what} are loaded",
-            code(&first.name)
-        );
+        let message = format!("step {} comes before the {what} are loaded", code(&first.name));
         cx.error("plan::step-order", *place, message)
             .label(format!("there are no {what} yet"))
             .also(*load_place, format!("loads the {what}"))
@@ -204,8 +197,8 @@ pub(crate) fn check_once<S: StepKind + PartialEq>(
     }
 }
 
-/// Reads the steps with `read`, each from its table and with its number in the list. Reports tables of steps that do not
-/// run.
+/// Reads the steps with `read`, each from its table and with its number in the list. Reports tables
+/// of steps that do not run.
 pub(crate) fn steps<S: StepKind, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
@@ -252,9 +245,7 @@ pub(crate) fn steps<S: StepKind, T>(
             cx.warning("plan::unused-step", entry.key_place, message)
                 .label("has no effect")
                 .also(names.place, "the steps that run")
-                .help(format!(
-                    "{suggestion}add it to `{list}`, or remove its table"
-                ));
+                .help(format!("{suggestion}add it to `{list}`, or remove its table"));
         }
         // It is still read, to report its errors.
         let resolved = cx.resolved.len();

@@ -1,4 +1,5 @@
-//! Reads the keys that all workloads share: checks of steps, the limits at which steps fail, and the time of settling.
+//! Reads the keys that all workloads share: checks of steps, the limits at which steps fail, and
+//! the time of settling.
 
 use std::time::Duration;
 
@@ -24,12 +25,5 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section, has_replicas: bo
         true => cx.value(section, "lag-at-most", &time, LAG_AT_MOST),
         false => LAG_AT_MOST,
     };
-    StepPolicy {
-        checks,
-        error_limit,
-        attempts,
-        settle_at_least,
-        settle_at_most,
-        lag_at_most,
-    }
+    StepPolicy { checks, error_limit, attempts, settle_at_least, settle_at_most, lag_at_most }
 }

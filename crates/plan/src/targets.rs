@@ -31,10 +31,7 @@ pub(crate) fn read(
             .label("nothing to measure")
             .help("remove it to measure every build with every config of its engine");
     };
-    let everything = Node {
-        value: Value::Table(Table::default()),
-        place: Place::Nowhere,
-    };
+    let everything = Node { value: Value::Table(Table::default()), place: Place::Nowhere };
     let nodes = node.map_or(vec![everything], |it| tables_of(cx, "target", it, empty));
     let mut targets = Vec::new();
     for node in nodes {
@@ -100,11 +97,7 @@ fn read_one(
                     .also(parts.builds[*build].1, "its build sets it too")
                     .help("set the factor in one of the two");
             }
-            let target = Target {
-                name,
-                build: *build,
-                config: *config,
-            };
+            let target = Target { name, build: *build, config: *config };
             targets.push((target, here));
         }
     }
@@ -130,13 +123,10 @@ pub(crate) fn index_named(
     index
 }
 
-/// Returns a target and its twin: the same build with the same config under another name. Any difference between the two
-/// is noise.
+/// Returns a target and its twin: the same build with the same config under another name. Any
+/// difference between the two is noise.
 pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
-    let twin = Target {
-        name: format!("{}{TWIN_SUFFIX}", target.name),
-        ..target.clone()
-    };
+    let twin = Target { name: format!("{}{TWIN_SUFFIX}", target.name), ..target.clone() };
     vec![target.clone(), twin]
 }
 
@@ -222,7 +212,8 @@ impl TargetParts<'_> {
         builds
     }
 
-    /// Returns the configs of these names for the engines of `builds`. One name may match a config of each engine.
+    /// Returns the configs of these names for the engines of `builds`. One name may match a config
+    /// of each engine.
     fn configs_named(
         &self,
         cx: &mut Context<'_>,

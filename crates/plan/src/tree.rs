@@ -62,10 +62,7 @@ impl Node {
             DeValue::Boolean(boolean) => Value::Boolean(*boolean),
             DeValue::Datetime(_) => Value::Datetime,
         };
-        Self {
-            value,
-            place: place(span),
-        }
+        Self { value, place: place(span) }
     }
 
     /// Returns the name of its type, with an article.
@@ -111,9 +108,7 @@ impl Table {
             key_place: place(key.span()),
             node: Node::new(value, place),
         };
-        Self {
-            entries: pairs.into_iter().map(entry).collect(),
-        }
+        Self { entries: pairs.into_iter().map(entry).collect() }
     }
 
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {

@@ -82,8 +82,7 @@ impl ValueKind for Flag {
             _ => None,
         };
         if flag.is_none() {
-            cx.wrong_type(name, node, "a boolean")
-                .help("write `true` or `false`");
+            cx.wrong_type(name, node, "a boolean").help("write `true` or `false`");
         }
         flag
     }
@@ -172,9 +171,7 @@ impl<K: ValueKind> ValueKind for Optional<K> {
     }
 
     fn show(&self, value: &Self::Value) -> String {
-        value
-            .as_ref()
-            .map_or_else(|| self.1.to_owned(), |value| self.0.show(value))
+        value.as_ref().map_or_else(|| self.1.to_owned(), |value| self.0.show(value))
     }
 
     fn schema(&self) -> Json {
@@ -224,10 +221,7 @@ pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place:
     let label = match text.chars().find(|c| !may_be_in_name(*c)) {
         Some(c) => format!("{} is not allowed in a name", code(&c.to_string())),
         None if text.is_empty() => "a name cannot be empty".to_owned(),
-        None => format!(
-            "{} characters; at most {NAME_LENGTH_MAX} are allowed",
-            text.len()
-        ),
+        None => format!("{} characters; at most {NAME_LENGTH_MAX} are allowed", text.len()),
     };
     let message = format!("{message}: {}", code(text));
     let similar = text.replace([' ', '.', '/', ':'], "-");
@@ -235,14 +229,12 @@ pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place:
         true => format!("did you mean {}?", code(&similar)),
         false => String::new(),
     };
-    cx.error("plan::bad-name", place, message)
-        .label(label)
-        .help(similar)
-        .help(NAME_HELP);
+    cx.error("plan::bad-name", place, message).label(label).help(similar).help(NAME_HELP);
     false
 }
 
-/// A list of values, each with its place. A `--set` argument may give one value, or several separated by commas.
+/// A list of values, each with its place. A `--set` argument may give one value, or several
+/// separated by commas.
 pub(crate) struct ListOf<K>(pub(crate) K, pub(crate) &'static str);
 
 impl<K: ValueKind> ListOf<K> {

@@ -10,8 +10,9 @@ use crate::value_kinds::check_name;
 /// The tables of a workload whose keys a variant changes one by one.
 const NESTED: [&str; 2] = ["step", "test"];
 
-/// Reads the workload at `path` with its variants, each with `read_one`. A workload without variants is read as one
-/// variant without a name. The part that all variants share must be a valid workload.
+/// Reads the workload at `path` with its variants, each with `read_one`. A workload without
+/// variants is read as one variant without a name. The part that all variants share must be a valid
+/// workload.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     path: &str,
@@ -26,10 +27,7 @@ pub(crate) fn read(
     let noted = cx.resolved.len();
     let workload = read_one(cx, node);
     let Some(declared) = declared else {
-        return Some(vec![Variant {
-            name: None,
-            workload: workload?,
-        }]);
+        return Some(vec![Variant { name: None, workload: workload? }]);
     };
     let variants_path = format!("{path}.variant");
     let table = table_of(cx, &variants_path, declared.node)?;
@@ -53,9 +51,7 @@ pub(crate) fn read(
             let message = format!("unknown key `variant` in `[{variant_path}]`");
             cx.error("plan::unknown-key", nested.key_place, message)
                 .label("variants can't be nested")
-                .help(format!(
-                    "declare it next to the others: `[{variants_path}.NAME]`"
-                ));
+                .help(format!("declare it next to the others: `[{variants_path}.NAME]`"));
         }
         let before = cx.resolved.len();
         let workload = changed(cx, &shared, changes, noted, &read_one);
@@ -71,8 +67,8 @@ pub(crate) fn read(
     workload.map(|_| variants)
 }
 
-/// Reads the shared workload with a variant's changes. Notes only values that differ from those of the shared workload,
-/// whose notes begin at `noted`.
+/// Reads the shared workload with a variant's changes. Notes only values that differ from those of
+/// the shared workload, whose notes begin at `noted`.
 fn changed(
     cx: &mut Context<'_>,
     shared: &Node,
@@ -93,10 +89,8 @@ fn changed(
         }
     }
     let mut changed = cx.resolved.split_off(resolved);
-    let shared: HashMap<&str, &Resolved> = cx.resolved[noted..]
-        .iter()
-        .map(|value| (value.key.as_str(), value))
-        .collect();
+    let shared: HashMap<&str, &Resolved> =
+        cx.resolved[noted..].iter().map(|value| (value.key.as_str(), value)).collect();
     changed.retain(|value| shared.get(value.key.as_str()) != Some(&value));
     cx.resolved.extend(changed);
     workload
@@ -111,13 +105,7 @@ fn override_table(table: &mut Table, changes: Table, depth: u32) {
             (Some(Value::Table(existing)), Value::Table(changes)) if is_nested => {
                 override_table(existing, changes, depth + 1);
             }
-            (_, value) => table.put(Entry {
-                node: Node {
-                    value,
-                    ..change.node
-                },
-                ..change
-            }),
+            (_, value) => table.put(Entry { node: Node { value, ..change.node }, ..change }),
         }
     }
 }

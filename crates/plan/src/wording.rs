@@ -6,8 +6,8 @@ use words::redact;
 /// Beyond this many characters, text from a plan is cut in messages.
 const LENGTH_MAX: usize = 60;
 
-/// Quotes text from a plan for a message: in backticks, on one line, without control characters or passwords, and cut
-/// after [`LENGTH_MAX`] characters.
+/// Quotes text from a plan for a message: in backticks, on one line, without control characters or
+/// passwords, and cut after [`LENGTH_MAX`] characters.
 pub(crate) fn code(text: &str) -> String {
     let mut out = String::from("`");
     let text = redact(text);
@@ -16,11 +16,7 @@ pub(crate) fn code(text: &str) -> String {
             out.push_str("...");
             break;
         }
-        if c.is_control() {
-            out.extend(c.escape_default())
-        } else {
-            out.push(c)
-        }
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out.push('`');
     out
@@ -28,11 +24,7 @@ pub(crate) fn code(text: &str) -> String {
 
 /// Lists names for a message.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
-    names
-        .iter()
-        .map(|name| code(name.as_ref()))
-        .collect::<Vec<_>>()
-        .join(", ")
+    names.iter().map(|name| code(name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the name that `got` is most likely a misspelling of.
@@ -40,19 +32,14 @@ pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'
     let got = got.to_lowercase().replace('_', "-");
     let length = got.chars().count();
     let distance = |name: &'n str| strsim::damerau_levenshtein(&got, &name.to_lowercase());
-    let names = names
-        .iter()
-        .map(|name| (distance(name.as_ref()), name.as_ref()));
+    let names = names.iter().map(|name| (distance(name.as_ref()), name.as_ref()));
     let near = names.filter(|(distance, _)| *distance <= (length / 3).max(1));
-    near.min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 /// Begins a line of help with ``did you mean `x`? ``, or with nothing.
 pub(crate) fn did_you_mean<T: AsRef<str>>(got: &str, names: &[T]) -> String {
-    nearest(got, names).map_or(String::new(), |name| {
-        format!("did you mean {}? ", code(name))
-    })
+    nearest(got, names).map_or(String::new(), |name| format!("did you mean {}? ", code(name)))
 }
 
 /// Returns a line of help that suggests the name nearest to `got` and lists all `names`.
@@ -96,11 +83,7 @@ mod tests {
         for text in ["plain", "a\"b", "tab\tline\nbell\u{7}", "back\\slash", "ü"] {
             let line = format!("a = {}", quoted(text));
             let table = toml::de::DeTable::parse(&line).unwrap();
-            assert_eq!(
-                table.get_ref()["a"].get_ref().as_str(),
-                Some(text),
-                "{line}"
-            );
+            assert_eq!(table.get_ref()["a"].get_ref().as_str(), Some(text), "{line}");
         }
     }
 }

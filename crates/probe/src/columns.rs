@@ -1,5 +1,5 @@
-//! The columns of a sample: their names, order and kinds. To add one is a minor change of the record's format; to rename
-//! one is a major change.
+//! The columns of a sample: their names, order and kinds. To add one is a minor change of the
+//! record's format; to rename one is a major change.
 
 use words::CounterKind;
 
@@ -158,7 +158,8 @@ columns! {
 /// One row of the host's metrics: every column of [`Sample::COLUMNS`], in that order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Each column's name and value. `None` means not applicable: this kernel, machine or target does not have it.
+    /// Each column's name and value. `None` means not applicable: this kernel, machine or target
+    /// does not have it.
     pub values: Vec<(&'static str, Option<i64>)>,
 }
 
@@ -168,24 +169,18 @@ impl Sample {
 
     /// Returns a row without values.
     pub(crate) fn new() -> Self {
-        Self {
-            values: ALL.iter().map(|column| (column.name, None)).collect(),
-        }
+        Self { values: ALL.iter().map(|column| (column.name, None)).collect() }
     }
 
     /// Sets a value. Limits it to 63 bits, which a counter of nanoseconds exceeds after 292 years.
     pub(crate) fn set(&mut self, column: ColumnIndex, value: impl Into<Option<u64>>) {
-        self.values[column as usize].1 = value
-            .into()
-            .map(|value| i64::try_from(value).unwrap_or(i64::MAX));
+        self.values[column as usize].1 =
+            value.into().map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     }
 
     /// Returns the value of a column. `None` means not applicable, or no such column.
     pub fn get(&self, name: &str) -> Option<i64> {
-        self.values
-            .iter()
-            .find(|(column, _)| *column == name)
-            .and_then(|(_, value)| *value)
+        self.values.iter().find(|(column, _)| *column == name).and_then(|(_, value)| *value)
     }
 }
 
@@ -199,16 +194,10 @@ mod tests {
     fn names_are_unique_and_end_in_their_unit() {
         let mut names = HashSet::new();
         for column in Sample::COLUMNS {
-            assert!(
-                names.insert(column.name),
-                "duplicate column `{}`",
-                column.name
-            );
+            assert!(names.insert(column.name), "duplicate column `{}`", column.name);
             let name = column.name.trim_end_matches("_max");
             assert!(
-                ["_ns", "_bytes", "_count", "_khz"]
-                    .iter()
-                    .any(|unit| name.ends_with(unit)),
+                ["_ns", "_bytes", "_count", "_khz"].iter().any(|unit| name.ends_with(unit)),
                 "`{name}` has no unit"
             );
         }
@@ -216,10 +205,7 @@ mod tests {
 
     #[test]
     fn an_index_refers_to_its_column() {
-        assert_eq!(
-            Sample::COLUMNS[ColumnIndex::CpuUser as usize].name,
-            "cpu_user_ns"
-        );
+        assert_eq!(Sample::COLUMNS[ColumnIndex::CpuUser as usize].name, "cpu_user_ns");
         assert_eq!(Sample::COLUMNS[ColumnIndex::Log as usize].name, "log_bytes");
         assert_eq!(ColumnIndex::Log as usize + 1, Sample::COLUMNS.len());
     }

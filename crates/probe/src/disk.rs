@@ -1,9 +1,10 @@
 //! The block devices that hold the data, and their counters.
 //!
-//! Counters come from the device that contains the file system: a partition, a whole disk, an `md` or `dm` device. The
-//! devices below it (the members of an array, the disk of a partition) see the same requests again, and are not added.
-//! Flushes are the exception. The kernel counts them only for whole disks, so they come from the disks at the bottom,
-//! and include the flushes of other users of these disks.
+//! Counters come from the device that contains the file system: a partition, a whole disk, an `md`
+//! or `dm` device. The devices below it (the members of an array, the disk of a partition) see the
+//! same requests again, and are not added. Flushes are the exception. The kernel counts them only
+//! for whole disks, so they come from the disks at the bottom, and include the flushes of other
+//! users of these disks.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +15,8 @@ use crate::columns::{ColumnIndex, Sample};
 use crate::parse::{DiskLine, Mount, mount_of, parse_diskstats, parse_mountinfo};
 use crate::{ProbeError, Proc};
 
-/// The number of levels to search for disks below a device: LVM on LUKS on RAID on partitions needs five.
+/// The number of levels to search for disks below a device: LVM on LUKS on RAID on partitions needs
+/// five.
 const DEPTH_MAX: u32 = 16;
 
 /// A block device's number.
@@ -32,18 +34,12 @@ impl fmt::Display for Device {
 
 impl Device {
     fn from_number(number: u64) -> Self {
-        Self {
-            major: rustix::fs::major(number),
-            minor: rustix::fs::minor(number),
-        }
+        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.trim().split_once(':')?;
-        Some(Self {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        })
+        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
     /// Returns the device's directory in `/sys`, a symbolic link.
@@ -100,11 +96,11 @@ impl Device {
     }
 }
 
-/// Returns `path`, or its nearest ancestor that exists, without symbolic links. The directory may not exist yet.
+/// Returns `path`, or its nearest ancestor that exists, without symbolic links. The directory may
+/// not exist yet.
 pub(crate) fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    path.ancestors()
-        .find_map(|path| fs_err::canonicalize(path).ok())
+    path.ancestors().find_map(|path| fs_err::canonicalize(path).ok())
 }
 
 /// Returns the mounts that this process sees; none if the list can't be read.
@@ -121,19 +117,14 @@ pub(crate) fn devices_of(
 ) -> Result<Vec<Device>, String> {
     let existing = nearest_existing(path)
         .ok_or_else(|| format!("the path `{}` can't be accessed", path.display()))?;
-    let number = fs_err::metadata(&existing)
-        .map_err(|error| error.to_string())?
-        .dev();
-    resolve(
-        proc,
-        &existing,
-        Device::from_number(number),
-        mounts,
-        |source| Some(Device::from_number(fs_err::metadata(source).ok()?.rdev())),
-    )
+    let number = fs_err::metadata(&existing).map_err(|error| error.to_string())?.dev();
+    resolve(proc, &existing, Device::from_number(number), mounts, |source| {
+        Some(Device::from_number(fs_err::metadata(source).ok()?.rdev()))
+    })
 }
 
-/// Returns the same as [`devices_of`] for a path whose `st_dev` is known. `number_of` returns the number of a device file.
+/// Returns the same as [`devices_of`] for a path whose `st_dev` is known. `number_of` returns the
+/// number of a device file.
 fn resolve(
     proc: &Proc,
     path: &Path,
@@ -164,14 +155,11 @@ fn resolve(
     if devices.is_empty() {
         return Err(reason("which names no block device"));
     }
-    Ok(if mount.fs_type == "btrfs" {
-        with_btrfs_members(proc, devices)
-    } else {
-        devices
-    })
+    Ok(if mount.fs_type == "btrfs" { with_btrfs_members(proc, devices) } else { devices })
 }
 
-/// Returns all devices of a btrfs file system. Its mount names only one of them; `/sys/fs/btrfs/UUID/devices` has them all.
+/// Returns all devices of a btrfs file system. Its mount names only one of them;
+/// `/sys/fs/btrfs/UUID/devices` has them all.
 fn with_btrfs_members(proc: &Proc, devices: Vec<Device>) -> Vec<Device> {
     for file_system in proc.names("sys/fs/btrfs") {
         let members = Device::in_directory(proc, &format!("sys/fs/btrfs/{file_system}/devices"));
@@ -182,8 +170,8 @@ fn with_btrfs_members(proc: &Proc, devices: Vec<Device>) -> Vec<Device> {
     devices
 }
 
-/// Extends a 32-bit counter of milliseconds to 64 bits. At a queue length of 32, the kernel's counter wraps after a day
-/// and a half.
+/// Extends a 32-bit counter of milliseconds to 64 bits. At a queue length of 32, the kernel's
+/// counter wraps after a day and a half.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnwrappedCounter {
     last: u64,
@@ -192,8 +180,8 @@ struct UnwrappedCounter {
 
 impl UnwrappedCounter {
     fn ns(&mut self, ms: u64) -> u64 {
-        // A decrease by less than half of 32 bits is no wrap: the device was gone for a moment, or the kernel summed a
-        // moving value. Then the counter keeps its last value.
+        // A decrease by less than half of 32 bits is no wrap: the device was gone for a moment, or
+        // the kernel summed a moving value. Then the counter keeps its last value.
         let decrease = self.last.saturating_sub(ms);
         if decrease > 1 << 31 && self.last <= u64::from(u32::MAX) {
             self.wrapped_ms += 1 << 32;
@@ -214,7 +202,8 @@ enum Unit {
     Milliseconds,
 }
 
-/// The counters of the devices that contain file systems: the column of their sum, their index in a line, and their unit.
+/// The counters of the devices that contain file systems: the column of their sum, their index in a
+/// line, and their unit.
 const COUNTERS: [(ColumnIndex, usize, Unit); 12] = [
     (ColumnIndex::DiskReadCount, 0, Unit::Requests),
     (ColumnIndex::DiskReadBytes, 2, Unit::Sectors),
@@ -243,8 +232,8 @@ struct CountedDevice {
     times: [UnwrappedCounter; 17],
 }
 
-/// Sets a column to the sum of a counter over the devices. If one device lacks the counter or is not listed (a container
-/// may hide it), the sum is unknown.
+/// Sets a column to the sum of a counter over the devices. If one device lacks the counter or is
+/// not listed (a container may hide it), the sum is unknown.
 fn sum_counter(
     (column, index, unit): (ColumnIndex, usize, Unit),
     devices: &mut [CountedDevice],
@@ -260,9 +249,7 @@ fn sum_counter(
             Unit::Sectors => counter.saturating_mul(512),
             Unit::Milliseconds => times[index].ns(counter),
         });
-        sum = sum
-            .zip(value)
-            .map(|(sum, value): (u64, u64)| sum.saturating_add(value));
+        sum = sum.zip(value).map(|(sum, value): (u64, u64)| sum.saturating_add(value));
     }
     row.set(column, sum);
 }
@@ -291,19 +278,13 @@ impl Disks {
                 Err(note) => notes.push(note),
             }
         }
-        Self {
-            notes,
-            ..Self::new(proc, devices)
-        }
+        Self { notes, ..Self::new(proc, devices) }
     }
 
     fn new(proc: &Proc, devices: BTreeSet<Device>) -> Self {
         let disks = devices.iter().flat_map(|device| device.disks(proc));
         let disks: BTreeSet<Device> = disks.collect();
-        let counted = |device| CountedDevice {
-            device,
-            times: Default::default(),
-        };
+        let counted = |device| CountedDevice { device, times: Default::default() };
         Self {
             devices: devices.into_iter().map(counted).collect(),
             disks: disks.into_iter().map(counted).collect(),
@@ -331,9 +312,8 @@ impl Disks {
             let mut all = self.devices.iter().chain(&self.disks);
             all.any(|counted| counted.device == device)
         };
-        let lines = proc.optional("proc/diskstats", buffer, |text| {
-            parse_diskstats(text, is_counted)
-        })?;
+        let lines =
+            proc.optional("proc/diskstats", buffer, |text| parse_diskstats(text, is_counted))?;
         let Some(lines) = lines else {
             return Ok(());
         };

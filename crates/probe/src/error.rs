@@ -9,17 +9,12 @@ use std::path::PathBuf;
 pub struct Malformed(String);
 
 impl Malformed {
-    /// Returns the error for the item `what`: the text that it has, shortened to fit a line, and the expected format.
+    /// Returns the error for the item `what`: the text that it has, shortened to fit a line, and
+    /// the expected format.
     pub(crate) fn new(what: &str, actual: &str, expected: &str) -> Self {
         let short: String = actual.chars().take(60).collect();
-        let dots = if short.len() < actual.len() {
-            "..."
-        } else {
-            ""
-        };
-        Self(format!(
-            "{what}: expected {expected}, found `{short}{dots}`"
-        ))
+        let dots = if short.len() < actual.len() { "..." } else { "" };
+        Self(format!("{what}: expected {expected}, found `{short}{dots}`"))
     }
 }
 

@@ -6,8 +6,8 @@ use crate::parse::parse_frequency_khz;
 /// The source of the frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frequency {
-    /// `/proc/cpuinfo`, from the processors' counters, all at once: on older kernels, each processor's own file takes up
-    /// to 10 ms.
+    /// `/proc/cpuinfo`, from the processors' counters, all at once: on older kernels, each
+    /// processor's own file takes up to 10 ms.
     Counters,
     /// The files of the frequency policies, where the processors have no such counters.
     Policies(Vec<String>),
@@ -35,7 +35,8 @@ impl Frequency {
         }
     }
 
-    /// Returns the frequency of the fastest processor in kHz. A mean would depend on how many processors are idle.
+    /// Returns the frequency of the fastest processor in kHz. A mean would depend on how many
+    /// processors are idle.
     pub(crate) fn sample(&self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<u64> {
         match self {
             Self::Counters => parse_frequency_khz(&proc.read("proc/cpuinfo", buffer).ok()?),
@@ -74,10 +75,7 @@ mod tests {
         let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 800.000\nflags\t\t: fpu aperfmperf tsc\n\n\
                        processor\t: 1\ncpu MHz\t\t: 3391.724\nflags\t\t: fpu aperfmperf tsc\n";
         let policy = (FIRST_POLICY, "1000000\n");
-        assert_eq!(
-            frequency_khz(&[("proc/cpuinfo", cpuinfo), policy]),
-            Some(3_391_724)
-        );
+        assert_eq!(frequency_khz(&[("proc/cpuinfo", cpuinfo), policy]), Some(3_391_724));
     }
 
     #[test]

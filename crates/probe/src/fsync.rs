@@ -21,22 +21,23 @@ const BLOCK_COUNT: u64 = 1024;
 /// The highest number of timed flushes, enough for the median and the 99th percentile.
 const SAMPLE_COUNT_MAX: usize = 1000;
 
-/// Measures the latency of `fdatasync` after a write of 4 KiB in `dir`, for about `limit` and at least one flush.
+/// Measures the latency of `fdatasync` after a write of 4 KiB in `dir`, for about `limit` and at
+/// least one flush.
 ///
-/// First writes and flushes the whole file, then overwrites it at increasing offsets. So a flush has data to write but
-/// does not change the file's extents, as in a log file that is used again. The file keeps its name during the
-/// measurement, because some file systems skip the flush of a file without a name. It is removed at the end, or by the
-/// next measurement in `dir` if the process was killed.
+/// First writes and flushes the whole file, then overwrites it at increasing offsets. So a flush
+/// has data to write but does not change the file's extents, as in a log file that is used again.
+/// The file keeps its name during the measurement, because some file systems skip the flush of a
+/// file without a name. It is removed at the end, or by the next measurement in `dir` if the
+/// process was killed.
 ///
 /// # Errors
-/// Fails if the file can't be created, written or flushed: the directory is missing or read-only, or the disk is full.
+/// Fails if the file can't be created, written or flushed: the directory is missing or read-only,
+/// or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     remove_leftovers(dir);
-    let (file, path) = tempfile::Builder::new()
-        .prefix(PREFIX)
-        .tempfile_in(dir)?
-        .into_parts();
-    // The lock keeps other processes from removing the file. Without locks in the file system, nobody removes any.
+    let (file, path) = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?.into_parts();
+    // The lock keeps other processes from removing the file. Without locks in the file system,
+    // nobody removes any.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let file = File::from_parts(file, &*path);
     let mut block = [0x5au8; BLOCK_BYTES];
@@ -66,7 +67,8 @@ pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     Ok(summary(&mut samples))
 }
 
-/// Removes the unlocked files of processes that were killed during a measurement. Ignores files that can't be removed.
+/// Removes the unlocked files of processes that were killed during a measurement. Ignores files
+/// that can't be removed.
 fn remove_leftovers(dir: &Path) {
     for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
@@ -111,12 +113,7 @@ mod tests {
         let mut samples: Vec<u64> = (1..=200).rev().collect();
         let figures = |samples: &mut [u64]| {
             let latency = summary(samples);
-            (
-                latency.count,
-                latency.p50_ns,
-                latency.p99_ns,
-                latency.max_ns,
-            )
+            (latency.count, latency.p50_ns, latency.p99_ns, latency.max_ns)
         };
         assert_eq!(figures(&mut samples), (200, 100, 198, 200));
         assert_eq!(figures(&mut [7]), (1, 7, 7, 7));

@@ -29,8 +29,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Finds this process's group in the hierarchy of a controller. Uses the kernel's lists of groups and mounts instead
-    /// of fixed paths.
+    /// Finds this process's group in the hierarchy of a controller. Uses the kernel's lists of
+    /// groups and mounts instead of fixed paths.
     ///
     /// # Errors
     /// The reason why there is no such group.
@@ -55,18 +55,13 @@ impl Group {
             Some(group) => (Version::One, Some(group)),
             None => {
                 let mut groups = groups.iter();
-                (
-                    Version::Two,
-                    groups.find(|group| group.controllers.is_empty()),
-                )
+                (Version::Two, groups.find(|group| group.controllers.is_empty()))
             }
         };
         let path = match group {
             Some(group) => &group.path,
             None => {
-                return Err(format!(
-                    "this kernel has no control groups for `{controller}`"
-                ));
+                return Err(format!("this kernel has no control groups for `{controller}`"));
             }
         };
         let is_hierarchy = |mount: &&Mount| match version {
@@ -78,9 +73,7 @@ impl Group {
         };
         let mut hierarchy = mounts.iter().filter(is_hierarchy).peekable();
         if hierarchy.peek().is_none() {
-            return Err(format!(
-                "the control groups of `{controller}` are not mounted"
-            ));
+            return Err(format!("the control groups of `{controller}` are not mounted"));
         }
         // In a container, the mount may show a subtree that does not contain this process's group.
         let group = hierarchy.find_map(|mount| {
@@ -103,8 +96,8 @@ impl Group {
         all.take_while(|directory| directory.starts_with(&self.top))
     }
 
-    /// Returns the CPU limit of the group in thousandths of a processor, the lowest of its own and its ancestors'. `None` means
-    /// no limit.
+    /// Returns the CPU limit of the group in thousandths of a processor, the lowest of its own and
+    /// its ancestors'. `None` means no limit.
     pub fn cpu_limit(&self, proc: &Proc) -> Option<u64> {
         let limit = |directory: &Path| {
             let read = |file: &str| proc.text(directory.join(file));
@@ -119,7 +112,8 @@ impl Group {
         self.directories().filter_map(limit).min()
     }
 
-    /// Returns the memory limit of the group, the lowest of its own and its ancestors'. `None` means no limit.
+    /// Returns the memory limit of the group, the lowest of its own and its ancestors'. `None`
+    /// means no limit.
     pub fn memory_limit(&self, proc: &Proc) -> Option<u64> {
         let limit = |file: PathBuf| parse_limit(&proc.text(file)?);
         match self.version {
@@ -147,8 +141,8 @@ pub(crate) struct ServerGroup {
 }
 
 impl ServerGroup {
-    /// Finds the group of the process `server`. Returns `None` if the group has no memory limit, or is assay's own, which
-    /// has other processes too.
+    /// Finds the group of the process `server`. Returns `None` if the group has no memory limit, or
+    /// is assay's own, which has other processes too.
     pub(crate) fn find(proc: &Proc, server: u32) -> Option<Self> {
         let group = Group::of_process(proc, &server.to_string(), "memory").ok()?;
         if Group::own(proc, "memory").is_ok_and(|own| own == group) {
@@ -160,13 +154,11 @@ impl ServerGroup {
         };
         parse_limit(&proc.text(group.directory.join(limit))?)?;
         let path = |file: &str| Some(group.directory.join(file).to_str()?.to_string());
-        Some(Self {
-            usage: path(usage)?,
-            stat: path("memory.stat")?,
-        })
+        Some(Self { usage: path(usage)?, stat: path("memory.stat")? })
     }
 
-    /// Returns the memory charged to the group, and the page cache within it. Each is `None` when the group is gone.
+    /// Returns the memory charged to the group, and the page cache within it. Each is `None` when
+    /// the group is gone.
     pub(crate) fn sample(
         &self,
         proc: &Proc,
@@ -205,10 +197,7 @@ mod tests {
             31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         let own = find("0::/user.slice/x.scope\n", mounts).unwrap();
         assert_eq!(own.version, Version::Two);
-        assert_eq!(
-            own.directory,
-            Path::new("/sys/fs/cgroup/user.slice/x.scope")
-        );
+        assert_eq!(own.directory, Path::new("/sys/fs/cgroup/user.slice/x.scope"));
     }
 
     #[test]
@@ -225,10 +214,7 @@ mod tests {
     #[test]
     fn the_error_names_what_is_missing() {
         let reason = find("2:cpu:/\n", "").unwrap_err();
-        assert!(
-            reason.contains("no control groups for `memory`"),
-            "{reason}"
-        );
+        assert!(reason.contains("no control groups for `memory`"), "{reason}");
         let reason = find(BOTH, "1 2 0:3 / / rw - ext4 /dev/a rw\n").unwrap_err();
         assert!(reason.contains("not mounted"), "{reason}");
     }

@@ -1,5 +1,5 @@
-//! Facts about the machine, which help to explain a result. They don't include the host's name and the kernel's command
-//! line.
+//! Facts about the machine, which help to explain a result. They don't include the host's name and
+//! the kernel's command line.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,10 +24,7 @@ pub struct HostFacts {
 impl HostFacts {
     /// Returns the value of a fact.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.facts
-            .iter()
-            .find(|(fact, _)| fact == name)
-            .map(|(_, value)| value.as_str())
+        self.facts.iter().find(|(fact, _)| fact == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the value of a fact that is a whole number.
@@ -45,7 +42,8 @@ impl HostFacts {
         }
     }
 
-    /// Adds a fact for each file of `directory` that exists: its name, after `prefix`, and its text.
+    /// Adds a fact for each file of `directory` that exists: its name, after `prefix`, and its
+    /// text.
     fn add_files(&mut self, proc: &Proc, prefix: &str, directory: &str, files: &[(&str, &str)]) {
         for (fact, file) in files {
             let text = proc.text(format!("{directory}/{file}"));
@@ -54,13 +52,14 @@ impl HostFacts {
     }
 }
 
-/// Describes this machine, and the file system and disks of `data_dir` (or of its nearest ancestor that exists).
+/// Describes this machine, and the file system and disks of `data_dir` (or of its nearest ancestor
+/// that exists).
 pub fn host(data_dir: &Path) -> HostFacts {
     host_at(&Proc::live(), data_dir)
 }
 
-/// Describes the machine whose files are below another root. The results of system calls (limits, free space, user) are
-/// this machine's.
+/// Describes the machine whose files are below another root. The results of system calls (limits,
+/// free space, user) are this machine's.
 pub fn host_at(proc: &Proc, data_dir: &Path) -> HostFacts {
     let mut facts = HostFacts::default();
     let mounts = mounts(proc);
@@ -74,13 +73,10 @@ pub fn host_at(proc: &Proc, data_dir: &Path) -> HostFacts {
 }
 
 fn add_system(facts: &mut HostFacts, proc: &Proc) {
-    let release = proc
-        .text("etc/os-release")
-        .or_else(|| proc.text("usr/lib/os-release"));
-    let name = release.as_deref().and_then(|text| {
-        text.lines()
-            .find_map(|line| line.strip_prefix("PRETTY_NAME="))
-    });
+    let release = proc.text("etc/os-release").or_else(|| proc.text("usr/lib/os-release"));
+    let name = release
+        .as_deref()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")));
     facts.add_known("os_name", name.map(|name| name.trim_matches(['"', '\''])));
     let kernel = [("release", "osrelease"), ("version", "version")];
     facts.add_files(proc, "kernel_", "proc/sys/kernel", &kernel);
@@ -112,11 +108,7 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     let smt = proc.text("sys/devices/system/cpu/smt/active");
     let smt = smt.map(|text| if text == "1" { "active" } else { "not active" });
     facts.add_known("cpu_smt", smt);
-    let hypervisor = if info.has_hypervisor {
-        "present"
-    } else {
-        "none seen"
-    };
+    let hypervisor = if info.has_hypervisor { "present" } else { "none seen" };
     facts.add("hypervisor", hypervisor);
 
     let policies: Vec<String> = proc
@@ -141,15 +133,12 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     }
     let boost = match proc.text("sys/devices/system/cpu/intel_pstate/no_turbo") {
         Some(off) => Some(off == "0"),
-        None => proc
-            .text("sys/devices/system/cpu/cpufreq/boost")
-            .map(|on| on == "1"),
+        None => proc.text("sys/devices/system/cpu/cpufreq/boost").map(|on| on == "1"),
     };
     facts.add_known("cpu_boost", boost.map(|on| if on { "on" } else { "off" }));
     let nodes = proc.names("sys/devices/system/node");
     let is_node = |name: &&String| {
-        name.strip_prefix("node")
-            .is_some_and(|number| number.parse::<u32>().is_ok())
+        name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
     };
     let node_count = nodes.iter().filter(is_node).count();
     facts.add_known("numa_node_count", (node_count > 0).then_some(node_count));
@@ -170,10 +159,7 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
         ("memory_total_bytes", bytes("MemTotal")),
         ("memory_available_bytes", bytes("MemAvailable")),
         ("swap_total_bytes", bytes("SwapTotal")),
-        (
-            "swap_used_bytes",
-            swap.map(|(total, free)| total.saturating_sub(free)),
-        ),
+        ("swap_used_bytes", swap.map(|(total, free)| total.saturating_sub(free))),
         ("huge_page_size_bytes", bytes("Hugepagesize")),
         ("huge_page_count", bytes("HugePages_Total")),
         ("huge_page_free_count", bytes("HugePages_Free")),
@@ -203,7 +189,8 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
     facts.add_files(proc, "vm_", "proc/sys/vm", &vm);
 }
 
-/// Returns the word in brackets of `always [madvise] never`, or the whole text if it has no brackets.
+/// Returns the word in brackets of `always [madvise] never`, or the whole text if it has no
+/// brackets.
 fn selected(text: &str) -> &str {
     text.split_once('[')
         .and_then(|(_, text)| text.split_once(']'))
@@ -234,10 +221,7 @@ fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
         facts.add("data_fs_device", &mount.source);
         facts.add("data_fs_mount_point", mount.point.display());
         let both = format!("{},{}", mount.options, mount.fs_options);
-        let options: BTreeSet<&str> = both
-            .split(',')
-            .filter(|option| !option.is_empty())
-            .collect();
+        let options: BTreeSet<&str> = both.split(',').filter(|option| !option.is_empty()).collect();
         facts.add("data_fs_options", Vec::from_iter(options).join(","));
     }
     if let Ok(space) = rustix::fs::statvfs(&path) {

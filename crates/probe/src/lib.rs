@@ -1,5 +1,5 @@
-//! Observes the host during a measurement: its CPU, disks, network and memory, the server's processes, and the states of
-//! connections.
+//! Observes the host during a measurement: its CPU, disks, network and memory, the server's
+//! processes, and the states of connections.
 //!
 //! ```text
 //! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
@@ -8,11 +8,13 @@
 //!                     data directory ──► measure_fsync ──► warnings
 //! ```
 //!
-//! [`Sampler`] takes the samples of a step. [`host()`] describes the machine, [`measure_fsync`] measures a flush in the
-//! data directory, and [`warnings()`] says what disturbs a measurement. All files are read through [`Proc`], so tests can
-//! use files of other kernels. The parsers in `parse` are pure functions.
+//! [`Sampler`] takes the samples of a step. [`host()`] describes the machine, [`measure_fsync`]
+//! measures a flush in the data directory, and [`warnings()`] says what disturbs a measurement. All
+//! files are read through [`Proc`], so tests can use files of other kernels. The parsers in `parse`
+//! are pure functions.
 //!
-//! This crate is not part of the measured path. A sample takes CPU time of its thread, which `assay_cpu_ns` includes.
+//! This crate is not part of the measured path. A sample takes CPU time of its thread, which
+//! `assay_cpu_ns` includes.
 //!
 //! ```
 //! use std::path::Path;

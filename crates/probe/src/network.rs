@@ -15,8 +15,9 @@ const TRAFFIC: [ColumnIndex; 4] = [
 /// The interfaces whose counters are added.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// The interfaces of hardware, real or virtual. A bridge, a bond or a tunnel above them would count the same packets
-    /// again. Empty in a container, whose interfaces are virtual: there all count.
+    /// The interfaces of hardware, real or virtual. A bridge, a bond or a tunnel above them would
+    /// count the same packets again. Empty in a container, whose interfaces are virtual: there
+    /// all count.
     hardware: Vec<String>,
 }
 
@@ -25,9 +26,7 @@ impl Network {
         let text = proc.text("proc/net/dev").unwrap_or_default();
         let names = interfaces(&text).map(|(name, _)| name.to_owned());
         let has_device = |name: &String| proc.path(format!("sys/class/net/{name}/device")).exists();
-        Self {
-            hardware: names.filter(has_device).collect(),
-        }
+        Self { hardware: names.filter(has_device).collect() }
     }
 
     pub(crate) fn sample(

@@ -14,8 +14,9 @@ use crate::parse::{parse_cpu_ticks, parse_pressure, parse_process_io, required_v
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
-/// The interval between walks over a target's files, as a multiple of a walk's duration. So walks take at most 0.5% of
-/// one processor: a walk of 5 ms is repeated after 1 s, a walk of 50 ms after 10 s.
+/// The interval between walks over a target's files, as a multiple of a walk's duration. So walks
+/// take at most 0.5% of one processor: a walk of 5 ms is repeated after 1 s, a walk of 50 ms after
+/// 10 s.
 const WALK_SPACING: u32 = 200;
 
 /// The columns of the times in `/proc/stat`, in order.
@@ -49,7 +50,8 @@ const MEMORY: [(&str, ColumnIndex); 4] = [
     ("Writeback", ColumnIndex::MemoryWriteback),
 ];
 
-/// The lines of `/proc/vmstat`, their factors, and their columns. `pgpgin` and `pgpgout` count KiB, not pages.
+/// The lines of `/proc/vmstat`, their factors, and their columns. `pgpgin` and `pgpgout` count KiB,
+/// not pages.
 const PAGING: [(&str, u64, ColumnIndex); 6] = [
     ("pgpgin", 1024, ColumnIndex::PageIn),
     ("pgpgout", 1024, ColumnIndex::PageOut),
@@ -62,19 +64,10 @@ const PAGING: [(&str, u64, ColumnIndex); 6] = [
 /// The files of `/proc/pressure`, their lines, and the lines' columns.
 const PRESSURE: [(&str, &[(&str, ColumnIndex)]); 3] = [
     ("cpu", &[("some", ColumnIndex::PressureCpuSome)]),
-    (
-        "io",
-        &[
-            ("some", ColumnIndex::PressureIoSome),
-            ("full", ColumnIndex::PressureIoFull),
-        ],
-    ),
+    ("io", &[("some", ColumnIndex::PressureIoSome), ("full", ColumnIndex::PressureIoFull)]),
     (
         "memory",
-        &[
-            ("some", ColumnIndex::PressureMemorySome),
-            ("full", ColumnIndex::PressureMemoryFull),
-        ],
+        &[("some", ColumnIndex::PressureMemorySome), ("full", ColumnIndex::PressureMemoryFull)],
     ),
 ];
 
@@ -85,7 +78,8 @@ pub struct Targets {
     pub server_pid: Option<u32>,
     /// Directories and files with tables and indexes.
     pub data: Vec<PathBuf>,
-    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of `data`.
+    /// Directories and files with redo, undo or write-ahead logs. They may be inside those of
+    /// `data`.
     pub logs: Vec<PathBuf>,
 }
 
@@ -117,7 +111,8 @@ struct Sizes {
 }
 
 impl Sampler {
-    /// Returns a sampler of this machine. Looks up the devices of the data, so the directories must exist.
+    /// Returns a sampler of this machine. Looks up the devices of the data, so the directories must
+    /// exist.
     pub fn new(targets: Targets) -> Self {
         Self::at(Proc::live(), targets)
     }
@@ -160,18 +155,21 @@ impl Sampler {
         self.disks.names(&self.proc)
     }
 
-    /// Returns the reasons why the disk's columns are not applicable, or don't include a directory. Each is a sentence.
+    /// Returns the reasons why the disk's columns are not applicable, or don't include a directory.
+    /// Each is a sentence.
     pub fn notes(&self) -> &[String] {
         &self.disks.notes
     }
 
     /// Takes one sample. A rate needs two; the first may be taken at any time before the step.
     ///
-    /// Repeats the file sizes of an earlier sample if a new walk would take more than 0.5% of a processor.
+    /// Repeats the file sizes of an earlier sample if a new walk would take more than 0.5% of a
+    /// processor.
     ///
     /// # Errors
-    /// Fails if `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the documented format. A value that
-    /// this kernel lacks, or a process that ends during the sample, is not an error.
+    /// Fails if `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the
+    /// documented format. A value that this kernel lacks, or a process that ends during the
+    /// sample, is not an error.
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();
         let births = self.sample_system(&mut row)?;
@@ -195,8 +193,7 @@ impl Sampler {
             row.set(ColumnIndex::ServerGroupCache, cache);
         }
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
-        self.network
-            .sample(&self.proc, &mut self.buffer, &mut row)?;
+        self.network.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
         // Last, because these may take longest: the counters above should belong to one moment.
@@ -218,7 +215,8 @@ impl Sampler {
         Ok(row)
     }
 
-    /// Samples CPU and processes of the host. Returns the count of processes and threads created so far.
+    /// Samples CPU and processes of the host. Returns the count of processes and threads created so
+    /// far.
     fn sample_system(&mut self, row: &mut Sample) -> Result<u64, ProbeError> {
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         proc.required("proc/stat", buffer, |text| {
@@ -280,7 +278,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if they can't be read.
+    /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if
+    /// they can't be read.
     fn sizes(&mut self, at: Instant) -> Option<(u64, u64)> {
         if self.targets.data.is_empty() && self.targets.logs.is_empty() {
             return None;

@@ -21,28 +21,24 @@ pub struct Proc {
 impl Proc {
     /// Returns the files of this machine.
     pub fn live() -> Self {
-        Self {
-            root: PathBuf::from("/"),
-            is_live: true,
-        }
+        Self { root: PathBuf::from("/"), is_live: true }
     }
 
     /// Returns the copies below `root`, such as `root/proc/stat`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self {
-            root: root.into(),
-            is_live: false,
-        }
+        Self { root: root.into(), is_live: false }
     }
 
-    /// Returns the path of a file. `name` is relative to the root, with or without a leading slash, such as `proc/stat`.
+    /// Returns the path of a file. `name` is relative to the root, with or without a leading slash,
+    /// such as `proc/stat`.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         let name = name.as_ref();
         self.root.join(name.strip_prefix("/").unwrap_or(name))
     }
 
-    /// Reads a file into `buffer`, which is reused so that a sample allocates little. Does not ask for the size, because
-    /// files of `/proc` have none. Replaces bytes that are not UTF-8, which the name of a process may contain.
+    /// Reads a file into `buffer`, which is reused so that a sample allocates little. Does not ask
+    /// for the size, because files of `/proc` have none. Replaces bytes that are not UTF-8,
+    /// which the name of a process may contain.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
@@ -64,9 +60,10 @@ impl Proc {
         }
     }
 
-    /// Reads a file of a process like [`Self::read`]. A single read returns the whole text of such a file. With
-    /// `keep_open`, keeps the file in `open_file` and reads it again from its start the next time, which costs a third
-    /// of opening it. Once the process is gone, such a read fails with `ESRCH`.
+    /// Reads a file of a process like [`Self::read`]. A single read returns the whole text of such
+    /// a file. With `keep_open`, keeps the file in `open_file` and reads it again from its
+    /// start the next time, which costs a third of opening it. Once the process is gone, such a
+    /// read fails with `ESRCH`.
     pub(crate) fn read_at_once<'b>(
         &self,
         name: &str,
@@ -91,11 +88,7 @@ impl Proc {
     }
 
     fn open(&self, name: &str) -> Result<OwnedFd, Errno> {
-        rustix::fs::open(
-            self.path(name),
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
+        rustix::fs::open(self.path(name), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 
     /// Reads and parses a required file.
@@ -105,10 +98,9 @@ impl Proc {
         buffer: &mut Vec<u8>,
         parse: impl FnOnce(&str) -> Result<T, Malformed>,
     ) -> Result<T, ProbeError> {
-        let text = self.read(name, buffer).map_err(|errno| ProbeError::Read {
-            path: self.path(name),
-            source: errno.into(),
-        })?;
+        let text = self
+            .read(name, buffer)
+            .map_err(|errno| ProbeError::Read { path: self.path(name), source: errno.into() })?;
         self.parsed(name, parse(&text))
     }
 
@@ -118,10 +110,7 @@ impl Proc {
         name: &str,
         result: Result<T, Malformed>,
     ) -> Result<T, ProbeError> {
-        result.map_err(|source| ProbeError::Malformed {
-            path: self.path(name),
-            source,
-        })
+        result.map_err(|source| ProbeError::Malformed { path: self.path(name), source })
     }
 
     /// Reads and parses an optional file. Returns `None` if this kernel or container lacks it.
@@ -137,7 +126,8 @@ impl Proc {
         }
     }
 
-    /// Returns the text of a file without leading and trailing white space; `None` if it is empty or can't be read.
+    /// Returns the text of a file without leading and trailing white space; `None` if it is empty
+    /// or can't be read.
     pub(crate) fn text(&self, name: impl AsRef<Path>) -> Option<String> {
         let bytes = fs_err::read(self.path(name)).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim().to_string();
@@ -157,7 +147,8 @@ impl Proc {
     }
 }
 
-/// Returns the state of a process on this machine, a letter, and its parent's process ID; `None` if there is no such process.
+/// Returns the state of a process on this machine, a letter, and its parent's process ID; `None` if
+/// there is no such process.
 pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     let text = Proc::live().text(format!("proc/{pid}/stat"))?;
     let stat = parse_process_stat(&text).ok()?;

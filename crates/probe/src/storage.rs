@@ -11,8 +11,9 @@ use rustix::io::Errno;
 
 /// Returns the allocated disk space (`st_blocks`) of data and logs in bytes, including directories.
 ///
-/// Counts logs inside the data as logs only, and a file with several names once. Follows symbolic links, which often
-/// lead to tablespaces and log directories. Ignores files that are missing or vanish during the walk.
+/// Counts logs inside the data as logs only, and a file with several names once. Follows symbolic
+/// links, which often lead to tablespaces and log directories. Ignores files that are missing or
+/// vanish during the walk.
 ///
 /// # Errors
 /// Fails if a directory or file can't be read.
@@ -30,9 +31,11 @@ pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)
     Ok((data_bytes, log_bytes))
 }
 
-/// Returns the disk space of `top` and everything below it. Skips files in `seen`, and adds the others to it.
+/// Returns the disk space of `top` and everything below it. Skips files in `seen`, and adds the
+/// others to it.
 ///
-/// Looks up names relative to their directory instead of the root, because that is most of a walk's cost.
+/// Looks up names relative to their directory instead of the root, because that is most of a walk's
+/// cost.
 fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
     let mut bytes = 0;
     // Returns true for a directory that was not seen before.
@@ -115,10 +118,8 @@ mod tests {
         let (data_bytes, log_bytes) =
             storage_size(std::slice::from_ref(&data), &[data.join("pg_wal")]).unwrap();
         assert_eq!(log_bytes, blocks(&log) + blocks(&data.join("pg_wal")));
-        let directories: u64 = ["", "base", "base/1"]
-            .iter()
-            .map(|name| blocks(&data.join(name)))
-            .sum();
+        let directories: u64 =
+            ["", "base", "base/1"].iter().map(|name| blocks(&data.join(name))).sum();
         assert_eq!(data_bytes, blocks(&table) + directories);
         assert!(log_bytes >= 50_000 && data_bytes >= 100_000);
     }
@@ -142,10 +143,7 @@ mod tests {
         symlink(dir.path().join("elsewhere"), data.join("tablespace")).unwrap();
         symlink(&data, data.join("self")).unwrap();
         let (bytes, _) = storage_size(std::slice::from_ref(&data), &[]).unwrap();
-        assert_eq!(
-            bytes,
-            blocks(&data) + blocks(&dir.path().join("elsewhere")) + blocks(&space)
-        );
+        assert_eq!(bytes, blocks(&data) + blocks(&dir.path().join("elsewhere")) + blocks(&space));
     }
 
     #[test]
@@ -162,10 +160,7 @@ mod tests {
     fn a_hole_takes_no_space() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
-        fs_err::File::create(&path)
-            .unwrap()
-            .set_len(1 << 30)
-            .unwrap();
+        fs_err::File::create(&path).unwrap().set_len(1 << 30).unwrap();
         let (bytes, _) = storage_size(&[path], &[]).unwrap();
         assert!(bytes < 1 << 20, "{bytes}");
     }

@@ -1,13 +1,16 @@
-//! Samples the states of connections: runnable, or waiting for a device, for another thread, or for each other.
+//! Samples the states of connections: runnable, or waiting for a device, for another thread, or for
+//! each other.
 //!
-//! `/proc/TID/syscall` names the system call that blocks a thread, or says that the thread runs. To read it takes no
-//! kernel setting and no privileges for assay's own children, and does not interrupt the thread. A connection to a server
-//! has two threads, a client's and a server's, which work in turn: while the client waits for a reply, the connection's
-//! state is the server's. Samples are taken at random moments, so a state's share of the samples estimates its share of
-//! the time, independent of the load's rhythm. The standard error of a share `p` of `n` samples is `sqrt(p (1 - p) / n)`.
+//! `/proc/TID/syscall` names the system call that blocks a thread, or says that the thread runs. To
+//! read it takes no kernel setting and no privileges for assay's own children, and does not
+//! interrupt the thread. A connection to a server has two threads, a client's and a server's, which
+//! work in turn: while the client waits for a reply, the connection's state is the server's.
+//! Samples are taken at random moments, so a state's share of the samples estimates its share of
+//! the time, independent of the load's rhythm. The standard error of a share `p` of `n` samples is
+//! `sqrt(p (1 - p) / n)`.
 //!
-//! The same samples tell what the engine's threads do, apart from their clients, with the kernel function in which they wait:
-//! [`ThreadStates::with_engine`].
+//! The same samples tell what the engine's threads do, apart from their clients, with the kernel
+//! function in which they wait: [`ThreadStates::with_engine`].
 
 mod background;
 
@@ -28,15 +31,16 @@ const READS_PER_SAMPLE_MAX: usize = 32;
 pub struct WatchedConnection {
     /// The thread ID of the client.
     pub client: u32,
-    /// The thread ID of the server; `None` if it is unknown, or the engine runs in the client's thread.
+    /// The thread ID of the server; `None` if it is unknown, or the engine runs in the client's
+    /// thread.
     pub server: Option<u32>,
 }
 
 /// The number of samples of one connection in each state, in the order of [`ConnectionState::ALL`].
 pub type StateCounts = [u64; ConnectionState::ALL.len()];
 
-/// The highest number of files kept open. With more connections, each sample opens the files again, which leaves
-/// descriptors for connections.
+/// The highest number of files kept open. With more connections, each sample opens the files again,
+/// which leaves descriptors for connections.
 const OPEN_FILES_MAX: usize = 128;
 
 /// Counts the states of connections over one step.
@@ -45,7 +49,8 @@ pub struct ThreadStates {
     buffer: Vec<u8>,
     threads: Vec<Threads>,
     counts: Vec<StateCounts>,
-    /// The connection with which the next sample begins, and the next one that covers the engine's threads, too: both take turns.
+    /// The connection with which the next sample begins, and the next one that covers the engine's
+    /// threads, too: both take turns.
     next: [usize; 2],
     is_server_first: bool,
     /// The state of a connection if the only thread that is watched waits for a message.
@@ -64,12 +69,12 @@ struct EngineThreads {
     until_engine: u32,
 }
 
-/// The kernel function in which a thread was last seen waiting, in each state. It also stands for that of a thread that woke up
-/// before its function was read.
+/// The kernel function in which a thread was last seen waiting, in each state. It also stands for
+/// that of a thread that woke up before its function was read.
 type Functions = BTreeMap<ConnectionState, String>;
 
-/// The number of samples of connections for each sample that also covers the engine's threads. Opening the files that only the
-/// latter needs costs four times as much as a sample.
+/// The number of samples of connections for each sample that also covers the engine's threads.
+/// Opening the files that only the latter needs costs four times as much as a sample.
 const SAMPLES_PER_ENGINE_SAMPLE: u32 = 10;
 
 /// The number of threads that were seen in each state, over some samples.
@@ -93,8 +98,9 @@ impl ThreadStates {
         Self::at(Proc::live(), connections)
     }
 
-    /// Watches one thread of each connection, because the other is on another host. Its wait for a message counts as
-    /// [`ConnectionState::Handover`]. A connection without a known thread has no samples.
+    /// Watches one thread of each connection, because the other is on another host. Its wait for a
+    /// message counts as [`ConnectionState::Handover`]. A connection without a known thread has
+    /// no samples.
     pub fn of_one_side(threads: &[Option<u32>]) -> Self {
         Self::of_one_side_at(Proc::live(), threads)
     }
@@ -104,9 +110,7 @@ impl ThreadStates {
         let mut buffer = Vec::new();
         let threads = connections.iter().map(|connection| Threads {
             client: Thread::new(connection.client, keep_open),
-            server: connection
-                .server
-                .map(|tid| Thread::idle(tid, keep_open, &proc, &mut buffer)),
+            server: connection.server.map(|tid| Thread::idle(tid, keep_open, &proc, &mut buffer)),
         });
         let threads = threads.collect();
         // Without the thread that the message comes from, the state is unknown.
@@ -139,8 +143,9 @@ impl ThreadStates {
         }
     }
 
-    /// Watches the engine's threads, too: those that serve the connections, and the others of its processes, of which the first
-    /// is the root of their tree, without assay's `own`. An embedded engine works on the clients' threads.
+    /// Watches the engine's threads, too: those that serve the connections, and the others of its
+    /// processes, of which the first is the root of their tree, without assay's `own`. An
+    /// embedded engine works on the clients' threads.
     #[must_use]
     pub fn with_engine(mut self, is_embedded: bool, processes: Vec<u32>, own: Option<u32>) -> Self {
         // The only thread that is watched is the server's, if the client's is elsewhere.
@@ -171,25 +176,24 @@ impl ThreadStates {
         }
     }
 
-    /// Returns the samples of the engine's threads since the last call, without views that had none.
+    /// Returns the samples of the engine's threads since the last call, without views that had
+    /// none.
     pub fn take_state_samples(&mut self) -> Vec<(WaitView, StateSamples)> {
         let Some(engine) = &mut self.engine else {
             return Vec::new();
         };
         let served = engine.served.as_mut().map(std::mem::take);
         let background = std::mem::take(&mut engine.background.samples);
-        let all = [
-            (WaitView::Kernel, served.unwrap_or_default()),
-            (WaitView::Background, background),
-        ];
+        let all =
+            [(WaitView::Kernel, served.unwrap_or_default()), (WaitView::Background, background)];
         all.into_iter().filter(|(_, it)| it.samples > 0.0).collect()
     }
 
-    /// Takes one sample of each connection, or of the next ones if there are many. Skips connections that have ended or
-    /// whose threads can't be read.
+    /// Takes one sample of each connection, or of the next ones if there are many. Skips
+    /// connections that have ended or whose threads can't be read.
     pub fn sample(&mut self) {
-        // The second thread is read some microseconds after the first, so the order alternates: also that of every tenth
-        // sample, which covers the engine's threads.
+        // The second thread is read some microseconds after the first, so the order alternates:
+        // also that of every tenth sample, which covers the engine's threads.
         let is_of_engine = self.engine.as_ref().is_some_and(|it| it.until_engine == 0);
         self.is_server_first ^= !is_of_engine;
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
@@ -277,7 +281,8 @@ struct Thread {
     tid: u32,
     file: Option<OwnedFd>,
     keep_open: bool,
-    /// True once the file could not be read: the thread has ended, and its ID may belong to another thread.
+    /// True once the file could not be read: the thread has ended, and its ID may belong to
+    /// another thread.
     has_ended: bool,
     /// The system call in which the thread waits for a message, and its first argument.
     idle_call: Option<(i64, String)>,
@@ -285,14 +290,11 @@ struct Thread {
 
 impl Thread {
     fn new(tid: u32, keep_open: bool) -> Self {
-        Self {
-            tid,
-            keep_open,
-            ..Self::default()
-        }
+        Self { tid, keep_open, ..Self::default() }
     }
 
-    /// Returns a thread that now waits for its first message. A different wait later is for something else.
+    /// Returns a thread that now waits for its first message. A different wait later is for
+    /// something else.
     fn idle(tid: u32, keep_open: bool, proc: &Proc, buffer: &mut Vec<u8>) -> Self {
         let mut thread = Self::new(tid, keep_open);
         thread.idle_call = thread.read(proc, buffer).and_then(|text| call(&text));
@@ -301,10 +303,7 @@ impl Thread {
 
     /// Returns a thread that can't be read.
     fn unknown() -> Self {
-        Self {
-            has_ended: true,
-            ..Self::default()
-        }
+        Self { has_ended: true, ..Self::default() }
     }
 
     fn read(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<String> {
@@ -317,7 +316,8 @@ impl Thread {
         text.ok().map(|text| text.into_owned())
     }
 
-    /// Returns a state with the kernel function in which the thread waits, if the kernel says so: `fsync:jbd2_log_wait_commit`.
+    /// Returns a state with the kernel function in which the thread waits, if the kernel says so:
+    /// `fsync:jbd2_log_wait_commit`.
     fn described(
         &self,
         state: ConnectionState,
@@ -344,7 +344,8 @@ impl Thread {
     fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
         let text = self.read(proc, buffer)?;
         let activity = parse(&text)?;
-        // PostgreSQL waits for its client with one event set, and for locks and other processes with another.
+        // PostgreSQL waits for its client with one event set, and for locks and other processes
+        // with another.
         let uses_event_set = |call: &(i64, String)| EVENT_SET_CALLS.contains(&call.0);
         let current = call(&text).filter(uses_event_set);
         let idle = self.idle_call.as_ref().filter(|call| uses_event_set(call));
@@ -379,8 +380,9 @@ enum Activity {
     Message,
 }
 
-/// Parses `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
-/// thread that is blocked outside of system calls, such as by a page fault.
+/// Parses `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its
+/// arguments, or `-1` for a thread that is blocked outside of system calls, such as by a page
+/// fault.
 fn parse(text: &str) -> Option<Activity> {
     use ConnectionState::{Fsync, Lock, Other, Read, Runnable, Sleep, Write};
     let first = text.split_ascii_whitespace().next()?;
@@ -436,10 +438,7 @@ mod tests {
     fn recorded_files_are_parsed() {
         let state = |state| Some(Activity::State(state));
         assert_eq!(parse("running\n"), state(ConnectionState::Runnable));
-        assert_eq!(
-            parse("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"),
-            state(ConnectionState::Read)
-        );
+        assert_eq!(parse("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"), state(ConnectionState::Read));
         let call = |number: i64| parse(&format!("{number} 0x3 0x7ff4c07ce000 0x20000 0x0\n"));
         assert_eq!(call(libc::SYS_fdatasync), state(ConnectionState::Fsync));
         assert_eq!(call(libc::SYS_pread64), state(ConnectionState::Read));
@@ -517,10 +516,7 @@ mod tests {
         let wait = |set: &str| format!("{} {set} 0x7ff4 0x1 0xffffffff", libc::SYS_epoll_pwait);
         let reply = format!("{} 0x3", libc::SYS_recvfrom);
         let (root, proc) = proc_with(&[(1, reply), (2, wait("0x5"))]);
-        let watched = WatchedConnection {
-            client: 1,
-            server: Some(2),
-        };
+        let watched = WatchedConnection { client: 1, server: Some(2) };
         let mut states = ThreadStates::at(proc, &[watched]);
         states.sample();
         fs_err::write(root.path().join("proc/2/syscall"), wait("0x8")).unwrap();
@@ -593,18 +589,13 @@ mod tests {
             states.sample();
         }
         let samples = |states: &[(&str, u64)], samples| {
-            let states = states
-                .iter()
-                .map(|(name, count)| ((*name).to_owned(), *count));
+            let states = states.iter().map(|(name, count)| ((*name).to_owned(), *count));
             let states = states.collect();
             StateSamples { samples, states }
         };
         let served = samples(&[("fsync:jbd2_log_wait_commit", 2), ("lock", 2)], 2.0);
         let background = samples(&[("rocksdb:low fsync", 2), ("rocksdb:low running", 2)], 2.0);
-        let expected = [
-            (WaitView::Kernel, served),
-            (WaitView::Background, background),
-        ];
+        let expected = [(WaitView::Kernel, served), (WaitView::Background, background)];
         assert_eq!(states.take_state_samples(), expected);
         assert_eq!(states.take_state_samples(), []);
     }
@@ -617,10 +608,7 @@ mod tests {
             _ => (tid, idle.clone()),
         });
         let (_root, proc) = proc_with(&calls.collect::<Vec<_>>());
-        let watched = |client| WatchedConnection {
-            client,
-            server: None,
-        };
+        let watched = |client| WatchedConnection { client, server: None };
         let connections: Vec<_> = (1..=32).map(watched).collect();
         let states = ThreadStates::at(proc, &connections);
         let mut states = states.with_engine(true, Vec::new(), None);
@@ -643,10 +631,7 @@ mod tests {
         // As of another user's server.
         let (root, proc) = proc_with(&[]);
         fs_err::create_dir_all(root.path().join("proc/9/task/10")).unwrap();
-        let watched = WatchedConnection {
-            client: 1,
-            server: Some(2),
-        };
+        let watched = WatchedConnection { client: 1, server: Some(2) };
         let states = ThreadStates::at(proc, &[watched]);
         let mut states = states.with_engine(false, vec![9], None);
         states.sample();
@@ -656,10 +641,7 @@ mod tests {
     #[test]
     fn an_unknown_thread_of_the_engine_makes_its_view_not_applicable() {
         let (_root, proc) = proc_with(&[(1, "running".to_owned())]);
-        let watched = |client| WatchedConnection {
-            client,
-            server: None,
-        };
+        let watched = |client| WatchedConnection { client, server: None };
         let states = |is_embedded| {
             let states = ThreadStates::at(proc.clone(), &[watched(1)]);
             let mut states = states.with_engine(is_embedded, Vec::new(), None);

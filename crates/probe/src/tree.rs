@@ -1,29 +1,36 @@
-//! The CPU time, memory and I/O of the server's process tree, for servers with one process or one process per connection.
+//! The CPU time, memory and I/O of the server's process tree, for servers with one process or one
+//! process per connection.
 //!
-//! CPU time. The kernel counts a process's own time (`utime`, `stime`), and the time of the children that it has waited
-//! for, including their children (`cutime`, `cstime`). When a backend ends, its time stays in its own (zombie) entry
-//! until its parent waits for it. Just before the entry is removed, the time moves to the parent. So the sum of all four
-//! over all processes neither loses nor doubles time, even when backends end or start between two samples. Five cases
+//! CPU time. The kernel counts a process's own time (`utime`, `stime`), and the time of the
+//! children that it has waited for, including their children (`cutime`, `cstime`). When a backend
+//! ends, its time stays in its own (zombie) entry until its parent waits for it. Just before the
+//! entry is removed, the time moves to the parent. So the sum of all four over all processes
+//! neither loses nor doubles time, even when backends end or start between two samples. Five cases
 //! need care:
 //!
-//! - *The sum is not read in one moment.* Parents are read before children, so the time of a child that is read as alive
-//!   can't be in its parent's figure too. When a known child is gone, its parent may have waited for it after the parent
-//!   was read. Then the reading is repeated until it finds every member of the reading before.
-//! - *The entry outlives the move* for a moment, or longer if the parent's thread is delayed there. Until it is removed,
-//!   its state is `X` and its parent may be 0. Such a process is left out, and the reading is repeated.
-//! - *A parent does not wait* (it ignores `SIGCHLD`). The kernel then drops the child's time: the parent's `cutime`
-//!   grows by less than the child's last known time. The difference is added here.
-//! - *A process loses its parent* and is adopted by a process outside the tree. It remains a member, and its time is
-//!   added here when it ends. A process that starts and loses its parent between two samples is not found.
-//! - *Rounding.* The kernel rounds each figure down to a tick. The sum does not decrease, because the kernel adds times up
-//!   before it rounds them.
+//! - *The sum is not read in one moment.* Parents are read before children, so the time of a child
+//!   that is read as alive can't be in its parent's figure too. When a known child is gone, its
+//!   parent may have waited for it after the parent was read. Then the reading is repeated until it
+//!   finds every member of the reading before.
+//! - *The entry outlives the move* for a moment, or longer if the parent's thread is delayed there.
+//!   Until it is removed, its state is `X` and its parent may be 0. Such a process is left out, and
+//!   the reading is repeated.
+//! - *A parent does not wait* (it ignores `SIGCHLD`). The kernel then drops the child's time: the
+//!   parent's `cutime` grows by less than the child's last known time. The difference is added
+//!   here.
+//! - *A process loses its parent* and is adopted by a process outside the tree. It remains a
+//!   member, and its time is added here when it ends. A process that starts and loses its parent
+//!   between two samples is not found.
+//! - *Rounding.* The kernel rounds each figure down to a tick. The sum does not decrease, because
+//!   the kernel adds times up before it rounds them.
 //!
-//! A reported time never decreases. After an inconsistent reading, it stays at the highest value reported.
+//! A reported time never decreases. After an inconsistent reading, it stays at the highest value
+//! reported.
 //!
-//! Finding processes. `/proc/stat` counts all processes and threads created since boot. While that count is unchanged,
-//! the tree can't have grown, and only its members are read. Otherwise, `/proc` is listed, and processes that are new are
-//! read. Unlike `/proc/PID/task/TID/children`, this needs no `CONFIG_PROC_CHILDREN`, and no reading for each thread of
-//! the server.
+//! Finding processes. `/proc/stat` counts all processes and threads created since boot. While that
+//! count is unchanged, the tree can't have grown, and only its members are read. Otherwise, `/proc`
+//! is listed, and processes that are new are read. Unlike `/proc/PID/task/TID/children`, this needs
+//! no `CONFIG_PROC_CHILDREN`, and no reading for each thread of the server.
 
 mod switches;
 
@@ -39,23 +46,21 @@ use crate::parse::{
 use crate::{ProbeError, Proc};
 use switches::Switches;
 
-/// The number of births after which processes outside the tree are read again. The kernel reuses a process ID only after
-/// it has used all of them, 32768 or more.
+/// The number of births after which processes outside the tree are read again. The kernel reuses a
+/// process ID only after it has used all of them, 32768 or more.
 const BIRTHS_UNTIL_REUSE: u64 = 16_000;
 
-/// The highest number of readings for one sample. More than two are needed only when processes end faster than they can be
-/// read.
+/// The highest number of readings for one sample. More than two are needed only when processes end
+/// faster than they can be read.
 const READINGS_MAX: u32 = 4;
 
-/// The number of members whose shared memory is read in one sample. More members take turns, so some values are older.
+/// The number of members whose shared memory is read in one sample. More members take turns, so
+/// some values are older.
 const SHARED_READS_MAX: usize = 16;
 
 impl Ticks {
     fn combine(self, other: Self, figure: fn(u64, u64) -> u64) -> Self {
-        Self {
-            user: figure(self.user, other.user),
-            system: figure(self.system, other.system),
-        }
+        Self { user: figure(self.user, other.user), system: figure(self.system, other.system) }
     }
 
     fn plus(self, other: Self) -> Self {
@@ -72,11 +77,11 @@ impl Ticks {
 struct Member {
     pid: u32,
     stat: ProcessStat,
-    /// True while the process's time moves to its parent. The other fields keep their last values, because in that state
-    /// the kernel reports no parent.
+    /// True while the process's time moves to its parent. The other fields keep their last values,
+    /// because in that state the kernel reports no parent.
     is_dead: bool,
-    /// The time of its children at the last consistent sample. It is zero before the first one: when the tree is found, a
-    /// child may be read before it ends, and its parent after.
+    /// The time of its children at the last consistent sample. It is zero before the first one:
+    /// when the tree is found, a child may be read before it ends, and its parent after.
     reaped_before: Ticks,
     shared_pages: u64,
     io: Option<ProcessIo>,
@@ -88,10 +93,7 @@ struct Member {
 
 impl Member {
     fn new(pid: u32, stat: ProcessStat) -> Self {
-        let mut member = Self {
-            pid,
-            ..Self::default()
-        };
+        let mut member = Self { pid, ..Self::default() };
         member.stat.parent = stat.parent;
         member.stat.started_ticks = stat.started_ticks;
         member.update(stat);
@@ -161,7 +163,8 @@ impl Tree {
             outsiders: HashSet::new(),
             births_at_listing: None,
             births_at_clearing: 0,
-            // Two files for each member, and at most a quarter of the limit, which leaves files for connections.
+            // Two files for each member, and at most a quarter of the limit, which leaves files for
+            // connections.
             open_members_max: (getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 8)
                 .min(4096) as usize,
             shared_next: 0,
@@ -177,7 +180,8 @@ impl Tree {
         self.members.iter().map(|member| member.pid)
     }
 
-    /// Reads the tree. `births` is the count of processes created on the host, read before this call.
+    /// Reads the tree. `births` is the count of processes created on the host, read before this
+    /// call.
     pub fn sample(
         &mut self,
         proc: &Proc,
@@ -196,10 +200,7 @@ impl Tree {
         self.read_shared(proc, buffer)?;
         let processes = self.members.iter().map(|member| member.pid);
         let context_switches = self.switches.sample(proc, processes, buffer);
-        Ok(TreeSample {
-            context_switches,
-            ..self.report()
-        })
+        Ok(TreeSample { context_switches, ..self.report() })
     }
 
     /// Lists `/proc` and adds the processes whose parent is a member.
@@ -209,7 +210,8 @@ impl Tree {
         births: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), ProbeError> {
-        // If the root is missing, the tree stays empty: later, its ID may belong to another process.
+        // If the root is missing, the tree stays empty: later, its ID may belong to another
+        // process.
         if self.births_at_listing.is_none()
             && let Some(stat) = read_stat(proc, self.root, &mut None, false, buffer)?
         {
@@ -224,10 +226,8 @@ impl Tree {
             return Ok(());
         }
 
-        let entries = fs_err::read_dir(proc.path("proc")).map_err(|source| ProbeError::Read {
-            path: proc.path("proc"),
-            source,
-        })?;
+        let entries = fs_err::read_dir(proc.path("proc"))
+            .map_err(|source| ProbeError::Read { path: proc.path("proc"), source })?;
         let present: HashSet<u32> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -252,7 +252,8 @@ impl Tree {
                 Err(error) => return Err(error),
             }
         }
-        // Adds the children of members, then their children, and so on. So parents come before children.
+        // Adds the children of members, then their children, and so on. So parents come before
+        // children.
         let mut index = 0;
         while index < self.members.len() {
             let parent = self.members[index].pid;
@@ -265,7 +266,8 @@ impl Tree {
             });
             index += 1;
         }
-        // A process whose parent has just ended may have been adopted within the tree: it is read again.
+        // A process whose parent has just ended may have been adopted within the tree: it is read
+        // again.
         let outsiders = candidates
             .iter()
             .filter(|(_, stat)| stat.parent == 0 || present.contains(&stat.parent));
@@ -273,8 +275,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Reads all members once, parents first. Returns false if a member is gone or about to be. Then a parent's figures
-    /// may be older or newer than the end of its child.
+    /// Reads all members once, parents first. Returns false if a member is gone or about to be.
+    /// Then a parent's figures may be older or newer than the end of its child.
     fn read_members(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Result<bool, ProbeError> {
         let gone_before = self.gone.len();
         let mut present = Vec::with_capacity(self.members.len());
@@ -299,15 +301,12 @@ impl Tree {
         Ok(self.gone.len() == gone_before && !self.members.iter().any(|member| member.is_dead))
     }
 
-    /// Reads the shared memory of some members in turn, because it takes a file per process and changes slowly.
+    /// Reads the shared memory of some members in turn, because it takes a file per process and
+    /// changes slowly.
     fn read_shared(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Result<(), ProbeError> {
         let count = self.members.len();
         // The first sample must be complete.
-        let reads = if self.shared_next == 0 {
-            count
-        } else {
-            count.min(SHARED_READS_MAX)
-        };
+        let reads = if self.shared_next == 0 { count } else { count.min(SHARED_READS_MAX) };
         for _ in 0..reads {
             let member = &mut self.members[self.shared_next % count];
             self.shared_next += 1;
@@ -319,8 +318,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Settles the time of members that are gone. Their nearest remaining ancestor should have received it; `unclaimed`
-    /// gets the difference.
+    /// Settles the time of members that are gone. Their nearest remaining ancestor should have
+    /// received it; `unclaimed` gets the difference.
     fn settle_gone(&mut self) {
         let known = |pid| {
             let mut all = self.members.iter().chain(&self.gone);
@@ -339,17 +338,15 @@ impl Tree {
         }
     }
 
-    /// Returns the time of gone members below `member` that `member` had not received when it was last read. Each level
-    /// has younger processes, so the recursion ends; `levels` bounds it if IDs were reused.
+    /// Returns the time of gone members below `member` that `member` had not received when it was
+    /// last read. Each level has younger processes, so the recursion ends; `levels` bounds it
+    /// if IDs were reused.
     fn missing(&self, member: &Member, levels: usize) -> Ticks {
         if levels == 0 {
             return Ticks::default();
         }
         let received = member.stat.reaped.minus(member.reaped_before);
-        let children = self
-            .gone
-            .iter()
-            .filter(|gone| gone.stat.parent == member.pid);
+        let children = self.gone.iter().filter(|gone| gone.stat.parent == member.pid);
         children
             .map(|child| child.total().plus(self.missing(child, levels - 1)))
             .fold(Ticks::default(), Ticks::plus)
@@ -362,8 +359,9 @@ impl Tree {
             process_count: self.members.len() as u64,
             ..Default::default()
         };
-        // Leaves out gone and dead members: after an inconsistent reading, a parent may already have their time. The
-        // result can only be too low, and the next reading corrects it.
+        // Leaves out gone and dead members: after an inconsistent reading, a parent may already
+        // have their time. The result can only be too low, and the next reading corrects
+        // it.
         for member in self.members.iter().filter(|member| !member.is_dead) {
             let (resident, shared) = (member.stat.resident_pages, member.shared_pages);
             sample.cpu = sample.cpu.plus(member.total());
@@ -400,10 +398,7 @@ fn read_stat(
     match proc.read_at_once(&name, open_file, keep_open, buffer) {
         Ok(text) => proc.parsed(&name, parse_process_stat(&text)).map(Some),
         Err(Errno::NOENT | Errno::SRCH) => Ok(None),
-        Err(errno) => Err(ProbeError::Read {
-            path: proc.path(&name),
-            source: errno.into(),
-        }),
+        Err(errno) => Err(ProbeError::Read { path: proc.path(&name), source: errno.into() }),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Warnings about a machine that disturbs measurements: what is wrong, why it matters, and what to do.
+//! Warnings about a machine that disturbs measurements: what is wrong, why it matters, and what to
+//! do.
 
 use std::path::Path;
 
@@ -12,7 +13,8 @@ const FSYNC_TOO_FAST_NS: u64 = 20_000;
 /// The highest share of steal time that does not disturb a comparison.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// The free space that a file system should have beyond the estimate, because logs and temporary files vary.
+/// The free space that a file system should have beyond the estimate, because logs and temporary
+/// files vary.
 const SPARE_PERCENT: u64 = 10;
 
 /// The facts that the warnings depend on in addition to the machine.
@@ -59,9 +61,8 @@ pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<Warning> {
         dir: context.data_dir.display(),
         fs_type: facts.get("data_fs_type").unwrap_or(""),
     };
-    let warnings = CHECKS
-        .iter()
-        .filter_map(|(code, check)| Some(Warning::new(*code, check(&subject)?)));
+    let warnings =
+        CHECKS.iter().filter_map(|(code, check)| Some(Warning::new(*code, check(&subject)?)));
     warnings.collect()
 }
 
@@ -142,10 +143,7 @@ const CHECKS: [Check; 17] = [
         })
     }),
     ("host::swap-in-use", |at| {
-        let used = at
-            .facts
-            .number("swap_used_bytes")
-            .filter(|used| *used > 0)?;
+        let used = at.facts.number("swap_used_bytes").filter(|used| *used > 0)?;
         Some(format!(
             "{} of swap is in use: memory was short before this run, and the kernel may read pages back during a step; \
             stop other programs, then run `swapoff -a && swapon -a`",
@@ -153,10 +151,8 @@ const CHECKS: [Check; 17] = [
         ))
     }),
     ("host::cpu-governor", |at| {
-        let governor = at
-            .facts
-            .get("cpu_governor")
-            .filter(|governor| *governor != "performance")?;
+        let governor =
+            at.facts.get("cpu_governor").filter(|governor| *governor != "performance")?;
         // These drivers choose the frequency themselves; `powersave` is their default mode.
         let by_driver = match at.facts.get("cpu_frequency_driver") {
             Some("intel_pstate" | "amd-pstate-epp") => " (the driver chooses the frequency)",
@@ -177,10 +173,7 @@ const CHECKS: [Check; 17] = [
         })
     }),
     ("host::slow-clock", |at| {
-        let clock = at
-            .facts
-            .get("clocksource")
-            .filter(|clock| !FAST_CLOCKS.contains(clock))?;
+        let clock = at.facts.get("clocksource").filter(|clock| !FAST_CLOCKS.contains(clock))?;
         Some(format!(
             "the clock source is `{clock}`: reading the clock is a system call of up to a microsecond, twice per \
             operation; if `tsc` or `kvm-clock` is stable on this machine, write its name to \
@@ -201,10 +194,7 @@ const CHECKS: [Check; 17] = [
     }),
     ("host::memory-limit", |at| {
         let total = at.facts.memory_total_bytes;
-        let limit = at
-            .facts
-            .number("cgroup_memory_limit_bytes")
-            .filter(|limit| *limit < total)?;
+        let limit = at.facts.number("cgroup_memory_limit_bytes").filter(|limit| *limit < total)?;
         Some(format!(
             "a control group limits memory to {} of {}, including page cache: a server that sizes its caches by the \
             machine's memory may be killed or run short of memory; set the sizes of its caches in the config",
@@ -250,9 +240,7 @@ const CHECKS: [Check; 17] = [
         })
     }),
     ("host::zone-reclaim", |at| {
-        at.facts
-            .number("vm_zone_reclaim_mode")
-            .filter(|mode| *mode > 0)?;
+        at.facts.number("vm_zone_reclaim_mode").filter(|mode| *mode > 0)?;
         Some(
                         "`vm.zone_reclaim_mode` is on: the kernel drops page cache of one NUMA node while another has free memory, so \
             reads go to the disk; run `sysctl vm.zone_reclaim_mode=0`"
@@ -262,9 +250,8 @@ const CHECKS: [Check; 17] = [
 ];
 
 fn is_network(fs_type: &str) -> bool {
-    const NETWORK: [&str; 11] = [
-        "nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "lustre", "afs", "gfs2", "ocfs2",
-    ];
+    const NETWORK: [&str; 11] =
+        ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "lustre", "afs", "gfs2", "ocfs2"];
     NETWORK.contains(&fs_type) || fs_type.starts_with("fuse")
 }
 

@@ -7,10 +7,11 @@ use object::{Object, ObjectSection};
 /// The way in which `perf` finds the callers of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {
-    /// By the frame pointers that the program's functions keep. Cheap, but most distributions' builds keep none.
+    /// By the frame pointers that the program's functions keep. Cheap, but most distributions'
+    /// builds keep none.
     FramePointers,
-    /// By unwinding a copy of the stack with the tables that C++ exceptions use, which also stripped programs have. Each
-    /// sample takes 8 KB.
+    /// By unwinding a copy of the stack with the tables that C++ exceptions use, which also
+    /// stripped programs have. Each sample takes 8 KB.
     Dwarf,
     /// By the processor's record of recent branches (Intel's LBR). Needs hardware events.
     Lbr,
@@ -18,17 +19,13 @@ pub enum CallGraph {
 
 impl CallGraph {
     /// All call graphs, with their names in plans.
-    pub const ALL: [(&str, CallGraph); 3] = [
-        ("fp", CallGraph::FramePointers),
-        ("dwarf", CallGraph::Dwarf),
-        ("lbr", CallGraph::Lbr),
-    ];
+    pub const ALL: [(&str, CallGraph); 3] =
+        [("fp", CallGraph::FramePointers), ("dwarf", CallGraph::Dwarf), ("lbr", CallGraph::Lbr)];
 
     /// Returns its name in plans.
     pub fn name(self) -> &'static str {
         let mut all = Self::ALL.into_iter();
-        all.find_map(|(name, graph)| (graph == self).then_some(name))
-            .expect("`ALL` has all")
+        all.find_map(|(name, graph)| (graph == self).then_some(name)).expect("`ALL` has all")
     }
 
     /// Returns the call graph for a program: by frame pointers if it keeps them, else by unwinding.
@@ -49,8 +46,8 @@ impl CallGraph {
     }
 }
 
-/// Returns whether most functions of a program begin with setting up a frame pointer. `None` for a file that isn't a
-/// program, or a processor whose instructions are unknown here.
+/// Returns whether most functions of a program begin with setting up a frame pointer. `None` for a
+/// file that isn't a program, or a processor whose instructions are unknown here.
 fn keeps_frame_pointers(path: &Path) -> Option<bool> {
     let bytes = fs_err::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
@@ -65,7 +62,8 @@ fn keeps_frame_pointers(path: &Path) -> Option<bool> {
     const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
     let text = file.section_by_name(".text")?.data().ok()?;
     let prologues = text.windows(4).filter(|bytes| *bytes == PROLOGUE).count();
-    // A binary search table with a row for each function: 4 bytes of header, the pointer, then the number of rows.
+    // A binary search table with a row for each function: 4 bytes of header, the pointer, then the
+    // number of rows.
     let table = file.section_by_name(".eh_frame_hdr")?.data().ok()?;
     let count = table.get(8..12)?;
     let functions = u32::from_le_bytes(count.try_into().ok()?);
@@ -96,10 +94,8 @@ mod tests {
             ("-fomit-frame-pointer", CallGraph::Dwarf),
         ] {
             let program = folder.path().join(option);
-            let compiled = Command::new("cc")
-                .args(["-O2", option, "-o"])
-                .args([&program, &source])
-                .status();
+            let compiled =
+                Command::new("cc").args(["-O2", option, "-o"]).args([&program, &source]).status();
             assert!(compiled.unwrap().success());
             assert_eq!(CallGraph::of_program(&program), expected, "{option}");
         }

@@ -24,7 +24,8 @@ pub enum ProfileError {
         /// The time that it had.
         seconds: u64,
     },
-    /// Only functions outside of the kernel may be sampled, so that shares of all CPU time would be wrong.
+    /// Only functions outside of the kernel may be sampled, so that shares of all CPU time would be
+    /// wrong.
     #[error(
         "the kernel's functions may not be sampled (`kernel.perf_event_paranoid` is {level}){}",
         PERMISSION_HELP

@@ -4,7 +4,8 @@
 //! perf record ──► unnamed file ──► perf script ──► Stacks
 //! ```
 //!
-//! The samples are in a file without a name, and `perf` ends when its pipes close. So nothing is left when assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
+//! The samples are in a file without a name, and `perf` ends when its pipes close. So nothing is
+//! left when assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.
 //!
 //! ```no_run
 //! use profile::{CallGraph, Recording, Settings, has_cycles};

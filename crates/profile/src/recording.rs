@@ -51,8 +51,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Starts `perf` for processes and all processes and threads that they start later. It samples only after
-    /// [`enable`](Self::enable). The samples are in an unnamed file in `folder`.
+    /// Starts `perf` for processes and all processes and threads that they start later. It samples
+    /// only after [`enable`](Self::enable). The samples are in an unnamed file in `folder`.
     ///
     /// # Errors
     /// `perf` is not installed, or not permitted to sample.
@@ -81,11 +81,7 @@ impl Recording {
             .stderr(Stdio::piped())
             .spawn();
         let perf = perf.map_err(not_started)?;
-        let mut recording = Self {
-            perf,
-            samples,
-            stderr: Vec::new(),
-        };
+        let mut recording = Self { perf, samples, stderr: Vec::new() };
         // It answers as soon as it is ready.
         recording.request("ping")?;
         Ok(recording)
@@ -102,8 +98,9 @@ impl Recording {
     /// Ends sampling. [`finish`](Self::finish) reads the samples.
     ///
     /// # Errors
-    /// `perf` has failed, for example because the disk is full. If it has ended because the samples have reached their
-    /// largest size, or because all processes have ended, its samples are good.
+    /// `perf` has failed, for example because the disk is full. If it has ended because the samples
+    /// have reached their largest size, or because all processes have ended, its samples are
+    /// good.
     pub fn disable(&mut self) -> Result<(), ProfileError> {
         match self.request("disable") {
             // Its pipes are closed, so it ends at once.
@@ -153,10 +150,7 @@ impl Recording {
             return Ok(());
         };
         while !is_answered(&self.stderr) {
-            let timeout = Timespec {
-                tv_sec: ANSWER_S as i64,
-                tv_nsec: 0,
-            };
+            let timeout = Timespec { tv_sec: ANSWER_S as i64, tv_nsec: 0 };
             let mut ready = [PollFd::new(&*stderr, PollFlags::IN)];
             let count = retry_on_intr(|| poll(&mut ready, Some(&timeout)));
             let failed = ProfileError::io("cannot wait for `perf record`");
@@ -182,7 +176,8 @@ impl Drop for Recording {
     }
 }
 
-/// Fails if the kernel's functions may not be sampled. `perf` would leave them out without an error.
+/// Fails if the kernel's functions may not be sampled. `perf` would leave them out without an
+/// error.
 fn check_kernel_permission() -> Result<(), ProfileError> {
     const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
     /// Bits of capabilities: SYS_ADMIN and PERFMON.
@@ -194,9 +189,7 @@ fn check_kernel_permission() -> Result<(), ProfileError> {
     let effective = effective.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
     let is_allowed = effective.is_some_and(|bits| bits & ALLOWED != 0);
     match level.parse::<i32>() {
-        Ok(2..) if !is_allowed => Err(ProfileError::NoKernel {
-            level: level.to_owned(),
-        }),
+        Ok(2..) if !is_allowed => Err(ProfileError::NoKernel { level: level.to_owned() }),
         _ => Ok(()),
     }
 }
@@ -248,7 +241,8 @@ fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
     }
 }
 
-/// The output of `perf script`, which ends with an error when the run is stopped. All samples may take minutes.
+/// The output of `perf script`, which ends with an error when the run is stopped. All samples may
+/// take minutes.
 struct UntilStopped<'a> {
     output: ChildStdout,
     stop: &'a AtomicBool,
@@ -256,10 +250,7 @@ struct UntilStopped<'a> {
 
 impl Read for UntilStopped<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        const LOOK_AGAIN: Timespec = Timespec {
-            tv_sec: 0,
-            tv_nsec: 100_000_000,
-        };
+        const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         loop {
             if self.stop.load(SeqCst) {
                 return Err(io::Error::other("the run was stopped"));
@@ -295,11 +286,8 @@ fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
         let known = ["", "ack", "Events enabled", "Events disabled"];
         !known.contains(line)
     };
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.trim_matches(['\0', ' ', '\t']))
-        .filter(is_message)
-        .collect();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.trim_matches(['\0', ' ', '\t'])).filter(is_message).collect();
     let last = &lines[lines.len().saturating_sub(4)..];
     ProfileError::Perf {
         command,

@@ -16,8 +16,8 @@ const KERNEL: u64 = 0xffff_0000_0000_0000;
 /// The samples of a step.
 #[derive(Debug, Default, PartialEq)]
 pub struct Profile {
-    /// Stacks by thread name. Frames of the kernel end in `_[k]`, as in other flame graph tools. A function without a
-    /// symbol has the name of its file in brackets.
+    /// Stacks by thread name. Frames of the kernel end in `_[k]`, as in other flame graph tools. A
+    /// function without a symbol has the name of its file in brackets.
     pub stacks: Stacks,
     /// The number of samples that the kernel dropped because `perf` did not keep up.
     pub lost: u64,

@@ -2,8 +2,8 @@
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Returns a symbol's name without mangling, parameters, return type, version and what compilers append to parts and
-/// copies of a function.
+/// Returns a symbol's name without mangling, parameters, return type, version and what compilers
+/// append to parts and copies of a function.
 pub fn function_name(symbol: &str) -> String {
     let symbol = symbol.split('@').next().unwrap_or(symbol);
     if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
@@ -19,17 +19,10 @@ pub fn function_name(symbol: &str) -> String {
     name.unwrap_or_else(|| base.to_owned())
 }
 
-/// Removes `.part.0`, `.constprop.1`, `.isra.0`, `.cold`, `.lto_priv.3` and `.llvm.123`, which GCC and Clang append to parts
-/// and copies of one function of the source.
+/// Removes `.part.0`, `.constprop.1`, `.isra.0`, `.cold`, `.lto_priv.3` and `.llvm.123`, which GCC
+/// and Clang append to parts and copies of one function of the source.
 fn without_copy_suffixes(symbol: &str) -> &str {
-    const SUFFIXES: [&str; 6] = [
-        ".part",
-        ".constprop",
-        ".isra",
-        ".cold",
-        ".lto_priv",
-        ".llvm",
-    ];
+    const SUFFIXES: [&str; 6] = [".part", ".constprop", ".isra", ".cold", ".lto_priv", ".llvm"];
     let first = SUFFIXES.iter().filter_map(|it| symbol.find(it)).min();
     match first {
         Some(at) if at > 0 => &symbol[..at],
@@ -49,22 +42,13 @@ mod tests {
             ("ha_write_row.constprop.0.isra.2", "ha_write_row"),
             ("memcpy@@GLIBC_2.14", "memcpy"),
             (".hidden", ".hidden"),
-            (
-                "_ZN7rocksdb6DBImpl3GetERKNS_11ReadOptionsE",
-                "rocksdb::DBImpl::Get",
-            ),
-            (
-                "_ZN7rocksdb6DBImpl3GetERKNS_11ReadOptionsE.cold",
-                "rocksdb::DBImpl::Get",
-            ),
+            ("_ZN7rocksdb6DBImpl3GetERKNS_11ReadOptionsE", "rocksdb::DBImpl::Get"),
+            ("_ZN7rocksdb6DBImpl3GetERKNS_11ReadOptionsE.cold", "rocksdb::DBImpl::Get"),
             (
                 "_ZNSt6vectorIiSaIiEE9push_backEOi",
                 "std::vector<int, std::allocator<int> >::push_back",
             ),
-            (
-                "_ZN4core3fmt9Formatter3pad17h1c4a5a6f4a0f2c1eE",
-                "core::fmt::Formatter::pad",
-            ),
+            ("_ZN4core3fmt9Formatter3pad17h1c4a5a6f4a0f2c1eE", "core::fmt::Formatter::pad"),
             ("_ZN_broken", "_ZN_broken"),
         ] {
             assert_eq!(function_name(symbol), expected);

@@ -1,7 +1,8 @@
 //! A process in an MPI job of several ranks.
 //!
-//! Sends and receives are MPI's nonblocking ones, so that a rank that has died or hangs can't block another one. Errors are returned:
-//! by default MPI would abort the whole job, and rank 0 could not record why.
+//! Sends and receives are MPI's nonblocking ones, so that a rank that has died or hangs can't block
+//! another one. Errors are returned: by default MPI would abort the whole job, and rank 0 could not
+//! record why.
 
 #![allow(unsafe_code, reason = "the safe interface of `mpi` ignores errors")]
 
@@ -30,7 +31,8 @@ pub struct Ranks {
 struct Transfer {
     peer: u32,
     request: ffi::MPI_Request,
-    /// MPI holds its address until `request` is complete; the heap block does not move with the `Vec`.
+    /// MPI holds its address until `request` is complete; the heap block does not move with the
+    /// `Vec`.
     bytes: Vec<u8>,
 }
 
@@ -57,8 +59,8 @@ impl Ranks {
         }
         let mut provided = 0;
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: called once, before any other function of MPI; without arguments, which MPI 2 allows. The constants were
-        // initialized when the library was loaded.
+        // SAFETY: called once, before any other function of MPI; without arguments, which MPI 2
+        // allows. The constants were initialized when the library was loaded.
         unsafe {
             let level = ffi::RSMPI_THREAD_FUNNELED;
             let no_args = std::ptr::null_mut();
@@ -93,7 +95,8 @@ impl Ranks {
         self.size
     }
 
-    /// Sends a message to a rank, and returns before it has arrived. Large messages move on in later calls.
+    /// Sends a message to a rank, and returns before it has arrived. Large messages move on in
+    /// later calls.
     ///
     /// # Errors
     /// The MPI library's own.
@@ -155,8 +158,8 @@ impl Ranks {
         Ok(self.outgoing.is_empty())
     }
 
-    /// Leaves the job, and waits for the other ranks to leave it. To be called only after an orderly end of all ranks: MPI
-    /// would wait for one that has died.
+    /// Leaves the job, and waits for the other ranks to leave it. To be called only after an
+    /// orderly end of all ranks: MPI would wait for one that has died.
     pub fn leave(&mut self) {
         // SAFETY: the last call of MPI, by the thread that initialized it.
         unsafe { ffi::MPI_Finalize() };
@@ -171,7 +174,8 @@ impl Ranks {
         // SAFETY: constants of the library.
         let (mut message, mut request) =
             unsafe { (ffi::RSMPI_MESSAGE_NULL, ffi::RSMPI_REQUEST_NULL) };
-        // SAFETY: all pointers are of local variables. A matched message is received below, by this thread.
+        // SAFETY: all pointers are of local variables. A matched message is received below, by this
+        // thread.
         let code = unsafe {
             ffi::MPI_Improbe(
                 ffi::RSMPI_ANY_SOURCE,
@@ -190,7 +194,8 @@ impl Ranks {
         let code = unsafe { ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length) };
         check("MPI_Get_count", code)?;
         let mut bytes = vec![0; length.max(0) as usize];
-        // SAFETY: the buffer has the message's length, and is kept in `incoming` until the request is complete.
+        // SAFETY: the buffer has the message's length, and is kept in `incoming` until the request
+        // is complete.
         let code = unsafe {
             ffi::MPI_Imrecv(
                 bytes.as_mut_ptr().cast(),
@@ -201,11 +206,7 @@ impl Ranks {
             )
         };
         check("MPI_Imrecv", code)?;
-        self.incoming.push(Transfer {
-            peer: status.MPI_SOURCE.cast_unsigned(),
-            request,
-            bytes,
-        });
+        self.incoming.push(Transfer { peer: status.MPI_SOURCE.cast_unsigned(), request, bytes });
         Ok(())
     }
 }
@@ -223,13 +224,11 @@ fn check(function: &'static str, code: c_int) -> Result<(), RanksError> {
     }
     let mut text = [0 as c_char; 1024];
     let mut length = 0;
-    // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of Open MPI (256) and MPICH (512), and starts as zeros.
+    // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of Open MPI (256) and MPICH (512), and
+    // starts as zeros.
     let reason = unsafe {
         ffi::MPI_Error_string(code, text.as_mut_ptr(), &mut length);
         CStr::from_ptr(text.as_ptr())
     };
-    Err(RanksError::Mpi {
-        function,
-        reason: reason.to_string_lossy().into_owned(),
-    })
+    Err(RanksError::Mpi { function, reason: reason.to_string_lossy().into_owned() })
 }

@@ -7,10 +7,12 @@
 //!    checks, record
 //! ```
 //!
-//! Messages are bytes. They arrive in the order in which a rank sent them. Nothing here blocks or spins: rank 0 shares its host
-//! with the server that is measured, so callers poll at a rate that suits them. One thread of a process may use [`Ranks`].
+//! Messages are bytes. They arrive in the order in which a rank sent them. Nothing here blocks or
+//! spins: rank 0 shares its host with the server that is measured, so callers poll at a rate that
+//! suits them. One thread of a process may use [`Ranks`].
 //!
-//! Without the feature `mpi` a process is always alone, and [`Ranks::join`] refuses to run in a job of several ranks.
+//! Without the feature `mpi` a process is always alone, and [`Ranks::join`] refuses to run in a job
+//! of several ranks.
 //!
 //! ```
 //! // This process was not started by `mpirun`.

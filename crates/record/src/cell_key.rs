@@ -14,7 +14,8 @@ pub struct CellKey {
     /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
-    /// It was measured while a profiler ran, so its figures are not compared. Such cells are counted on their own, from 1.
+    /// It was measured while a profiler ran, so its figures are not compared. Such cells are
+    /// counted on their own, from 1.
     #[serde(default, skip_serializing_if = "is_measured")]
     pub profiled: bool,
 }
@@ -33,18 +34,12 @@ impl CellKey {
 
     /// Returns the key of all repeats.
     pub fn all_repeats(&self) -> Self {
-        Self {
-            repeat: 0,
-            ..self.clone()
-        }
+        Self { repeat: 0, ..self.clone() }
     }
 
     /// Returns the key of another target with the same load and repeat.
     pub fn of_target(&self, target: &str) -> Self {
-        Self {
-            target: target.to_owned(),
-            ..self.clone()
-        }
+        Self { target: target.to_owned(), ..self.clone() }
     }
 
     /// Returns the variant and the number of clients. Targets are compared if both are equal.

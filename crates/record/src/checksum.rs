@@ -14,19 +14,13 @@ pub(crate) struct ChecksummedFile {
 
 impl ChecksummedFile {
     pub(crate) fn new(file: fs_err::File) -> Self {
-        Self {
-            file,
-            sum: crc32fast::Hasher::new(),
-            size_bytes: 0,
-        }
+        Self { file, sum: crc32fast::Hasher::new(), size_bytes: 0 }
     }
 
     /// Makes the file durable, and returns its size and checksum.
     pub(crate) fn finish(self) -> Result<StepFile, RecordError> {
         let path = self.file.path().to_owned();
-        self.file
-            .sync_all()
-            .map_err(RecordError::io("sync", &path))?;
+        self.file.sync_all().map_err(RecordError::io("sync", &path))?;
         Ok(StepFile {
             name: file_name(&path),
             size_bytes: self.size_bytes,
@@ -55,10 +49,7 @@ pub(crate) fn verify(path: &Path, recorded: &StepFile) -> Result<(), RecordError
     let mut size_bytes = 0u64;
     let mut buffer = vec![0; 1 << 16];
     loop {
-        match file
-            .read(&mut buffer)
-            .map_err(RecordError::io("read", path))?
-        {
+        match file.read(&mut buffer).map_err(RecordError::io("read", path))? {
             0 => break,
             read => {
                 sum.update(&buffer[..read]);
@@ -67,17 +58,12 @@ pub(crate) fn verify(path: &Path, recorded: &StepFile) -> Result<(), RecordError
         }
     }
     if size_bytes != recorded.size_bytes {
-        let what = format!(
-            "it has {size_bytes} bytes, but `step.json` says {}",
-            recorded.size_bytes
-        );
+        let what =
+            format!("it has {size_bytes} bytes, but `step.json` says {}", recorded.size_bytes);
         return Err(RecordError::damaged(path, what));
     }
     if hex(sum.finalize()) != recorded.crc32 {
-        return Err(RecordError::damaged(
-            path,
-            "its checksum is not the one in `step.json`",
-        ));
+        return Err(RecordError::damaged(path, "its checksum is not the one in `step.json`"));
     }
     Ok(())
 }
@@ -87,8 +73,5 @@ fn hex(sum: u32) -> String {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -28,8 +28,9 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Creates the directory of a new run, named after its start and its name, and writes `run.json` with the status
-    /// incomplete. If the directory exists, adds a number to the name.
+    /// Creates the directory of a new run, named after its start and its name, and writes
+    /// `run.json` with the status incomplete. If the directory exists, adds a number to the
+    /// name.
     ///
     /// # Errors
     /// It can't be created or written.
@@ -38,11 +39,8 @@ impl RunDir {
         let name = run_name(run);
         let mut number = 1;
         let path = loop {
-            let path = results.join(if number == 1 {
-                name.clone()
-            } else {
-                format!("{name}-{number}")
-            });
+            let path =
+                results.join(if number == 1 { name.clone() } else { format!("{name}-{number}") });
             match fs_err::create_dir(&path) {
                 Ok(()) => break path,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -51,10 +49,7 @@ impl RunDir {
         };
         json::sync_directory(results)?;
         let directory = Self { path };
-        directory.write_run(&Run {
-            status: Status::Incomplete,
-            ..run.clone()
-        })?;
+        directory.write_run(&Run { status: Status::Incomplete, ..run.clone() })?;
         Ok(directory)
     }
 
@@ -117,13 +112,7 @@ impl RunDir {
     /// # Errors
     /// It can't be written; the old file then remains.
     pub fn write_run(&self, run: &Run) -> Result<(), RecordError> {
-        json::write(
-            &self.path.join(RUN_FILE),
-            &Run {
-                format: FORMAT,
-                ..run.clone()
-            },
-        )
+        json::write(&self.path.join(RUN_FILE), &Run { format: FORMAT, ..run.clone() })
     }
 
     /// Reads `run.json`.
@@ -140,19 +129,13 @@ impl RunDir {
     /// The recorded path of the cell leads out of the run directory.
     pub fn cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         let relative = Path::new(&cell.path);
-        let inside = relative
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
         if !inside || cell.path.is_empty() {
-            let what = format!(
-                "the path of a cell, `{}`, is not inside the run directory",
-                cell.path
-            );
+            let what =
+                format!("the path of a cell, `{}`, is not inside the run directory", cell.path);
             return Err(RecordError::damaged(&self.path.join(RUN_FILE), what));
         }
-        Ok(CellDir {
-            path: self.path.join(relative),
-        })
+        Ok(CellDir { path: self.path.join(relative) })
     }
 
     /// Returns the directories of all cells that were started, sorted by name, including those that
@@ -171,10 +154,7 @@ impl RunDir {
             }
             for entry in entries(&cell.path)? {
                 let kind = entry.file_type();
-                if kind
-                    .map_err(RecordError::io("look at", &entry.path()))?
-                    .is_dir()
-                {
+                if kind.map_err(RecordError::io("look at", &entry.path()))?.is_dir() {
                     pending.push(entry.path());
                 }
             }
@@ -183,8 +163,8 @@ impl RunDir {
         Ok(cells)
     }
 
-    /// Returns the number of attempts at cells that were set aside. When it changes while a run is resumed, cells that were
-    /// being read have moved.
+    /// Returns the number of attempts at cells that were set aside. When it changes while a run is
+    /// resumed, cells that were being read have moved.
     ///
     /// # Errors
     /// A directory can't be read.
@@ -196,7 +176,8 @@ impl RunDir {
         Ok(self.started_cells()?.iter().filter(is_aside).count())
     }
 
-    /// Creates a cell's directory. An earlier attempt there is renamed, with the suffix `.attempt-N`, and no longer read.
+    /// Creates a cell's directory. An earlier attempt there is renamed, with the suffix
+    /// `.attempt-N`, and no longer read.
     ///
     /// # Errors
     /// It can't be created.
@@ -212,11 +193,7 @@ impl RunDir {
         let steps = cell.path.join(STEPS);
         fs_err::create_dir_all(&steps).map_err(RecordError::io("create directory", &steps))?;
         // Every directory that may be new, from the innermost, so that no name is lost.
-        for directory in cell
-            .path
-            .ancestors()
-            .take_while(|directory| *directory != self.path)
-        {
+        for directory in cell.path.ancestors().take_while(|directory| *directory != self.path) {
             json::sync_directory(directory)?;
         }
         json::sync_directory(&self.path)?;
@@ -287,7 +264,8 @@ impl CellDir {
         json::write_atomically(&self.path.join(self.checked_name(name)?), text.as_bytes())
     }
 
-    /// Starts the record of a step, numbered from 1 within its cell, with the columns of its host samples.
+    /// Starts the record of a step, numbered from 1 within its cell, with the columns of its host
+    /// samples.
     ///
     /// # Errors
     /// It can't be created, the step exists already, or its name is invalid for a directory.
@@ -310,8 +288,8 @@ impl CellDir {
         self.path.join(STEPS).join(format!("{number:02}-{name}"))
     }
 
-    /// Returns the steps that were started, in order, including unfinished steps and those with a damaged `step.json`; see
-    /// [`StepReader::state`].
+    /// Returns the steps that were started, in order, including unfinished steps and those with a
+    /// damaged `step.json`; see [`StepReader::state`].
     ///
     /// # Errors
     /// The directory can't be read.
@@ -344,7 +322,8 @@ impl CellDir {
         missing.collect()
     }
 
-    /// Returns whether the cell is complete: its status says so, and all planned steps are there and undamaged.
+    /// Returns whether the cell is complete: its status says so, and all planned steps are there
+    /// and undamaged.
     ///
     /// # Errors
     /// The directory can't be read.
@@ -382,12 +361,12 @@ impl CellRef {
         Self::of(CellKey::new(target, variant, clients, repeat), workload)
     }
 
-    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with `p` for `r` if it is profiled.
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with `p` for
+    /// `r` if it is profiled.
     pub fn of(key: CellKey, workload: &str) -> Self {
         let variant = key.variant.as_deref();
-        let variant_directory = variant
-            .map(|variant| format!("{}/", file_name_of(variant)))
-            .unwrap_or_default();
+        let variant_directory =
+            variant.map(|variant| format!("{}/", file_name_of(variant))).unwrap_or_default();
         let letter = if key.profiled { 'p' } else { 'r' };
         Self {
             workload: workload.to_owned(),
@@ -401,7 +380,8 @@ impl CellRef {
         }
     }
 
-    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below `cells/`.
+    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below
+    /// `cells/`.
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))
@@ -418,11 +398,7 @@ fn entries(path: &Path) -> Result<Vec<fs_err::DirEntry>, RecordError> {
 
 /// Returns the name of a run's directory, from its start and its name: `20261121T190211Z-round-6`.
 pub(crate) fn run_name(run: &Run) -> String {
-    format!(
-        "{}-{}",
-        compact_time(run.started_unix_ns),
-        file_name_of(&run.name)
-    )
+    format!("{}-{}", compact_time(run.started_unix_ns), file_name_of(&run.name))
 }
 
 /// Formats a time as `20261121T190211Z`.
@@ -435,10 +411,7 @@ fn compact_time(unix_ns: u64) -> String {
 /// Replaces characters that a file name should not have.
 fn file_name_of(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let name: String = name
-        .chars()
-        .map(|c| if plain(c) { c } else { '-' })
-        .collect();
+    let name: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
     match name.chars().next() {
         None => "-".into(),
         Some('.') => format!("-{}", &name[1..]),
@@ -447,8 +420,7 @@ fn file_name_of(name: &str) -> String {
 }
 
 fn unix_now_ns() -> u64 {
-    let since = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

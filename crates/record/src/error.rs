@@ -126,25 +126,15 @@ impl RecordError {
 
     /// Wraps an error of the file system. `fs_err` also names the path, so only its cause is kept.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::Io {
-            action,
-            path: path.to_owned(),
-            source: cause(error),
-        }
+        move |error| Self::Io { action, path: path.to_owned(), source: cause(error) }
     }
 
     pub(crate) fn unrecordable(path: &Path, what: impl Into<String>) -> Self {
-        Self::Unrecordable {
-            path: path.to_owned(),
-            what: what.into(),
-        }
+        Self::Unrecordable { path: path.to_owned(), what: what.into() }
     }
 
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
-        Self::Damaged {
-            path: path.to_owned(),
-            what: what.into(),
-        }
+        Self::Damaged { path: path.to_owned(), what: what.into() }
     }
 }
 

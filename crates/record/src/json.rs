@@ -53,7 +53,5 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), RecordError> {
     let opened = fs_err::File::open(path).map_err(RecordError::io("open", path))?;
-    opened
-        .sync_all()
-        .map_err(RecordError::io("sync directory", path))
+    opened.sync_all().map_err(RecordError::io("sync directory", path))
 }

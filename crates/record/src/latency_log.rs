@@ -1,5 +1,6 @@
-//! HdrHistogram interval logs, version 1.3, of V2 histograms with DEFLATE; values are nanoseconds. `latency.hlog` has a
-//! line for each second and tag, `latency_total.hlog` a line for each tag. Any tool that reads such logs reads these.
+//! HdrHistogram interval logs, version 1.3, of V2 histograms with DEFLATE; values are nanoseconds.
+//! `latency.hlog` has a line for each second and tag, `latency_total.hlog` a line for each tag. Any
+//! tool that reads such logs reads these.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -20,8 +21,8 @@ use words::LATENCY_NS_MAX;
 use crate::checksum::ChecksummedFile;
 use crate::{RecordError, StepFile};
 
-/// Returns an empty histogram of nanoseconds with the bounds of all histograms of a record: 1 ns to [`LATENCY_NS_MAX`],
-/// three significant digits.
+/// Returns an empty histogram of nanoseconds with the bounds of all histograms of a record: 1 ns to
+/// [`LATENCY_NS_MAX`], three significant digits.
 pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("the bounds are constants and valid")
 }
@@ -64,9 +65,7 @@ impl LatencyLogWriter {
             .with_start_time(started)
             .with_base_time(started);
         let error = || RecordError::io("write", &self.path);
-        builder
-            .begin_log_with(&mut self.file, &mut self.serializer)
-            .map_err(error())?;
+        builder.begin_log_with(&mut self.file, &mut self.serializer).map_err(error())?;
         self.file
             .write_all(b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n")
             .map_err(error())
@@ -89,12 +88,7 @@ impl LatencyLogWriter {
         IntervalLogWriterBuilder::new()
             .begin_log_with(&mut self.file, &mut self.serializer)
             .map_err(RecordError::io("write", &self.path))?
-            .write_histogram(
-                histogram,
-                Duration::from_secs(second.into()),
-                length,
-                Some(tag),
-            )
+            .write_histogram(histogram, Duration::from_secs(second.into()), length, Some(tag))
             .map_err(|error| match error {
                 IntervalLogWriterError::IoError(error) => {
                     RecordError::io("write", &self.path)(error)
@@ -141,9 +135,7 @@ impl Latencies {
     /// Opens the log at `path`, if any.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, RecordError> {
         let open = |path| fs_err::File::open(path).map_err(RecordError::io("open", path));
-        Ok(Self {
-            file: path.map(open).transpose()?.map(BufReader::new),
-        })
+        Ok(Self { file: path.map(open).transpose()?.map(BufReader::new) })
     }
 
     /// Returns the sum of all seconds for each tag.

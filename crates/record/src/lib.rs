@@ -71,7 +71,8 @@ pub use words::{
 
 use serde::{Deserialize, Serialize};
 
-/// A version of the run directory's format. A reader understands all minor versions of its own major version.
+/// A version of the run directory's format. A reader understands all minor versions of its own
+/// major version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatVersion {
     /// Changes when an older reader would misunderstand the record.
@@ -86,8 +87,9 @@ impl std::fmt::Display for FormatVersion {
     }
 }
 
-/// The version that this Assay writes. A field that a minor version adds has a serde default, so that readers understand
-/// earlier minor versions. Readers skip unknown fields.
+/// The version that this Assay writes. A field that a minor version adds has a serde default, so
+/// that readers understand earlier minor versions. Readers skip unknown fields.
 ///
-/// - 1.0: the first version. Earlier records belong to no released version, whatever version they name.
+/// - 1.0: the first version. Earlier records belong to no released version, whatever version they
+///   name.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

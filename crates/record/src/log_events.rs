@@ -121,11 +121,8 @@ mod tests {
     fn events_of_records_without_more_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events");
-        let events = [1, 2].map(|unix_ns| LogEvent {
-            unix_ns,
-            kind: "note".into(),
-            ..LogEvent::default()
-        });
+        let events =
+            [1, 2].map(|unix_ns| LogEvent { unix_ns, kind: "note".into(), ..LogEvent::default() });
         write_columns(&path, &events, &columns()[..5]).unwrap();
         assert_eq!(read(&path).unwrap(), events);
     }

@@ -1,5 +1,6 @@
-//! The contents of the JSON files of a run directory. Every number's name has its unit; times of the step's clock are
-//! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
+//! The contents of the JSON files of a run directory. Every number's name has its unit; times of
+//! the step's clock are nanoseconds since the step began, wall-clock times are nanoseconds since
+//! 1970 UTC.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use words::{
 
 use crate::CellKey;
 
-/// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is right after a crash.
+/// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is
+/// right after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -74,7 +76,8 @@ pub struct RankLoad {
     pub clock_drift_ns: i64,
     /// The true offset differs by at most this much.
     pub clock_uncertainty_ns: u64,
-    /// The longest time that its reports waited for rank 0: what it measured before a report is merged before it.
+    /// The longest time that its reports waited for rank 0: what it measured before a report is
+    /// merged before it.
     pub report_delay_ns_max: u64,
 }
 
@@ -133,7 +136,8 @@ pub struct Run {
     pub search: Option<RateSearch>,
 }
 
-/// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a variant of the workload.
+/// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
+/// variant of the workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateSearch {
     /// The step's name.
@@ -142,10 +146,11 @@ pub struct RateSearch {
     pub p99_ms: Option<f64>,
     /// The bound on the lag of replicas, in milliseconds.
     pub lag_ms: Option<f64>,
-    /// The highest rate that it tries, per second and client. `None`: that of a cell without a rate.
+    /// The highest rate that it tries, per second and client. `None`: that of a cell without a
+    /// rate.
     pub rate_max: Option<f64>,
-    /// The relative gap at which the search ends: the highest sustained rate is at most this share below the lowest one that
-    /// misses a bound.
+    /// The relative gap at which the search ends: the highest sustained rate is at most this share
+    /// below the lowest one that misses a bound.
     pub tolerance: f64,
 }
 
@@ -180,9 +185,7 @@ impl std::fmt::Display for Assay {
             "" => "of an unknown version",
             version => version,
         };
-        let tree = self
-            .git_dirty
-            .map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
+        let tree = self.git_dirty.map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
         let hash = self.git_hash.as_deref();
         let parts = [hash, tree, self.profile.as_deref()];
         let parts: Vec<&str> = parts.into_iter().flatten().collect();
@@ -256,7 +259,8 @@ pub struct Plan {
     pub resolved: Vec<ResolvedValue>,
     /// A password was removed from the text or a `--set` argument; such a run can't be resumed.
     pub password_removed: bool,
-    /// The files that configs name, as they were when the run started. The whole run uses these texts.
+    /// The files that configs name, as they were when the run started. The whole run uses these
+    /// texts.
     pub files: Vec<PlanFile>,
 }
 
@@ -291,14 +295,16 @@ pub struct Target {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The options that the plan sets, in the engine's notation, without those of its files, which come first.
+    /// The options that the plan sets, in the engine's notation, without those of its files, which
+    /// come first.
     pub set: Vec<(String, String)>,
     /// Everything that its config declares, itself and in its files, and its limits.
     pub declared: Vec<DeclaredOption>,
     /// The factors in the plan, with their values; those of the build come first.
     #[serde(default)]
     pub factors: Vec<(String, String)>,
-    /// The names of its config's files, in the order in which they apply; the texts are in [`Plan::files`].
+    /// The names of its config's files, in the order in which they apply; the texts are in
+    /// [`Plan::files`].
     pub files: Vec<String>,
 }
 
@@ -343,7 +349,8 @@ pub struct CellRef {
 /// The machine that a run ran on. Unknown facts are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Facts by name, in the order in which they are shown. The name has the unit: `memory_total_bytes`.
+    /// Facts by name, in the order in which they are shown. The name has the unit:
+    /// `memory_total_bytes`.
     pub facts: Vec<(String, String)>,
     /// The number of online processors.
     pub cpu_count: u32,
@@ -439,21 +446,23 @@ pub struct Step {
     pub name: String,
     /// Its kind.
     pub kind: StepKind,
-    /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default; see
-    /// [`Step::main_operation`].
+    /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default;
+    /// see [`Step::main_operation`].
     pub main_op: Option<String>,
-    /// Queries in one operation of that kind, for benchmarks that count queries: the step's throughput is operations per
-    /// second times this. `None` to count operations.
+    /// Queries in one operation of that kind, for benchmarks that count queries: the step's
+    /// throughput is operations per second times this. `None` to count operations.
     pub queries_per_event: Option<f64>,
-    /// Commits in one operation of that kind that make changes durable. `None` if each write is one commit.
+    /// Commits in one operation of that kind that make changes durable. `None` if each write is
+    /// one commit.
     pub commits_per_event: Option<f64>,
-    /// Rows that one operation of that kind deletes if it finds all of them. `None` if it does something else, or this is
-    /// unknown.
+    /// Rows that one operation of that kind deletes if it finds all of them. `None` if it does
+    /// something else, or this is unknown.
     pub deletes_per_event: Option<f64>,
-    /// Rows of the table that one operation of that kind scans completely; `None` if it is not a full scan.
+    /// Rows of the table that one operation of that kind scans completely; `None` if it is not a
+    /// full scan.
     pub scanned_rows_per_event: Option<u64>,
-    /// Its group in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a group are shown together. `None` if the
-    /// benchmark has no groups.
+    /// Its group in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a group are
+    /// shown together. `None` if the benchmark has no groups.
     pub group: Option<String>,
     /// Tables leave it out, because it only warms up or prepares later steps.
     pub unreported: bool,
@@ -469,8 +478,8 @@ pub struct Step {
     pub started_unix_ns: u64,
     /// Its length: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
-    /// The planned length; `None` if it ends with its work. The step lasts longer while replies to operations within this
-    /// time are still to come.
+    /// The planned length; `None` if it ends with its work. The step lasts longer while replies to
+    /// operations within this time are still to come.
     pub time_given_ns: Option<u64>,
     /// Clients.
     pub clients: u32,
@@ -478,13 +487,15 @@ pub struct Step {
     pub rows_before: u64,
     /// Rows per commit of inserts and deletes.
     pub rows_per_commit: Option<u32>,
-    /// The mean size of a row's values in bytes, over the rows that the step inserts, or of a key and its value together, also
-    /// where they are read. It excludes indexes and everything that the engine adds. `None` if unknown.
+    /// The mean size of a row's values in bytes, over the rows that the step inserts, or of a key
+    /// and its value together, also where they are read. It excludes indexes and everything
+    /// that the engine adds. `None` if unknown.
     pub row_bytes_mean: Option<f64>,
-    /// Bytes of user data that the engine should hold after the step: keys and values, without overhead and older versions.
-    /// `None` if unknown.
+    /// Bytes of user data that the engine should hold after the step: keys and values, without
+    /// overhead and older versions. `None` if unknown.
     pub data_bytes: Option<u64>,
-    /// The scheduled rate of writes of all clients, in rows inserted or keys put; `None` without a rate.
+    /// The scheduled rate of writes of all clients, in rows inserted or keys put; `None` without a
+    /// rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
     /// The activity of each connection.
     pub connections: Vec<Connection>,
@@ -506,7 +517,8 @@ pub struct Step {
     pub counters_before: Vec<Counter>,
     /// Counters of the engine at the end of the step.
     pub counters_after: Vec<Counter>,
-    /// Counters of the engine after the check and the settling that follow a measured step. Empty in settle steps.
+    /// Counters of the engine after the check and the settling that follow a measured step. Empty
+    /// in settle steps.
     pub counters_end: Vec<Counter>,
     /// Sizes at the end of the step; `None` if Assay can't access the files.
     pub storage: Option<StorageSize>,
@@ -514,8 +526,8 @@ pub struct Step {
     pub checks: Vec<Check>,
     /// The duration of the checks, which are not part of the step.
     pub checks_ns: u64,
-    /// The time from the end of the load until all replicas showed everything that the step wrote; `None` without replicas, or if
-    /// they did not within the limit for settling.
+    /// The time from the end of the load until all replicas showed everything that the step wrote;
+    /// `None` without replicas, or if they did not within the limit for settling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up_ns: Option<u64>,
     /// The largest lag of a replica that the plan accepts; `None` without replicas.
@@ -533,8 +545,9 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns the kind of operation whose rate is the step's throughput: `main_op`, or by default `insert` in steps that load
-    /// or index, and `query` in steps that query. A settle step has none.
+    /// Returns the kind of operation whose rate is the step's throughput: `main_op`, or by default
+    /// `insert` in steps that load or index, and `query` in steps that query. A settle step has
+    /// none.
     pub fn main_operation(&self) -> Option<&str> {
         self.main_op.as_deref().or(match self.kind {
             StepKind::Load | StepKind::Index => Some("insert"),
@@ -544,8 +557,8 @@ impl Step {
     }
 }
 
-/// A time in which all threads of the load stopped, but not because they waited for a processor: the process was stopped, its
-/// control group was frozen, or the virtual machine was paused.
+/// A time in which all threads of the load stopped, but not because they waited for a processor:
+/// the process was stopped, its control group was frozen, or the virtual machine was paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadPause {
     /// The time at which it was last seen running, since the step began.
@@ -568,13 +581,15 @@ pub struct StepFile {
 /// CPU time during the step, of client, server and host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Threads of the load, in user mode. With an embedded engine this includes the engine's work on them.
+    /// Threads of the load, in user mode. With an embedded engine this includes the engine's work
+    /// on them.
     pub client_user_ns: u64,
     /// Threads of the load, in the kernel.
     pub client_system_ns: u64,
     /// Assay's whole process.
     pub assay_ns: u64,
-    /// The server's process tree, including backends that ended during the step; `None` without a server on this host.
+    /// The server's process tree, including backends that ended during the step; `None` without a
+    /// server on this host.
     pub server_ns: Option<u64>,
     /// The whole host, user and system.
     pub host_ns: u64,
@@ -606,10 +621,7 @@ mod tests {
 
     #[test]
     fn an_assay_shows_what_is_known_about_it() {
-        let mut assay = Assay {
-            version: "0.1.0".into(),
-            ..Assay::default()
-        };
+        let mut assay = Assay { version: "0.1.0".into(), ..Assay::default() };
         assert_eq!(assay.to_string(), "0.1.0");
         assay.profile = Some("debug".into());
         assert_eq!(assay.to_string(), "0.1.0 (debug)");

@@ -16,13 +16,8 @@ use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
 
 /// The files of every step other than `step.json`.
-const SERIES_FILES: [&str; 5] = [
-    INTERVALS_FILE,
-    HOST_FILE,
-    COUNTERS_FILE,
-    LATENCY_FILE,
-    LATENCY_TOTAL_FILE,
-];
+const SERIES_FILES: [&str; 5] =
+    [INTERVALS_FILE, HOST_FILE, COUNTERS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE];
 
 /// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
@@ -50,12 +45,7 @@ impl StepReader {
     /// Opens a finished step. If its `step.json` can't be read, the step is damaged.
     pub(crate) fn open(path: PathBuf, number: u32, name: &str) -> Self {
         match json::read(&path.join(STEP_FILE)) {
-            Ok(step) => Self {
-                path,
-                number,
-                step,
-                state: StepState::Finished,
-            },
+            Ok(step) => Self { path, number, step, state: StepState::Finished },
             Err(error) => {
                 let reason = error.with_causes_and_help();
                 Self::without_data(path, number, name, StepState::Damaged, reason)
@@ -65,7 +55,8 @@ impl StepReader {
 
     /// Returns a step whose writer ended before the step was finished.
     pub(crate) fn partial(path: PathBuf, number: u32, name: &str) -> Self {
-        // It is not known here which process ended: Assay, or one that ran only this cell and crashed with its engine.
+        // It is not known here which process ended: Assay, or one that ran only this cell and
+        // crashed with its engine.
         let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
         Self::without_data(path, number, name, StepState::Unfinished, reason.to_owned())
     }
@@ -100,17 +91,8 @@ impl StepReader {
         state: StepState,
         reason: String,
     ) -> Self {
-        let step = Step {
-            name: name.to_owned(),
-            reasons: vec![reason],
-            ..Step::default()
-        };
-        Self {
-            path,
-            number,
-            step,
-            state,
-        }
+        let step = Step { name: name.to_owned(), reasons: vec![reason], ..Step::default() };
+        Self { path, number, step, state }
     }
 
     /// Returns its directory.
@@ -123,8 +105,8 @@ impl StepReader {
         self.number
     }
 
-    /// Returns `step.json`. A step that is not [`StepState::Finished`] has little more than its name, with the status
-    /// incomplete and the reasons.
+    /// Returns `step.json`. A step that is not [`StepState::Finished`] has little more than its
+    /// name, with the status incomplete and the reasons.
     pub fn step(&self) -> &Step {
         &self.step
     }
@@ -152,8 +134,7 @@ impl StepReader {
         columns: &[ColumnSpec],
     ) -> Result<Option<TableReader>, RecordError> {
         let path = self.verified(name)?;
-        path.map(|path| TableReader::open(&path, columns))
-            .transpose()
+        path.map(|path| TableReader::open(&path, columns)).transpose()
     }
 
     /// Checks a file, and returns its path; `None` if the step is not finished.
@@ -170,8 +151,8 @@ impl StepReader {
         Ok(Some(path))
     }
 
-    /// Calls `visit` with every row of `intervals.parquet`, in the order in which they were written. It copies no text, and
-    /// keeps only one batch in memory.
+    /// Calls `visit` with every row of `intervals.parquet`, in the order in which they were
+    /// written. It copies no text, and keeps only one batch in memory.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -214,7 +195,8 @@ impl StepReader {
         Ok(())
     }
 
-    /// Calls `visit` with every row of `counters.parquet`, in the order in which they were written. It copies no text.
+    /// Calls `visit` with every row of `counters.parquet`, in the order in which they were written.
+    /// It copies no text.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -261,11 +243,7 @@ impl StepReader {
         };
         let mut tree = StackTree::default();
         while let Some(batch) = table.next_values()? {
-            let [
-                Values::Integer(depth),
-                Values::Text(frame),
-                Values::Integer(samples),
-            ] = batch
+            let [Values::Integer(depth), Values::Text(frame), Values::Integer(samples)] = batch
             else {
                 unreachable!("a batch has the columns that were selected")
             };
@@ -322,9 +300,7 @@ impl StepReader {
             let [Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))] = samples else {
                 unreachable!("a batch has the columns that were selected")
             };
-            series
-                .seconds
-                .extend(seconds.into_iter().map(unsigned::<u32>));
+            series.seconds.extend(seconds.into_iter().map(unsigned::<u32>));
             series.at_ns.extend(at_ns);
             for (column, rows) in series.columns.iter_mut().zip(batch) {
                 let (Values::Integer(values), Some(defined)) = (rows.values, rows.defined) else {
@@ -338,7 +314,8 @@ impl StepReader {
         Ok(series)
     }
 
-    /// Reads `engine_status.txt`, the engine's own text about its state after the step; `None` if it has none.
+    /// Reads `engine_status.txt`, the engine's own text about its state after the step; `None` if
+    /// it has none.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -364,8 +341,9 @@ impl StepReader {
         Latencies::open(self.verified(name)?.as_deref())
     }
 
-    /// Reads the latencies of the whole step in nanoseconds, by tag: `insert.service`, `insert.response`. They are in
-    /// `latency_total.hlog`; [`Latencies::merged`] computes the same from all seconds, which is slow.
+    /// Reads the latencies of the whole step in nanoseconds, by tag: `insert.service`,
+    /// `insert.response`. They are in `latency_total.hlog`; [`Latencies::merged`] computes the
+    /// same from all seconds, which is slow.
     ///
     /// # Errors
     /// The file is missing or damaged.

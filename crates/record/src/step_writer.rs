@@ -40,8 +40,8 @@ pub struct HostColumn<'a> {
     pub cumulative: bool,
 }
 
-/// The record of a running step. The name of its directory ends in `.partial` until [`finish`](Self::finish). Memory does
-/// not grow with the length of the step.
+/// The record of a running step. The name of its directory ends in `.partial` until
+/// [`finish`](Self::finish). Memory does not grow with the length of the step.
 pub struct StepWriter {
     partial: PathBuf,
     finished: PathBuf,
@@ -96,8 +96,8 @@ impl StepWriter {
         &self.partial
     }
 
-    /// Sets the start of the step's clock, for the headers of the latency logs. Without it, or after the first latency, the
-    /// header has the time at which the writer was created.
+    /// Sets the start of the step's clock, for the headers of the latency logs. Without it, or
+    /// after the first latency, the header has the time at which the writer was created.
     pub fn started(&mut self, started_unix_ns: u64) {
         self.latency.started(started_unix_ns);
         self.latency_total.started(started_unix_ns);
@@ -126,9 +126,10 @@ impl StepWriter {
         Ok(())
     }
 
-    /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` has the kinds of operation and latency:
-    /// `insert.service`, `insert.response` (only with a schedule) or `insert.failed`. A second may be left out, or come more
-    /// than once. `latency_total.hlog` gets the sum when the step is finished.
+    /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` has the kinds of
+    /// operation and latency: `insert.service`, `insert.response` (only with a schedule) or
+    /// `insert.failed`. A second may be left out, or come more than once. `latency_total.hlog`
+    /// gets the sum when the step is finished.
     ///
     /// # Errors
     /// The file can't be written, the tag has a comma, a space or a line end, or a value is above
@@ -139,15 +140,11 @@ impl StepWriter {
         tag: &str,
         histogram: &Histogram<u64>,
     ) -> Result<(), RecordError> {
-        self.latency
-            .write(second, Duration::from_secs(1), tag, histogram)?;
+        self.latency.write(second, Duration::from_secs(1), tag, histogram)?;
         // `entry` would copy the tag each time.
         let total = match self.totals.get_mut(tag) {
             Some(total) => total,
-            None => self
-                .totals
-                .entry(tag.to_owned())
-                .or_insert_with(latency_histogram),
+            None => self.totals.entry(tag.to_owned()).or_insert_with(latency_histogram),
         };
         total.add(histogram).map_err(|error| {
             let path = self.partial.join(LATENCY_FILE);
@@ -155,8 +152,9 @@ impl StepWriter {
         })
     }
 
-    /// Adds a row to `host.parquet`, or to the table of a client host if its first `rank` is not 0: `at_ns` on the step's
-    /// clock, and one value for each column that the step started with; `None` if a value is unavailable.
+    /// Adds a row to `host.parquet`, or to the table of a client host if its first `rank` is not 0:
+    /// `at_ns` on the step's clock, and one value for each column that the step started with;
+    /// `None` if a value is unavailable.
     ///
     /// # Errors
     /// The file can't be written, or there are more or fewer values than columns.
@@ -181,15 +179,12 @@ impl StepWriter {
             Entry::Vacant(place) => place.insert(create_table(&path, columns, notes)?),
         };
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
-        let values = values
-            .iter()
-            .map(|value| value.map_or(Value::Absent, Value::Integer));
-        table
-            .push(sample.into_iter().chain(values))
-            .map_err(RecordError::io("write", &path))
+        let values = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
+        table.push(sample.into_iter().chain(values)).map_err(RecordError::io("write", &path))
     }
 
-    /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's clock.
+    /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's
+    /// clock.
     ///
     /// # Errors
     /// The file can't be written.
@@ -221,19 +216,15 @@ impl StepWriter {
         let path = self.partial.join(PROFILE_FILE);
         let mut table = create_table(&path, &profile_columns(), &[])?;
         for node in stacks.tree() {
-            let row = [
-                integer(node.depth as u64),
-                Value::Text(node.frame),
-                integer(node.samples),
-            ];
+            let row = [integer(node.depth as u64), Value::Text(node.frame), integer(node.samples)];
             table.push(row).map_err(RecordError::io("write", &path))?;
         }
         self.others.push(finish(table, &path)?);
         Ok(())
     }
 
-    /// Writes `engine_status.txt`: the engine's own text about its state after the step. A text above 1 MB is cut, with a note at
-    /// the cut.
+    /// Writes `engine_status.txt`: the engine's own text about its state after the step. A text
+    /// above 1 MB is cut, with a note at the cut.
     ///
     /// # Errors
     /// The file can't be written, or there is one already.
@@ -252,15 +243,14 @@ impl StepWriter {
         Ok(())
     }
 
-    /// Finishes the record of a step, however it ended, and fills in `step.files`. When this returns, everything is on disk,
-    /// and the directory has its final name.
+    /// Finishes the record of a step, however it ended, and fills in `step.files`. When this
+    /// returns, everything is on disk, and the directory has its final name.
     ///
     /// # Errors
     /// Something can't be written. The directory then keeps its suffix `.partial`.
     pub fn finish(mut self, step: &Step) -> Result<(), RecordError> {
         for (tag, total) in &self.totals {
-            self.latency_total
-                .write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
+            self.latency_total.write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
         }
         let mut files = vec![
             finish(self.intervals, &self.partial.join(INTERVALS_FILE))?,
@@ -272,10 +262,7 @@ impl StepWriter {
         for (rank, table) in self.hosts {
             files.push(finish(table, &self.partial.join(host_file(rank)))?);
         }
-        let step = Step {
-            files,
-            ..step.clone()
-        };
+        let step = Step { files, ..step.clone() };
         json::write(&self.partial.join(STEP_FILE), &step)?;
         fs_err::rename(&self.partial, &self.finished)
             .map_err(RecordError::io("rename", &self.partial))?;
@@ -315,10 +302,7 @@ fn finish(table: TableWriter<ChecksummedFile>, path: &Path) -> Result<StepFile, 
 
 /// Returns the first columns of every sample.
 pub(crate) fn sample_columns() -> [ColumnSpec; 2] {
-    [
-        ColumnSpec::new("second", ColumnType::Integer),
-        ColumnSpec::new("at_ns", ColumnType::Integer),
-    ]
+    [ColumnSpec::new("second", ColumnType::Integer), ColumnSpec::new("at_ns", ColumnType::Integer)]
 }
 
 pub(crate) fn interval_columns() -> [ColumnSpec; 9] {

@@ -1,4 +1,5 @@
-//! Parquet files of plain columns, written and read in batches, so that memory does not grow with their length.
+//! Parquet files of plain columns, written and read in batches, so that memory does not grow with
+//! their length.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,19 +51,12 @@ pub struct ColumnSpec {
 impl ColumnSpec {
     /// Returns a column with a value in each row.
     pub fn new(name: impl Into<String>, holds: ColumnType) -> Self {
-        Self {
-            name: name.into(),
-            holds,
-            optional: false,
-        }
+        Self { name: name.into(), holds, optional: false }
     }
 
     /// Returns a column whose values may be absent.
     pub fn optional(name: impl Into<String>, holds: ColumnType) -> Self {
-        Self {
-            optional: true,
-            ..Self::new(name, holds)
-        }
+        Self { optional: true, ..Self::new(name, holds) }
     }
 }
 
@@ -95,7 +89,8 @@ pub(crate) enum Values {
 pub(crate) struct Rows {
     /// The values that are present.
     pub(crate) values: Values,
-    /// For each row, whether a value is present (Parquet's definition level); `None` if every row has one.
+    /// For each row, whether a value is present (Parquet's definition level); `None` if every row
+    /// has one.
     pub(crate) defined: Option<Vec<i16>>,
 }
 
@@ -126,10 +121,7 @@ impl Rows {
             (Values::Boolean(values), Value::Boolean(value)) => values.push(value),
             (Values::Text(values), Value::Text(value)) => {
                 // Successive texts are often equal, and then share their bytes.
-                let last = values
-                    .last()
-                    .filter(|last| last.data() == value.as_bytes())
-                    .cloned();
+                let last = values.last().filter(|last| last.data() == value.as_bytes()).cloned();
                 values.push(last.unwrap_or_else(|| ByteArray::from(value)));
             }
             (_, value) => unreachable!("a table gave {value:?} to a column of another type"),
@@ -160,7 +152,8 @@ fn write<T: DataType>(
     Ok(())
 }
 
-/// Writes a table row by row. Parquet's own writer only fills a buffer, so that errors of the sink keep their type.
+/// Writes a table row by row. Parquet's own writer only fills a buffer, so that errors of the sink
+/// keep their type.
 pub struct TableWriter<W> {
     sink: W,
     encoder: SerializedFileWriter<Vec<u8>>,
@@ -209,8 +202,7 @@ impl<W: Write> TableWriter<W> {
         }
         self.rows = 0;
         encode(&mut self.encoder, &mut self.columns).map_err(io_error)?;
-        self.sink
-            .write_all(&std::mem::take(self.encoder.inner_mut()))
+        self.sink.write_all(&std::mem::take(self.encoder.inner_mut()))
     }
 
     /// Writes the remaining rows and the footer, and returns the sink.
@@ -230,13 +222,9 @@ fn encoder(
     notes: &[(String, String)],
 ) -> Result<SerializedFileWriter<Vec<u8>>, ParquetError> {
     let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("assay")
-        .with_fields(fields)
-        .build()?;
-    let notes = notes
-        .iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-        .collect();
+    let schema = Type::group_type_builder("assay").with_fields(fields).build()?;
+    let notes =
+        notes.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
@@ -315,9 +303,7 @@ pub(crate) struct TableReader {
 impl TableReader {
     /// Opens a table to read these columns.
     pub(crate) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
-        let file = fs_err::File::open(path)
-            .map_err(RecordError::io("open", path))?
-            .into_file();
+        let file = fs_err::File::open(path).map_err(RecordError::io("open", path))?.into_file();
         let file = SerializedFileReader::new(file).map_err(|error| read_error(path, error))?;
         let mut table = Self {
             path: path.to_owned(),
@@ -375,10 +361,11 @@ impl TableReader {
         Ok(())
     }
 
-    /// Reads the next rows, column by column in the order of the selection; returns `None` at the end.
+    /// Reads the next rows, column by column in the order of the selection; returns `None` at the
+    /// end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Rows>>, RecordError> {
-        // The parquet library panics if a file violates some of its assumptions. With a correct checksum such a file was
-        // written wrong or forged, and counts as damaged.
+        // The parquet library panics if a file violates some of its assumptions. With a correct
+        // checksum such a file was written wrong or forged, and counts as damaged.
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read_batch())) {
             Ok(batch) => batch.map_err(|error| read_error(&self.path, error)),
             Err(_) => {
@@ -388,7 +375,8 @@ impl TableReader {
         }
     }
 
-    /// Reads the next values of a selection of columns without absent values; returns `None` at the end.
+    /// Reads the next values of a selection of columns without absent values; returns `None` at the
+    /// end.
     pub(crate) fn next_values<const N: usize>(
         &mut self,
     ) -> Result<Option<[Values; N]>, RecordError> {
@@ -399,8 +387,7 @@ impl TableReader {
 
     /// Converts a text of the table.
     pub(crate) fn text<'a>(&self, text: &'a ByteArray) -> Result<&'a str, RecordError> {
-        text.as_utf8()
-            .map_err(|error| read_error(&self.path, error))
+        text.as_utf8().map_err(|error| read_error(&self.path, error))
     }
 
     fn read_batch(&mut self) -> Result<Option<Vec<Rows>>, ParquetError> {
@@ -462,9 +449,7 @@ fn read<T: DataType>(
     };
     match present == Some(values.len()) {
         true => Ok(values),
-        false => Err(General(
-            "a column with more or fewer values than rows".into(),
-        )),
+        false => Err(General("a column with more or fewer values than rows".into())),
     }
 }
 
@@ -478,10 +463,7 @@ mod tests {
 
     /// Opens `/dev/full`, which refuses every byte like a full disk.
     fn full_disk() -> fs_err::File {
-        fs_err::OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .unwrap()
+        fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap()
     }
 
     #[track_caller]
@@ -518,13 +500,8 @@ mod tests {
     #[test]
     fn a_full_disk_fails_the_latency_log_and_names_the_file() {
         let mut log = crate::latency_log::LatencyLogWriter::new(full_disk(), 0);
-        log.write(
-            0,
-            std::time::Duration::ZERO,
-            "insert.service",
-            &crate::latency_histogram(),
-        )
-        .unwrap();
+        log.write(0, std::time::Duration::ZERO, "insert.service", &crate::latency_histogram())
+            .unwrap();
         check_full(&log.finish().unwrap_err());
     }
 }

@@ -1,6 +1,7 @@
-//! Opens a report in Chromium, for benchmarks: `open FILE` prints the milliseconds from when the browser began to read it until
-//! its first screen is painted, and until its first chart is drawn with all steps unfolded; those until a chart in the
-//! middle of the page is drawn after a jump there; and the megabytes of the page as a PDF.
+//! Opens a report in Chromium, for benchmarks: `open FILE` prints the milliseconds from when the
+//! browser began to read it until its first screen is painted, and until its first chart is drawn
+//! with all steps unfolded; those until a chart in the middle of the page is drawn after a jump
+//! there; and the megabytes of the page as a PDF.
 
 #![allow(
     dead_code,
@@ -54,9 +55,5 @@ fn main() {
     println!("pdf_mb: {pdf_mb:.2}");
     println!("first_ms: {:.0}", first[0].as_f64().unwrap());
     println!("middle_ms: {:.0}", later[1].as_f64().unwrap());
-    assert!(
-        browser.complaints().is_empty(),
-        "{:?}",
-        browser.complaints()
-    );
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }

@@ -1,4 +1,5 @@
-//! Adds profiles of 10,000 samples to the record of an invented run, for benchmarks: `profiles RUN`.
+//! Adds profiles of 10,000 samples to the record of an invented run, for benchmarks: `profiles
+//! RUN`.
 
 #![allow(
     dead_code,
@@ -22,7 +23,8 @@ fn main() {
     add_profiles(&run, &steps, 10_000);
 }
 
-/// Adds a profiled cell to each target of a run that was written, with these steps and samples in each.
+/// Adds a profiled cell to each target of a run that was written, with these steps and samples in
+/// each.
 fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u64) {
     let mut run = directory.read_run().unwrap();
     for (target, of_run) in run.cells.clone().iter().enumerate() {
@@ -30,17 +32,12 @@ fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u6
         let Ok(measured) = directory.cell(of_run).unwrap().read() else {
             continue;
         };
-        let key = CellKey {
-            profiled: true,
-            ..measured.key.clone()
-        };
+        let key = CellKey { profiled: true, ..measured.key.clone() };
         let reference = CellRef::of(key, &of_run.workload);
         let cell = directory.begin_cell(&reference).unwrap();
         for (number, (name, kind, _)) in steps.iter().enumerate() {
             let mut writer = cell.begin_step(number as u32 + 1, name, &[]).unwrap();
-            writer
-                .profile(&stacks((target * 64 + number) as u64, samples))
-                .unwrap();
+            writer.profile(&stacks((target * 64 + number) as u64, samples)).unwrap();
             let profile = StepProfile {
                 event: "cycles".to_string(),
                 frequency_hz: 199,
@@ -66,16 +63,11 @@ fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u6
     directory.write_run(&run).unwrap();
 }
 
-/// Returns call stacks of a program with 1500 functions: few callees have most of a function's samples.
+/// Returns call stacks of a program with 1500 functions: few callees have most of a function's
+/// samples.
 fn stacks(seed: u64, samples: u64) -> Stacks {
-    const OUTER: [&str; 6] = [
-        "postgres",
-        "_start",
-        "main",
-        "PostmasterMain",
-        "ServerLoop",
-        "PostgresMain",
-    ];
+    const OUTER: [&str; 6] =
+        ["postgres", "_start", "main", "PostmasterMain", "ServerLoop", "PostgresMain"];
     let name = |function: u64| format!("function_{function:04}_of_the_executor");
     let mut stacks = Stacks::default();
     for sample in 0..samples {

@@ -1,4 +1,5 @@
-//! The answer to a comparison in a sentence, with the verdicts that it rests on and what makes them doubtful.
+//! The answer to a comparison in a sentence, with the verdicts that it rests on and what makes them
+//! doubtful.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +19,10 @@ use crate::terminal::Text;
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
 
-/// Returns the result of a search or of a comparison in sentences: first the answer, then why and how sure it is.
+/// Returns the result of a search or of a comparison in sentences: first the answer, then why and
+/// how sure it is.
 pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
-    let Comparison {
-        run,
-        figures,
-        compared,
-        findings,
-        ..
-    } = *comparison;
+    let Comparison { run, figures, compared, findings, .. } = *comparison;
     match run.search.is_some() {
         true => searches::results(run, figures),
         false => compared_sentences(figures, compared, findings),
@@ -44,7 +40,8 @@ pub(crate) fn doubt(figures: &Figures) -> Option<String> {
     (!is_good).then(|| format!("{}.", capitalized(&text)))
 }
 
-/// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in Markdown.
+/// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in
+/// Markdown.
 pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
     let write_sentences = |out: &mut Text| {
         let mut sentences = sentences(comparison).into_iter();
@@ -79,19 +76,12 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn new(answer: &'a Answer, figures: &'a Figures) -> Self {
-        Self {
-            answer,
-            figures,
-            short: short_names(figures),
-        }
+        Self { answer, figures, short: short_names(figures) }
     }
 
     fn sentences(&self) -> Vec<String> {
         let answer = self.answer;
-        let has_single = answer
-            .targets
-            .iter()
-            .any(|target| !target.single.is_empty());
+        let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
         let mut sentences = match answer.targets.as_slice() {
             [] => return vec![self.without_others()],
             _ if has_single && answer.repeats.is_none() => return self.measured_once(),
@@ -136,10 +126,7 @@ impl<'a> Words<'a> {
             let changes = targets.iter().flat_map(|target| &target.single);
             changes.map(|change| change.ratio)
         };
-        let (low, high) = (
-            ratios().fold(f64::INFINITY, f64::min),
-            ratios().fold(0.0, f64::max),
-        );
+        let (low, high) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
         let ratio = |ratio: f64| ratio_text(ratio) + "x";
         let between = match (ratio(low), ratio(high)) {
             (low, high) if low == high => low,
@@ -182,16 +169,13 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x), slower in none`.
+    /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x),
+    /// slower in none`.
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
         let of = |word: &str, changes: &[Change], place: &str| {
-            let texts = changes.iter().map(|it| {
-                format!(
-                    "{} {}",
-                    self.place(it),
-                    factor_within(it.ratio, it.interval)
-                )
-            });
+            let texts = changes
+                .iter()
+                .map(|it| format!("{} {}", self.place(it), factor_within(it.ratio, it.interval)));
             let texts: Vec<String> = texts.collect();
             format!("{word} in {place} ({})", listed(&texts, NAMED, ", "))
         };
@@ -220,16 +204,9 @@ impl<'a> Words<'a> {
         if self.answer.load_count < 2 {
             return change.step.clone();
         }
-        let variant = change
-            .variant
-            .as_ref()
-            .map(|variant| format!(" of {variant}"));
+        let variant = change.variant.as_ref().map(|variant| format!(" of {variant}"));
         let clients = counted(change.clients as usize, "client");
-        format!(
-            "{}{} at {clients}",
-            change.step,
-            variant.unwrap_or_default()
-        )
+        format!("{}{} at {clients}", change.step, variant.unwrap_or_default())
     }
 
     /// Counts the comparisons that show no change, by the reason.
@@ -264,26 +241,15 @@ impl<'a> Words<'a> {
         let outcomes = [
             ("is", "are", format!(" faster in some {place}")),
             ("is", "are", format!(" slower in some {place}")),
-            (
-                "is",
-                "are",
-                format!(" faster in some {place} and slower in others"),
-            ),
+            ("is", "are", format!(" faster in some {place} and slower in others")),
             ("shows", "show", no_change.clone()),
             ("is too noisy", "are too noisy", " to say".to_owned()),
-            (
-                "shows",
-                "show",
-                format!("{no_change} in some {place} and too much noise in others"),
-            ),
+            ("shows", "show", format!("{no_change} in some {place} and too much noise in others")),
             ("was", "were", " measured once".to_owned()),
             ("is", "are", " not compared".to_owned()),
         ];
         let parts = outcomes.iter().enumerate().filter_map(|(index, it)| {
-            let count = targets
-                .iter()
-                .filter(|target| outcome(target) == index)
-                .count();
+            let count = targets.iter().filter(|target| outcome(target) == index).count();
             count_text(count, targets.len(), [it.0, it.1], &it.2)
         });
         let steps = targets.iter().map(TargetAnswer::comparison_count).max();
@@ -297,10 +263,7 @@ impl<'a> Words<'a> {
         for (target, which) in [(self.answer.best(), "best"), (self.answer.worst(), "worst")] {
             sentences.extend(target.and_then(|target| {
                 let shown = self.shown(target, "")?;
-                Some(format!(
-                    "{} does {which}: {shown}.",
-                    self.short(&target.target)
-                ))
+                Some(format!("{} does {which}: {shown}.", self.short(&target.target)))
             }));
         }
         sentences
@@ -342,11 +305,7 @@ impl<'a> Words<'a> {
             Some(format!(
                 "Over {repeats} {who} is {} {} in {}.",
                 range(interval),
-                if change.ratio < 1.0 {
-                    "slower"
-                } else {
-                    "faster"
-                },
+                if change.ratio < 1.0 { "slower" } else { "faster" },
                 self.place(change)
             ))
         });
@@ -354,7 +313,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Returns the outcome of a target, as an index of the outcomes in a sentence about several targets.
+/// Returns the outcome of a target, as an index of the outcomes in a sentence about several
+/// targets.
 fn outcome(target: &TargetAnswer) -> usize {
     let has_shown = (!target.faster.is_empty(), !target.slower.is_empty());
     match (has_shown, target.no_change_shown > 0, target.too_noisy > 0) {
@@ -395,11 +355,7 @@ mod tests {
     type Target<'a> = (&'a str, &'a [(f64, Verdict)]);
 
     fn row(target: &str, step: &str, ratio: f64, verdict: Verdict) -> ComparedStep {
-        let sample = Sample {
-            run: 0,
-            repeat: 1,
-            value: 1.0,
-        };
+        let sample = Sample { run: 0, repeat: 1, value: 1.0 };
         let is_single = verdict == Verdict::Single;
         let is_absent = matches!(verdict, Verdict::Invalid | Verdict::NotComparable);
         ComparedStep {
@@ -478,11 +434,7 @@ mod tests {
             (0.9, TooNoisy),
         ];
         assert_eq!(
-            text_of(
-                "pg15.base",
-                &[("pg17.base", &steps)],
-                Some("less CPU per operation")
-            ),
+            text_of("pg15.base", &[("pg17.base", &steps)], Some("less CPU per operation")),
             "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
              1 shows no change of 3% or more. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
              faster in l.i1."
@@ -498,11 +450,7 @@ mod tests {
              repeats it is 297x to 328x slower in l.i0."
         );
         assert_eq!(
-            text_of(
-                "lite.full",
-                &[("lite.off", &[(0.5, Slower)])],
-                Some("more CPU per operation")
-            ),
+            text_of("lite.full", &[("lite.off", &[(0.5, Slower)])], Some("more CPU per operation")),
             "lite.off is slower than full in 1 of 1 step (l.i0 2.00x), faster in none. More CPU per operation explains it. \
              Over 5 repeats it is 1.90x to 2.11x slower in l.i0."
         );
@@ -528,10 +476,7 @@ mod tests {
              3% or more in some steps and too much noise in others. Each target has 5 repeats."
         );
         let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);
-        assert!(
-            noisy.contains("in 2 steps: both are too noisy to say."),
-            "{noisy}"
-        );
+        assert!(noisy.contains("in 2 steps: both are too noisy to say."), "{noisy}");
     }
 
     #[test]
@@ -572,11 +517,7 @@ mod tests {
             "a.x is the only target that was measured: there is nothing to compare it with."
         );
         assert_eq!(
-            text_of(
-                "run 1",
-                &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])],
-                None
-            ),
+            text_of("run 1", &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])], None),
             "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
         );
         let nothing = compared_sentences(&Figures::default(), &Compared::default(), &[]);

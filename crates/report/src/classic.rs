@@ -1,5 +1,5 @@
-//! The tables over all steps: throughput, the requested and the achieved rates, fairness, and lengths. The tables of single
-//! steps are in `metrics`, `times` and `lsm`.
+//! The tables over all steps: throughput, the requested and the achieved rates, fairness, and
+//! lengths. The tables of single steps are in `metrics`, `times` and `lsm`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::worth::{
 /// The share of failed operations from which a step is marked.
 const FAILED_SHARE: f64 = 0.01;
 
-/// Returns the tables of throughput: one row per line, one column per step, and one table for each group of steps.
+/// Returns the tables of throughput: one row per line, one column per step, and one table for each
+/// group of steps.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
     let tables = grid::by_group(matrix).into_iter().map(|grid| {
         let mut footnotes = Footnotes::default();
-        let mut table = grid.table("summary", |line, step| {
-            throughput_cell(matrix, line, step, &mut footnotes)
-        });
+        let mut table =
+            grid.table("summary", |line, step| throughput_cell(matrix, line, step, &mut footnotes));
         shade(matrix, &grid, &mut table);
         table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
         if grid.across {
@@ -57,10 +57,7 @@ fn throughput_cell(
         Ok(row) => row,
         Err(cell) => return cell,
     };
-    let all = matrix
-        .lines
-        .iter()
-        .filter_map(|line| throughput(line.row(step.name)?));
+    let all = matrix.lines.iter().filter_map(|line| throughput(line.row(step.name)?));
     let decimals = Decimals::Rate.of(all);
     match throughput(row) {
         Some(value) if !row.valid => {
@@ -71,8 +68,8 @@ fn throughput_cell(
     }
 }
 
-/// Colors the cells of each step among lines that are compared with each other. Repeats are not colored, since they differ
-/// by noise.
+/// Colors the cells of each step among lines that are compared with each other. Repeats are not
+/// colored, since they differ by noise.
 fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
     for (number, step) in grid.steps.iter().enumerate() {
         let mut first = 0;
@@ -148,17 +145,13 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
         });
         let mut lead = vec![format!("{}, Krows/s", step.name)];
         lead.resize(table.lead.len(), String::new());
-        let row = TableRow {
-            lead,
-            cells: cells.collect(),
-            target: false,
-        };
+        let row = TableRow { lead, cells: cells.collect(), target: false };
         table.rows.insert(at + 1, row);
     }
 }
 
-/// Returns the tables of requested rates: the rates that lines achieved, and below each group of lines the requested
-/// rate. Tests are rows if they are rows in the other tables.
+/// Returns the tables of requested rates: the rates that lines achieved, and below each group of
+/// lines the requested rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
     let with_rate = |step: &StepHead<'_>| {
         let mut rows = matrix.rows_of(*step);
@@ -168,10 +161,7 @@ pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
     let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, steps));
     let of_tests = grid::of_tests(matrix, None, &tests).into_iter();
     let of_tests = of_tests.map(|grid| rates_of_tests(matrix, &grid));
-    of_steps
-        .into_iter()
-        .chain(of_tests.filter(Table::has_figures))
-        .collect()
+    of_steps.into_iter().chain(of_tests.filter(Table::has_figures)).collect()
 }
 
 /// Splits steps into tests that are rows, and others.
@@ -218,7 +208,8 @@ fn slas<'l, 'a: 'l>(
     lines.filter_map(move |line| line.row(step.name)?.sla.as_ref())
 }
 
-/// Returns the table of rates whose rows are lines, with the requested rate below each group of lines.
+/// Returns the table of rates whose rows are lines, with the requested rate below each group of
+/// lines.
 fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let decimals: BTreeMap<&str, usize> = steps
         .iter()
@@ -244,10 +235,8 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let mut table = grid.table("insert-rate", |line, step| {
         rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
     });
-    table.title = format!(
-        "{of} in steps with a requested rate, {}/s over all clients",
-        units.join(" or ")
-    );
+    table.title =
+        format!("{of} in steps with a requested rate, {}/s over all clients", units.join(" or "));
     let mut rows = std::mem::take(&mut table.rows).into_iter();
     for group in matrix.groups() {
         table.rows.extend(rows.by_ref().take(group.len()));
@@ -264,11 +253,7 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
                 Cell::plain(fixed(sla.target, decimals[step.name]))
             })
         });
-        table.rows.push(TableRow {
-            lead,
-            cells: cells.collect(),
-            target: true,
-        });
+        table.rows.push(TableRow { lead, cells: cells.collect(), target: true });
     }
     table.notes.extend(footnotes.into_notes());
     table
@@ -335,10 +320,8 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
 /// Returns the engine's counters in a step: one row per counter, one column per line.
 pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let lines: Vec<_> = matrix.lines_in(step).collect();
-    let names: BTreeSet<&str> = lines
-        .iter()
-        .flat_map(|(_, row)| row.counters.keys().map(String::as_str))
-        .collect();
+    let names: BTreeSet<&str> =
+        lines.iter().flat_map(|(_, row)| row.counters.keys().map(String::as_str)).collect();
     let mut table = Table::new(
         format!("counters-{}", anchor(step.name)),
         "Counters of the engine in the step",
@@ -356,7 +339,8 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
-/// Returns the lengths of all steps, including settle steps. Tests that are rows have their own table.
+/// Returns the lengths of all steps, including settle steps. Tests that are rows have their own
+/// table.
 pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     let (tests, steps) = split_tests(matrix, matrix.steps.iter().copied());
     let cell = |line: &&Line<'_>, step: StepHead<'_>| match line.row(step.name) {

@@ -1,5 +1,6 @@
-//! A comparison as text: throughput relative to the base with intervals and verdicts, the cost of an operation, the
-//! findings, and how targets were compared. The repeats of a target are one line here.
+//! A comparison as text: throughput relative to the base with intervals and verdicts, the cost of
+//! an operation, the findings, and how targets were compared. The repeats of a target are one line
+//! here.
 
 mod board;
 mod costs;
@@ -78,13 +79,7 @@ impl<'a> Comparison<'a> {
         compared: &'a Compared,
         findings: &'a [Finding],
     ) -> Self {
-        Self {
-            run,
-            runs: &[],
-            figures,
-            compared,
-            findings,
-        }
+        Self { run, runs: &[], figures, compared, findings }
     }
 }
 
@@ -133,7 +128,8 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
     }
 }
 
-/// Writes a comparison: the findings before the costs, and the answer last in a terminal or first in Markdown.
+/// Writes a comparison: the findings before the costs, and the answer last in a terminal or first
+/// in Markdown.
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.main_title(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
@@ -147,15 +143,8 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.tables(costs(comparison));
     out.tables(waits(comparison));
     out.tables(plans(comparison));
-    out.tables(functions::tables(
-        comparison.figures,
-        &comparison.compared.profiles,
-    ));
-    if comparison
-        .runs
-        .iter()
-        .all(|it| noise::is_against_itself(it.run))
-    {
+    out.tables(functions::tables(comparison.figures, &comparison.compared.profiles));
+    if comparison.runs.iter().all(|it| noise::is_against_itself(it.run)) {
         noise::write(out, comparison.compared);
     }
     write_method(out, comparison.compared);

@@ -32,7 +32,8 @@ pub(crate) struct Block {
     pub lines: Vec<String>,
 }
 
-/// Returns everything about the settings of targets. `all` lists the settings that are otherwise only counted.
+/// Returns everything about the settings of targets. `all` lists the settings that are otherwise
+/// only counted.
 pub(crate) fn blocks(settings: &Settings, all: bool) -> Vec<Block> {
     let mut blocks = compared(&settings.differences, all);
     blocks.extend(of_targets(&settings.targets));
@@ -43,10 +44,7 @@ pub(crate) fn blocks(settings: &Settings, all: bool) -> Vec<Block> {
 pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
     let mut blocks: Vec<Block> = differences
         .iter()
-        .map(|comparison| Block {
-            heading: heading(comparison),
-            lines: lines(comparison, all),
-        })
+        .map(|comparison| Block { heading: heading(comparison), lines: lines(comparison, all) })
         .collect();
     let has = |text: &str| {
         let mut lines = blocks.iter().flat_map(|block| &block.lines);
@@ -58,23 +56,14 @@ pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
         .map(|(_, meaning)| (*meaning).to_owned())
         .collect();
     if !legend.is_empty() {
-        blocks.push(Block {
-            heading: String::new(),
-            lines: legend,
-        });
+        blocks.push(Block { heading: String::new(), lines: legend });
     }
     blocks
 }
 
 /// Returns the heading of a comparison: `pg18.base against pg17.base (17.2 -> 18.1)`.
 pub(crate) fn heading(comparison: &Comparison) -> String {
-    let Comparison {
-        a,
-        b,
-        a_version,
-        b_version,
-        ..
-    } = comparison;
+    let Comparison { a, b, a_version, b_version, .. } = comparison;
     // A MySQL server with a binary log appends `-log` to its version.
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
     // The version of a target that never started may be unknown.
@@ -87,10 +76,8 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
     let differs = !comparison.settings.is_empty()
         || !comparison.only_a.is_empty()
         || !comparison.only_b.is_empty();
-    let has_unverified = comparison
-        .settings
-        .iter()
-        .any(|setting| setting.mark == DifferenceKind::Unverified);
+    let has_unverified =
+        comparison.settings.iter().any(|setting| setting.mark == DifferenceKind::Unverified);
     if !differs && !comparison.unmeasured.is_empty() {
         let who = match comparison.unmeasured.as_slice() {
             [one] => format!("{one} was "),
@@ -134,10 +121,7 @@ fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
         .chain(of(DifferenceKind::Undeclared).take(shown))
         .collect();
     if shown < count {
-        lines.push(format!(
-            "and {} more [undeclared]; `--settings` lists them",
-            count - shown
-        ));
+        lines.push(format!("and {} more [undeclared]; `--settings` lists them", count - shown));
     }
     lines.extend(one_sided(&comparison.b, &comparison.only_b, all));
     lines.extend(one_sided(&comparison.a, &comparison.only_a, all));
@@ -180,19 +164,11 @@ fn values(setting: &Difference, all: bool) -> (String, String) {
         return (shown(a, all), shown(b, all));
     }
     let without = |items: &[&str], others: &[&str]| -> String {
-        let own: Vec<&str> = items
-            .iter()
-            .copied()
-            .filter(|item| !others.contains(item))
-            .collect();
+        let own: Vec<&str> = items.iter().copied().filter(|item| !others.contains(item)).collect();
         shown(&own.join(","), all)
     };
     let (own_a, own_b) = (without(&items_a, &items_b), without(&items_b, &items_a));
-    if own_a == own_b {
-        (shown(a, all), shown(b, all))
-    } else {
-        (own_a, own_b)
-    }
+    if own_a == own_b { (shown(a, all), shown(b, all)) } else { (own_a, own_b) }
 }
 
 /// Returns a memory limit in the unit of plans; returns other values unchanged.
@@ -201,9 +177,8 @@ fn readable(name: &str, value: &str) -> String {
     let bytes = value.parse::<u64>().ok().filter(|&bytes| bytes > 0);
     let bytes = bytes.filter(|_| name == "limit.memory");
     let whole = bytes.and_then(|bytes| {
-        let (unit, shift) = UNITS
-            .into_iter()
-            .find(|(_, shift)| bytes.is_multiple_of(1 << shift))?;
+        let (unit, shift) =
+            UNITS.into_iter().find(|(_, shift)| bytes.is_multiple_of(1 << shift))?;
         Some(format!("{}{unit}", bytes >> shift))
     });
     whole.unwrap_or_else(|| value.to_owned())
@@ -222,9 +197,8 @@ fn shown(value: &str, all: bool) -> String {
 
 /// Returns the settings that only one target has: declared settings by name, the others as a count.
 fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
-    let (listed, counted): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) = only
-        .iter()
-        .partition(|setting| all || setting.mark == DifferenceKind::Declared);
+    let (listed, counted): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) =
+        only.iter().partition(|setting| all || setting.mark == DifferenceKind::Declared);
     let listed = listed.into_iter().map(|setting| {
         let (name, value) = (&setting.name, shown(&setting.value, all));
         format!("only in {target}: {name} = {value}{}", mark(setting.mark))
@@ -241,7 +215,8 @@ fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
     lines
 }
 
-/// Returns the declared options that targets lack, and the settings that vary between the cells of a target.
+/// Returns the declared options that targets lack, and the settings that vary between the cells of
+/// a target.
 pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
     let ignored: Vec<&IgnoredOption> = targets.iter().flat_map(|target| &target.ignored).collect();
     let not_had = Block {
@@ -252,10 +227,7 @@ pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
         heading: "Different between cells of a target".to_owned(),
         lines: varying(targets),
     };
-    [not_had, varying]
-        .into_iter()
-        .filter(|block| !block.lines.is_empty())
-        .collect()
+    [not_had, varying].into_iter().filter(|block| !block.lines.is_empty()).collect()
 }
 
 fn varying(targets: &[TargetSettings]) -> Vec<String> {
@@ -278,18 +250,14 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
                     format!("{value} ({})", listed(cells, TARGETS_MAX, ", "))
                 })
                 .collect();
-            lines.push(format!(
-                "{} {}: {}",
-                target.target,
-                setting.name,
-                texts.join(", ")
-            ));
+            lines.push(format!("{} {}: {}", target.target, setting.name, texts.join(", ")));
         }
     }
     lines
 }
 
-/// Returns one line for each declared option that a server lacks or changed; targets with the same option share a line.
+/// Returns one line for each declared option that a server lacks or changed; targets with the same
+/// option share a line.
 fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
     let mut shared: Vec<(&IgnoredOption, Vec<&str>)> = Vec::new();
     for &one in all {

@@ -1,4 +1,5 @@
-//! Findings as text for a terminal, Markdown and HTML: the most important ones, and the number of the others.
+//! Findings as text for a terminal, Markdown and HTML: the most important ones, and the number of
+//! the others.
 
 use analysis::{
     CompareOptions, Compared, Evidence, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs,
@@ -13,7 +14,8 @@ use crate::number::typeset;
 use crate::table::{Cell, Table};
 use crate::terminal::Text;
 
-/// Compares the targets of a run with its base by the rules of `assay compare`, and explains the changes.
+/// Compares the targets of a run with its base by the rules of `assay compare`, and explains the
+/// changes.
 pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     let options = CompareOptions {
         base: run.base.clone(),
@@ -25,7 +27,8 @@ pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     (compared, findings)
 }
 
-/// Writes a paragraph for each finding, with its caveats and figures, and the number of the less important findings.
+/// Writes a paragraph for each finding, with its caveats and figures, and the number of the less
+/// important findings.
 pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     if findings.is_empty() {
         return;
@@ -79,7 +82,8 @@ fn caveats(finding: &Finding) -> Option<String> {
     has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
 }
 
-/// Returns the figures of a finding that changed, the most important first; `us` is the unit of microseconds.
+/// Returns the figures of a finding that changed, the most important first; `us` is the unit of
+/// microseconds.
 fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     const LISTED: usize = 10;
     let base = finding.base.as_deref().unwrap_or("expected");

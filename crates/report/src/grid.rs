@@ -1,5 +1,5 @@
-//! Tables of one figure of each line in each step. Lines are rows and steps are columns. Where steps are dozens of tests,
-//! tests are rows and lines are columns.
+//! Tables of one figure of each line in each step. Lines are rows and steps are columns. Where
+//! steps are dozens of tests, tests are rows and lines are columns.
 
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::operations::step_head;
@@ -21,7 +21,8 @@ pub(crate) struct NamedLine<L> {
 
 /// The lines and steps of one table.
 pub(crate) struct Grid<'a, L> {
-    /// The common properties of the lines and steps, such as `point, 8 clients`; `None` if they are all lines and steps.
+    /// The common properties of the lines and steps, such as `point, 8 clients`; `None` if they
+    /// are all lines and steps.
     pub name: Option<String>,
     /// The end of the table's identifier.
     pub id: String,
@@ -34,7 +35,8 @@ pub(crate) struct Grid<'a, L> {
 }
 
 impl<'a, L> Grid<'a, L> {
-    /// Returns a grid whose rows are lines, with the steps of one group, or with the steps that belong to no group.
+    /// Returns a grid whose rows are lines, with the steps of one group, or with the steps that
+    /// belong to no group.
     pub(crate) fn of_lines(
         lead: Vec<String>,
         lines: Vec<NamedLine<L>>,
@@ -51,8 +53,8 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns a grid whose rows are tests. Its lines are compared with each other; `number` and `label` tell them from
-    /// other such groups of lines.
+    /// Returns a grid whose rows are tests. Its lines are compared with each other; `number` and
+    /// `label` tell them from other such groups of lines.
     pub(crate) fn of_tests(
         (number, label): (usize, Option<String>),
         lines: Vec<NamedLine<L>>,
@@ -117,8 +119,8 @@ pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
     lines <= ACROSS_MAX.max(tests.count())
 }
 
-/// Returns a grid of the steps without a group, and one for each group of steps. If tests are rows, there is one for each
-/// group of lines.
+/// Returns a grid of the steps without a group, and one for each group of steps. If tests are rows,
+/// there is one for each group of lines.
 pub(crate) fn by_group<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
     let are_rows = are_rows(matrix);
     let groups = matrix.measured_by_group().into_iter();
@@ -135,14 +137,12 @@ pub(crate) fn of_lines<'m, 'a>(
     group: Option<&str>,
     steps: Vec<StepHead<'a>>,
 ) -> LineGrid<'m, 'a> {
-    let lines = matrix.lines.iter().map(|line| NamedLine {
-        line,
-        names: matrix.lead_of(line),
-    });
+    let lines = matrix.lines.iter().map(|line| NamedLine { line, names: matrix.lead_of(line) });
     Grid::of_lines(matrix.lead(), lines.collect(), group, steps)
 }
 
-/// Returns a grid for each group of lines that are compared with each other. Its rows are tests; the base comes first.
+/// Returns a grid for each group of lines that are compared with each other. Its rows are tests;
+/// the base comes first.
 pub(crate) fn of_tests<'m, 'a>(
     matrix: &'m Matrix<'a>,
     group: Option<&str>,
@@ -154,10 +154,7 @@ pub(crate) fn of_tests<'m, 'a>(
         lines.sort_by_key(|line| line.cell.target != matrix.base);
         let are_short = |line: &&Line<'_>| line.cell.target.len() <= WHOLE_HEAD_MAX;
         let are_whole = lines.len() <= WHOLE_HEADS_MAX && lines.iter().all(are_short);
-        let named = |line| NamedLine {
-            line,
-            names: vec![column_head(matrix, line, are_whole)],
-        };
+        let named = |line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] };
         let lines = lines.into_iter().map(named).collect();
         Grid::of_tests((number, label), lines, group, steps.to_vec())
     });

@@ -1,4 +1,5 @@
-//! The tables of the costs and durations of tests, one row per test and target. A benchmark's group has dozens of tests.
+//! The tables of the costs and durations of tests, one row per test and target. A benchmark's group
+//! has dozens of tests.
 
 use analysis::{Row, relative as ratio_to};
 use words::Decimals;
@@ -17,11 +18,7 @@ const TIMES: [(&str, &str, Decimals); 7] = [
     ("response_us_p50", "p50\n\u{b5}s", Decimals::Microseconds),
     ("response_us_p95", "p95\n\u{b5}s", Decimals::Microseconds),
     ("response_us_p99", "p99\n\u{b5}s", Decimals::Microseconds),
-    (
-        "response_us_p99.9",
-        "p99.9\n\u{b5}s",
-        Decimals::Microseconds,
-    ),
+    ("response_us_p99.9", "p99.9\n\u{b5}s", Decimals::Microseconds),
     ("response_us_max", "max\n\u{b5}s", Decimals::Microseconds),
     ("retried", "retried\n", Decimals::Whole),
     ("failed", "failed\n", Decimals::Whole),
@@ -34,7 +31,8 @@ fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a
     groups.flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
 }
 
-/// Returns the costs of a query of each test: for every target, then relative to the base, group by group.
+/// Returns the costs of a query of each test: for every target, then relative to the base, group by
+/// group.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
@@ -56,7 +54,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     tables
 }
 
-/// Returns the response times of each test's events, and the numbers of events that were retried or failed, group by group.
+/// Returns the response times of each test's events, and the numbers of events that were retried or
+/// failed, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = TIMES.map(Column::from);
     let figure = |row: &Row, name: &str| {
@@ -94,7 +93,8 @@ fn lead_of(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Vec<Stri
     vec![step.name.to_string(), target]
 }
 
-/// Returns a table with a row for each line of each test; `cells` returns the cells of one test's rows.
+/// Returns a table with a row for each line of each test; `cells` returns the cells of one test's
+/// rows.
 fn per_line(
     matrix: &Matrix<'_>,
     grid: &LineGrid<'_, '_>,
@@ -136,9 +136,7 @@ fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Colum
                 None => {
                     let base = matrix.base_row(line, *step);
                     let columns = columns.iter();
-                    columns
-                        .map(|column| relative_cost(column.name, row, base))
-                        .collect()
+                    columns.map(|column| relative_cost(column.name, row, base)).collect()
                 }
             };
             cells.resize(columns.len(), Cell::default());

@@ -1,9 +1,9 @@
-//! One self-contained HTML file: tables that can be read without scripts and without color, and charts that are drawn when
-//! they come into view.
+//! One self-contained HTML file: tables that can be read without scripts and without color, and
+//! charts that are drawn when they come into view.
 //!
-//! uPlot draws the charts. It is embedded once and is small (50 KB), so a report can be mailed. The files in `html/uplot`
-//! are those of version 1.6.32, unchanged, with their license. The page's content security policy forbids it to load
-//! anything.
+//! uPlot draws the charts. It is embedded once and is small (50 KB), so a report can be mailed. The
+//! files in `html/uplot` are those of version 1.6.32, unchanged, with their license. The page's
+//! content security policy forbids it to load anything.
 
 mod appendix;
 mod brief;
@@ -57,7 +57,8 @@ pub(crate) use step::{COLOR_COUNT, DASHES};
 /// The number of failures that the head of the page lists; the others are counted.
 const FAILURES_SHOWN: usize = 3;
 const STYLE: &str = include_str!("html/style.css");
-/// The scripts, one for each concern. All need the first; the last scrolls to the part that the address names.
+/// The scripts, one for each concern. All need the first; the last scrolls to the part that the
+/// address names.
 const SCRIPTS: [&str; 8] = [
     include_str!("html/script/view.js"),
     include_str!("html/script/tips.js"),
@@ -93,7 +94,8 @@ pub struct CellRecord {
 /// The contents of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// The runs. The first one determines the base and the order of targets; without a run the report is empty.
+    /// The runs. The first one determines the base and the order of targets; without a run the
+    /// report is empty.
     pub sources: &'a [Source],
     /// The figures of all runs.
     pub figures: &'a Figures,
@@ -105,9 +107,7 @@ pub struct Page<'a> {
 
 /// Returns a report as one HTML file.
 pub fn html_page(page: &Page<'_>) -> String {
-    let Page {
-        sources, figures, ..
-    } = *page;
+    let Page { sources, figures, .. } = *page;
     let nothing = Run::default();
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
@@ -118,16 +118,10 @@ pub fn html_page(page: &Page<'_>) -> String {
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = problems(&runs, figures, &matrix);
     let index = Index::new(figures, page.curves);
-    let steps: Vec<_> = matrix
-        .measured()
-        .map(|step| StepCharts::of(&matrix, &index, step))
-        .collect();
+    let steps: Vec<_> =
+        matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
     let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
-    let title = sources
-        .iter()
-        .map(|source| clean(&source.run.name))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let title = sources.iter().map(|source| clean(&source.run.name)).collect::<Vec<_>>().join(", ");
 
     markup! {
         (DOCTYPE)
@@ -188,7 +182,8 @@ pub(crate) fn permalink(id: &str) -> Markup {
     markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
 }
 
-/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what `more` allows.
+/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
+/// `more` allows.
 fn head_start(more: &str) -> Markup {
     let policy = format!(
         "default-src 'none'; {more}style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -318,19 +313,10 @@ fn judgement(figures: &Figures) -> Markup {
 
 /// Returns the plan of a run, its time and its outcome.
 fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
-    let class = if run.status == Status::Complete {
-        "status"
-    } else {
-        "status bad"
-    };
+    let class = if run.status == Status::Complete { "status" } else { "status bad" };
     let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
     let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
-    let repeats = run
-        .cells
-        .iter()
-        .map(|cell| cell.key.repeat)
-        .max()
-        .unwrap_or(0);
+    let repeats = run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0);
     markup! {
         p.run {
             @if let Some(number) = number { "run " (number) ", " }
@@ -467,12 +453,7 @@ fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
 
 /// Returns the label of a cell.
 fn cell_label(cell: &Cell) -> String {
-    let keys = Keys {
-        variant: true,
-        clients: true,
-        repeat: true,
-        run: false,
-    };
+    let keys = Keys { variant: true, clients: true, repeat: true, run: false };
     clean(&keys.label(&cell.key, 0))
 }
 

@@ -1,5 +1,5 @@
-//! Formats figures: tables for a terminal, one self-contained HTML file, plots, and files for other tools. This crate opens
-//! no files: it returns text, or writes into sinks that it gets.
+//! Formats figures: tables for a terminal, one self-contained HTML file, plots, and files for other
+//! tools. This crate opens no files: it returns text, or writes into sinks that it gets.
 //!
 //! ```text
 //! analysis::Figures ──► matrix    one line per cell, one column per step
@@ -13,7 +13,8 @@
 //!                         export/   CSV, Parquet, benchstat, HdrHistogram
 //! ```
 //!
-//! Each table is built once as data and then formatted, so a terminal and a page always show the same figures.
+//! Each table is built once as data and then formatted, so a terminal and a page always show the
+//! same figures.
 //!
 //! ```
 //! use analysis::{Figures, Row};

@@ -1,5 +1,5 @@
-//! The tables of log-structured merge trees: write stalls and their reasons, amplification, the shape of the tree, and the
-//! columns of db_bench's summaries.
+//! The tables of log-structured merge trees: write stalls and their reasons, amplification, the
+//! shape of the tree, and the columns of db_bench's summaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,7 @@ pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
 
 /// Returns true if more than 5% of a figure may be rounding.
 pub(crate) fn is_coarse(row: &Row, name: &str) -> bool {
-    row.lsm
-        .as_ref()
-        .is_some_and(|lsm| lsm.coarse.contains(name))
+    row.lsm.as_ref().is_some_and(|lsm| lsm.coarse.contains(name))
 }
 
 /// Returns true if a tree was only read: nothing was written, flushed or compacted.
@@ -44,16 +42,9 @@ fn is_idle(row: &Row) -> bool {
     let is_written = |kind: &&str| row.ops.get(*kind).is_some_and(|op| op.count > 0);
     let has_grown = |name: &&str| metric(row, name).is_some_and(|value| value > 0.0);
     !["insert", "put", "delete"].iter().any(is_written)
-        && ![
-            "c_wgb",
-            "c_wgb_settled",
-            "compaction_read_gb",
-            "wal_gb",
-            "stall_s",
-            "Nstall",
-        ]
-        .iter()
-        .any(has_grown)
+        && !["c_wgb", "c_wgb_settled", "compaction_read_gb", "wal_gb", "stall_s", "Nstall"]
+            .iter()
+            .any(has_grown)
 }
 
 /// Returns true if all trees of a step were only read.
@@ -97,11 +88,9 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     }
     let is_idle = all_idle(matrix, step);
     // If trees were only read, zeros for writes say nothing, but the cost of reading matters.
-    let is_read = matrix.rows_of(step).any(|row| {
-        ["r_amp", "cache_hit%"]
-            .iter()
-            .any(|name| metric(row, name).is_some())
-    });
+    let is_read = matrix
+        .rows_of(step)
+        .any(|row| ["r_amp", "cache_hit%"].iter().any(|name| metric(row, name).is_some()));
     let columns_table = |id: &str, title: &str, columns: &[&Columns]| {
         let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
         figure_table(matrix, step, (id, title), &columns, metric)
@@ -132,13 +121,11 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         levels(matrix, step),
         Some(summary(matrix, step)),
     ];
-    work.into_iter()
-        .chain(others.into_iter().flatten())
-        .collect()
+    work.into_iter().chain(others.into_iter().flatten()).collect()
 }
 
-/// Returns the number of times that writes were delayed and stopped, by reason; `None` if they never were, or if no engine
-/// counts.
+/// Returns the number of times that writes were delayed and stopped, by reason; `None` if they
+/// never were, or if no engine counts.
 fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let counts = || {
         let lsm = matrix.rows_of(step).filter_map(|row| row.lsm.as_ref());
@@ -156,19 +143,12 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     }
     columns.retain(|(name, _)| reported.contains(name.as_str()));
     let is_summed = |name: &str| columns.iter().any(|(known, _)| known == name);
-    let others: Vec<&str> = reported
-        .iter()
-        .copied()
-        .filter(|name| !is_summed(name))
-        .collect();
+    let others: Vec<&str> = reported.iter().copied().filter(|name| !is_summed(name)).collect();
     let count = |row: &Row, name: &str| row.lsm.as_ref()?.stalls.get(name).copied();
     let mut table = rows_of(
         matrix,
         step,
-        (
-            "lsm-stalls",
-            "Write stalls by reason: how often writes were delayed and stopped",
-        ),
+        ("lsm-stalls", "Write stalls by reason: how often writes were delayed and stopped"),
         columns.iter().map(|(_, head)| head.clone()),
         |row| {
             let counts = columns.iter().map(|(name, _)| count(row, name));
@@ -184,25 +164,21 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         let lines: Vec<String> = lines.collect();
         if !lines.is_empty() {
             let lines = lines.join(", ");
-            table
-                .notes
-                .push(format!("not in the totals, `{name}`: {lines}"));
+            table.notes.push(format!("not in the totals, `{name}`: {lines}"));
         }
     }
     Some(table)
 }
 
-/// Returns the time that each reason stalled writes; `None` if nothing did, or if no engine reports it.
+/// Returns the time that each reason stalled writes; `None` if nothing did, or if no engine reports
+/// it.
 fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     fn of(row: &Row) -> Option<&BTreeMap<String, f64>> {
         let lsm = row.lsm.as_ref()?;
         Some(&lsm.stall_seconds).filter(|seconds| !seconds.is_empty())
     }
-    let reasons: BTreeSet<&String> = matrix
-        .rows_of(step)
-        .filter_map(of)
-        .flat_map(BTreeMap::keys)
-        .collect();
+    let reasons: BTreeSet<&String> =
+        matrix.rows_of(step).filter_map(of).flat_map(BTreeMap::keys).collect();
     if reasons.is_empty() {
         return None;
     }
@@ -227,7 +203,8 @@ fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     Some(table)
 }
 
-/// Returns the levels at the end of the step, and the flushes and compactions into them; `None` if no engine reports them.
+/// Returns the levels at the end of the step, and the flushes and compactions into them; `None` if
+/// no engine reports them.
 fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     type Figure = fn(&Level) -> Option<f64>;
     const FIGURES: [(&str, usize, Figure); 7] = [
@@ -246,18 +223,13 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             || level.compaction_count.is_some_and(|count| count > 0.0)
     };
     let all: Vec<Level> = matrix.rows_of(step).flat_map(levels).collect();
-    let used: BTreeSet<u32> = all
-        .iter()
-        .filter(|level| is_used(level))
-        .map(|level| level.number)
-        .collect();
+    let used: BTreeSet<u32> =
+        all.iter().filter(|level| is_used(level)).map(|level| level.number).collect();
     if used.is_empty() {
         return None;
     }
-    let shown: Vec<_> = FIGURES
-        .iter()
-        .filter(|(.., of)| all.iter().any(|level| of(level).is_some()))
-        .collect();
+    let shown: Vec<_> =
+        FIGURES.iter().filter(|(.., of)| all.iter().any(|level| of(level).is_some())).collect();
     let mut lead = vec!["level".to_string()];
     lead.extend(matrix.lead());
     let mut table = Table::new(

@@ -113,10 +113,7 @@ mod tests {
             escaped("a_b*c|d <img> [x](y) #1 ~z~"),
             "a\\_b\\*c\\|d \\<img\\> \\[x\\](y) \\#1 \\~z\\~"
         );
-        assert_eq!(
-            escaped("set `a_b = 1` or `x|y`"),
-            "set `a_b = 1` or `x\\|y`"
-        );
+        assert_eq!(escaped("set `a_b = 1` or `x|y`"), "set `a_b = 1` or `x\\|y`");
         assert_eq!(escaped("one ` alone_"), "one \\` alone\\_");
         assert_eq!(escaped("a\u{1b}[31m\n\nb"), "a\\[31m b");
     }

@@ -50,11 +50,7 @@ impl Keys {
     pub(crate) fn among<'c>(cells: impl Iterator<Item = &'c CellKey> + Clone) -> Self {
         let variants: BTreeSet<_> = cells.clone().map(|cell| &cell.variant).collect();
         let clients: BTreeSet<_> = cells.map(|cell| cell.clients).collect();
-        Self {
-            variant: variants.len() > 1,
-            clients: clients.len() > 1,
-            ..Self::default()
-        }
+        Self { variant: variants.len() > 1, clients: clients.len() > 1, ..Self::default() }
     }
 
     /// Returns the names and values of the keys that are needed.
@@ -105,13 +101,11 @@ impl Keys {
         texts.collect()
     }
 
-    /// Returns the common properties of cells that are compared with each other, if there are several groups of them:
-    /// `cached, 8 clients`.
+    /// Returns the common properties of cells that are compared with each other, if there are
+    /// several groups of them: `cached, 8 clients`.
     pub(crate) fn group_label(self, cell: &CellKey) -> Option<String> {
         let variant = cell.variant.clone().filter(|_| self.variant);
-        let clients = self
-            .clients
-            .then(|| counted(cell.clients as usize, "client"));
+        let clients = self.clients.then(|| counted(cell.clients as usize, "client"));
         let texts: Vec<String> = variant.into_iter().chain(clients).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }
@@ -136,7 +130,8 @@ impl<'a> Line<'a> {
         self.rows.iter().copied().find(|row| row.step == step)
     }
 
-    /// Returns true if the lines are compared with each other: they differ only in their target and repeat.
+    /// Returns true if the lines are compared with each other: they differ only in their target and
+    /// repeat.
     pub(crate) fn same_group(&self, other: &Line<'_>) -> bool {
         self.cell.load() == other.cell.load()
     }
@@ -155,13 +150,7 @@ fn line_of<'l, 'a>(
 ) -> &'l mut Line<'a> {
     let same = |line: &Line<'_>| (line.run, line.cell) == (run, cell);
     let at = lines.iter().position(same).unwrap_or_else(|| {
-        lines.push(Line {
-            cell,
-            run,
-            rows: Vec::new(),
-            missing: Vec::new(),
-            unfinished: None,
-        });
+        lines.push(Line { cell, run, rows: Vec::new(), missing: Vec::new(), unfinished: None });
         lines.len() - 1
     });
     &mut lines[at]
@@ -181,16 +170,15 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Sorts the rows into lines. Targets follow the order of `run`; targets of other runs come last.
+    /// Sorts the rows into lines. Targets follow the order of `run`; targets of other runs come
+    /// last.
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
         let mut lines: Vec<Line<'a>> = Vec::new();
         for row in &figures.rows {
             line_of(&mut lines, row.run, &row.cell).rows.push(row);
         }
         for row in &figures.missing {
-            line_of(&mut lines, row.run, &row.cell)
-                .missing
-                .push(&row.step);
+            line_of(&mut lines, row.run, &row.cell).missing.push(&row.step);
         }
         for cell in &figures.unfinished {
             line_of(&mut lines, cell.run, &cell.cell).unfinished = Some(cell.status);
@@ -223,24 +211,13 @@ impl<'a> Matrix<'a> {
         let measured = |step: &StepHead<'_>| step.reported && step.kind != StepKind::Settle;
         let steps = steps(&lines);
         let has_results = steps.iter().any(measured);
-        let (steps, unreported) = steps
-            .into_iter()
-            .partition(|step| step.reported || !has_results);
-        Self {
-            base: &run.base,
-            steps,
-            unreported,
-            lines,
-            keys,
-        }
+        let (steps, unreported) = steps.into_iter().partition(|step| step.reported || !has_results);
+        Self { base: &run.base, steps, unreported, lines, keys }
     }
 
     /// Returns the steps that have a throughput.
     pub(crate) fn measured(&self) -> impl Iterator<Item = StepHead<'a>> + '_ {
-        self.steps
-            .iter()
-            .copied()
-            .filter(|step| step.kind != StepKind::Settle)
+        self.steps.iter().copied().filter(|step| step.kind != StepKind::Settle)
     }
 
     /// Returns the steps that have a throughput by their groups. Steps without a group come first.
@@ -277,7 +254,8 @@ impl<'a> Matrix<'a> {
         self.keys.label(line.cell, line.run)
     }
 
-    /// Returns the common properties of a group's lines, if there are several groups: `cached, 8 clients`.
+    /// Returns the common properties of a group's lines, if there are several groups: `cached, 8
+    /// clients`.
     pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
         self.load_label(lines.first()?.cell)
     }
@@ -287,24 +265,19 @@ impl<'a> Matrix<'a> {
         self.keys.group_label(cell)
     }
 
-    /// Returns the properties besides the target that distinguish a line from others of its group: ` r2`.
+    /// Returns the properties besides the target that distinguish a line from others of its group:
+    /// ` r2`.
     pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
-        let keys = Keys {
-            variant: false,
-            clients: false,
-            ..self.keys
-        };
+        let keys = Keys { variant: false, clients: false, ..self.keys };
         keys.suffix(line.cell, line.run)
     }
 
-    /// Returns the line that `line` is compared with: the base with the same clients and repeat, preferably of the same
-    /// run.
+    /// Returns the line that `line` is compared with: the base with the same clients and repeat,
+    /// preferably of the same run.
     pub(crate) fn base_of(&self, line: &Line<'_>) -> Option<&Line<'a>> {
         let wanted = line.cell.of_target(self.base);
         let bases = || self.lines.iter().filter(|base| *base.cell == wanted);
-        bases()
-            .find(|base| base.run == line.run)
-            .or_else(|| bases().next())
+        bases().find(|base| base.run == line.run).or_else(|| bases().next())
     }
 
     /// Returns true if a line is compared with one of the base.
@@ -343,7 +316,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Returns the union of the steps of all lines. A step that some lines lack follows its predecessor.
+/// Returns the union of the steps of all lines. A step that some lines lack follows its
+/// predecessor.
 fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
     let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
     for line in lines {
@@ -365,8 +339,8 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
     heads.collect()
 }
 
-/// Returns the step that some rows are about. An unfinished step has only a name in its record, and one that failed early
-/// may lack its group.
+/// Returns the step that some rows are about. An unfinished step has only a name in its record, and
+/// one that failed early may lack its group.
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
     let is_finished = |row: &&'a Row| row.status != Status::Incomplete;
     let is_any_finished = rows.iter().any(is_finished);
@@ -388,12 +362,7 @@ mod tests {
     use super::*;
 
     fn row(status: Status) -> Row {
-        Row {
-            step: "readrandom".into(),
-            status,
-            reported: true,
-            ..Row::default()
-        }
+        Row { step: "readrandom".into(), status, reported: true, ..Row::default() }
     }
 
     fn head_of(rows: Vec<&Row>) -> StepHead<'_> {
@@ -440,14 +409,8 @@ mod tests {
 
     #[test]
     fn a_step_that_failed_early_has_the_group_that_others_say() {
-        let failed = Row {
-            kind: StepKind::Query,
-            ..row(Status::Failed)
-        };
-        let complete = Row {
-            group: Some("point".into()),
-            ..row(Status::Complete)
-        };
+        let failed = Row { kind: StepKind::Query, ..row(Status::Failed) };
+        let complete = Row { group: Some("point".into()), ..row(Status::Complete) };
         assert_eq!(head_of(vec![&failed, &complete]).group, Some("point"));
     }
 }

@@ -1,5 +1,5 @@
-//! The tables of metrics in one step, one row per line: the common metrics, what an operation costs, and the engine's
-//! background work.
+//! The tables of metrics in one step, one row per line: the common metrics, what an operation
+//! costs, and the engine's background work.
 
 use std::collections::BTreeMap;
 
@@ -34,27 +34,18 @@ pub(crate) struct Column {
 impl From<(&'static str, &str, Decimals)> for Column {
     fn from((name, head, decimals): (&'static str, &str, Decimals)) -> Self {
         let head = head.to_owned();
-        Self {
-            name,
-            head,
-            decimals,
-            meaning: "",
-        }
+        Self { name, head, decimals, meaning: "" }
     }
 }
 
 impl Column {
     /// Returns the column of a metric with its own head.
     pub(crate) fn new(metric: &Metric, head: String) -> Self {
-        Self {
-            name: metric.name,
-            head,
-            decimals: metric.decimals,
-            meaning: metric.meaning,
-        }
+        Self { name: metric.name, head, decimals: metric.decimals, meaning: metric.meaning }
     }
 
-    /// Returns the columns of a table of metrics. A name that is not a metric is a latency in microseconds.
+    /// Returns the columns of a table of metrics. A name that is not a metric is a latency in
+    /// microseconds.
     pub(crate) fn all(columns: &Columns) -> Vec<Self> {
         let column = |&(name, head): &(&'static str, &str)| {
             let metric = Metric::named(name);
@@ -82,22 +73,18 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let published = METRICS[..PUBLISHED_COUNT].iter();
     let columns = published.map(|metric| Column::new(metric, metric.column_heading()));
     let title = format!("Metrics; an operation is one {}", noun(step));
-    figure_table(
-        matrix,
-        step,
-        ("metrics", &title),
-        &columns.collect::<Vec<_>>(),
-        Row::metric,
-    )
+    figure_table(matrix, step, ("metrics", &title), &columns.collect::<Vec<_>>(), Row::metric)
 }
 
-/// Returns the parts of an operation's time in one step, for the connections that execute it. Empty if nothing was measured.
+/// Returns the parts of an operation's time in one step, for the connections that execute it. Empty
+/// if nothing was measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let title = format!("Where the time of a {} goes", noun(step));
     of_section(matrix, step, Section::Time, ("time", &title))
 }
 
-/// Returns how far replicas lag in one step, how long they take to catch up, and their cost. Empty without replicas.
+/// Returns how far replicas lag in one step, how long they take to catch up, and their cost. Empty
+/// without replicas.
 pub(crate) fn replication(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let title = "Replication lag, and the time to catch up after the step";
     of_section(matrix, step, Section::Replication, ("replication", title))
@@ -118,7 +105,8 @@ fn of_section(
     figure_table(matrix, step, heading, &columns, Row::metric)
 }
 
-/// Returns the costs of an operation in one step, the users of the CPU, and the client's cost of each kind of row.
+/// Returns the costs of an operation in one step, the users of the CPU, and the client's cost of
+/// each kind of row.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {
@@ -129,8 +117,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("costs", &title), &columns, Row::metric)
 }
 
-/// Returns the frequency with which commits were made durable, the write amplification, and the work that the engine had
-/// postponed at the end of the step. Empty if no target reports any of it.
+/// Returns the frequency with which commits were made durable, the write amplification, and the
+/// work that the engine had postponed at the end of the step. Empty if no target reports any of it.
 pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let of_trees = lsm::is_lsm(matrix, step);
     let is_shown = |metric: &Metric| {
@@ -156,20 +144,13 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
 }
 
-/// Returns the figures that iostat and vmstat would print in one step, for the devices of the data and for all processors,
-/// the traffic with other hosts, and the use of client hosts. Empty if no host was sampled.
+/// Returns the figures that iostat and vmstat would print in one step, for the devices of the data
+/// and for all processors, the traffic with other hosts, and the use of client hosts. Empty if no
+/// host was sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     let of = [
-        (
-            IOSTAT,
-            "iostat",
-            "Input and output of the devices of the data",
-        ),
-        (
-            VMSTAT,
-            "vmstat",
-            "Context switches, and percent of all processors",
-        ),
+        (IOSTAT, "iostat", "Input and output of the devices of the data"),
+        (VMSTAT, "vmstat", "Context switches, and percent of all processors"),
         (NETWORK, "network", "Network traffic with other hosts"),
     ];
     let is_shown = |columns: &Columns| {
@@ -226,7 +207,8 @@ fn all_waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> impl Iterator<Item = Ta
     views.filter_map(move |view| waits(matrix, step, view))
 }
 
-/// Returns what the load's sessions or the engine's threads waited for in one step. `None` where the view applies to no target.
+/// Returns what the load's sessions or the engine's threads waited for in one step. `None` where
+/// the view applies to no target.
 fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Table> {
     let states = frequent_states(matrix, step, view);
     if states.is_empty() {
@@ -287,7 +269,8 @@ fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     Some(table)
 }
 
-/// Returns the use of client hosts in one step, a line for each target and host. `None` without client hosts.
+/// Returns the use of client hosts in one step, a line for each target and host. `None` without
+/// client hosts.
 fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let hosts = matrix.lines_in(step).flat_map(|(line, row)| {
         let hosts = row.client_hosts.iter();
@@ -326,8 +309,8 @@ fn applies(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> bool {
     matrix.rows_of(step).any(|row| row.metric(name).is_some())
 }
 
-/// Returns a table of figures in one step, one row per line; `value` returns a figure by its name. Figures that no line has
-/// are listed below instead of taking a column.
+/// Returns a table of figures in one step, one row per line; `value` returns a figure by its name.
+/// Figures that no line has are listed below instead of taking a column.
 pub(crate) fn figure_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,

@@ -41,8 +41,7 @@ impl<'a> Names<'a> {
 
     /// Replaces the target at the beginning of a text by its short name.
     pub(crate) fn short(&self, text: &str) -> String {
-        self.target_in(text)
-            .map_or_else(|| text.to_owned(), |it| it.text)
+        self.target_in(text).map_or_else(|| text.to_owned(), |it| it.text)
     }
 
     /// Finds the step at the beginning of a text.
@@ -51,9 +50,7 @@ impl<'a> Names<'a> {
     }
 
     fn subject(&self, names: &[&'a str], text: &str) -> Option<Subject<'a>> {
-        let matches = names
-            .iter()
-            .filter_map(|name| Some((*name, after(text, name)?)));
+        let matches = names.iter().filter_map(|name| Some((*name, after(text, name)?)));
         let (name, rest) = matches.max_by_key(|(name, _)| name.len())?;
         let short = self.short.get(name);
         Some(Subject {
@@ -82,8 +79,8 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     (rest.is_empty() || rest.starts_with(['\n', ' '])).then_some(rest)
 }
 
-/// Returns names of targets without the build or the config that all targets share. Empty if target names don't consist of
-/// these.
+/// Returns names of targets without the build or the config that all targets share. Empty if target
+/// names don't consist of these.
 pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let rows = figures.rows.iter();
     let targets = distinct(rows.map(|row| {
@@ -98,9 +95,7 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
         |part: fn(&(&str, &str, &str)) -> String| distinct(targets.iter().map(part)).len() == 1;
     let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
     let has_one_config = has_one(|(.., config)| (*config).to_owned());
-    let targets = targets
-        .iter()
-        .filter(|_| are_names && has_one_build != has_one_config);
+    let targets = targets.iter().filter(|_| are_names && has_one_build != has_one_config);
     let short = targets.map(|&(name, build, config)| match has_one_build {
         true => (name, config),
         false => (name, build),
@@ -119,25 +114,12 @@ mod tests {
             steps: vec!["qr100", "qr1000"],
             short: [("pg17.base", "base"), ("pg17.base-2", "base-2")].into(),
         };
-        let target = |text| {
-            names
-                .target_in(text)
-                .map(|it| (it.name, it.text, it.is_short))
-        };
+        let target = |text| names.target_in(text).map(|it| (it.name, it.text, it.is_short));
         let expected = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
         assert_eq!(target("pg17.base"), expected("pg17.base", "base", true));
-        assert_eq!(
-            target("pg17.\nbase-\n2"),
-            expected("pg17.base-2", "base-2", true)
-        );
-        assert_eq!(
-            target("pg17.\nbase\nr2"),
-            expected("pg17.base", "base\nr2", true)
-        );
-        assert_eq!(
-            target("pg17.base c8"),
-            expected("pg17.base", "base c8", true)
-        );
+        assert_eq!(target("pg17.\nbase-\n2"), expected("pg17.base-2", "base-2", true));
+        assert_eq!(target("pg17.\nbase\nr2"), expected("pg17.base", "base\nr2", true));
+        assert_eq!(target("pg17.base c8"), expected("pg17.base", "base c8", true));
         assert_eq!(target("pg17.big"), expected("pg17.big", "pg17.big", false));
         assert_eq!(target("pg17.bases"), None);
         assert_eq!(names.step_in("qr1000\npct").unwrap().name, "qr1000");

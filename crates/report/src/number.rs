@@ -62,11 +62,7 @@ pub(crate) fn share(count: u64, total: u64) -> String {
         return String::new();
     }
     let text = fixed(count as f64 / total as f64 * 100.0, 3);
-    if text == "0.000" {
-        "nonzero".to_string()
-    } else {
-        text
-    }
+    if text == "0.000" { "nonzero".to_string() } else { text }
 }
 
 /// Formats a duration: `12.3 s`, `4 min 5 s`, `2 h 3 min`.

@@ -6,11 +6,10 @@ use record::StepKind;
 use crate::matrix::{Matrix, StepHead};
 
 /// The kinds in the order in which they are shown: writes before reads. Others follow by name.
-const ORDER: [&str; 8] = [
-    "insert", "put", "delete", "query", "event", "get", "multiget", "scan",
-];
+const ORDER: [&str; 8] = ["insert", "put", "delete", "query", "event", "get", "multiget", "scan"];
 
-/// Kinds that connections execute to find their position. They are counted like all others, but not compared.
+/// Kinds that connections execute to find their position. They are counted like all others, but not
+/// compared.
 const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
 /// Returns the operation that a step counts: `row inserted`, `get`.
@@ -34,14 +33,11 @@ pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
 
 /// Returns true if a step counts something else than rows or queries.
 fn has_other_unit(step: StepHead<'_>) -> bool {
-    !matches!(
-        noun(step),
-        "row inserted" | "row indexed" | "query" | "step"
-    )
+    !matches!(noun(step), "row inserted" | "row indexed" | "query" | "step")
 }
 
-/// Returns the title of a table of throughput. If steps have other units than rows and queries, the heads of columns show
-/// the units.
+/// Returns the title of a table of throughput. If steps have other units than rows and queries, the
+/// heads of columns show the units.
 pub(crate) fn throughput_title(
     matrix: &Matrix<'_>,
     group: Option<&str>,
@@ -63,11 +59,7 @@ pub(crate) fn throughput_title(
 /// Returns the head of a step's column of throughput.
 pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
     let name = step_head(step.name);
-    if matrix.measured().any(has_other_unit) {
-        format!("{name}\n{}", unit(step))
-    } else {
-        name
-    }
+    if matrix.measured().any(has_other_unit) { format!("{name}\n{}", unit(step)) } else { name }
 }
 
 /// The maximum length of a step's name in one line.
@@ -80,16 +72,11 @@ pub(crate) fn step_head(name: &str) -> String {
         // After the hyphen that gives the shortest lines.
         None if name.len() > HEAD_MAX => {
             let hyphens = name.match_indices('-').map(|(at, _)| at + 1);
-            hyphens
-                .filter(|&at| at < name.len())
-                .min_by_key(|&at| at.max(name.len() - at))
+            hyphens.filter(|&at| at < name.len()).min_by_key(|&at| at.max(name.len() - at))
         }
         None => None,
     };
-    at.map_or_else(
-        || name.to_string(),
-        |at| format!("{}\n{}", &name[..at], &name[at..]),
-    )
+    at.map_or_else(|| name.to_string(), |at| format!("{}\n{}", &name[..at], &name[at..]))
 }
 
 /// Returns the plural noun for what a kind counts.
@@ -159,9 +146,7 @@ pub(crate) fn split_kinds<'a>(
     matrix: &Matrix<'a>,
     step: StepHead<'a>,
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    kinds(matrix, step)
-        .into_iter()
-        .partition(|kind| !is_bookkeeping(kind))
+    kinds(matrix, step).into_iter().partition(|kind| !is_bookkeeping(kind))
 }
 
 #[cfg(test)]
@@ -171,45 +156,21 @@ mod tests {
     #[test]
     fn operations_have_the_names_of_what_they_do() {
         let of = |kind, main_op| {
-            let step = StepHead {
-                name: "s",
-                kind,
-                main_op,
-                group: None,
-                reported: true,
-            };
+            let step = StepHead { name: "s", kind, main_op, group: None, reported: true };
             (noun(step).to_string(), unit(step))
         };
         let named = |noun: &str, unit: &str| (noun.to_string(), unit.to_string());
-        assert_eq!(
-            of(StepKind::Load, Some("insert")),
-            named("row inserted", "rows/s")
-        );
-        assert_eq!(
-            of(StepKind::Index, Some("insert")),
-            named("row indexed", "rows/s")
-        );
-        assert_eq!(
-            of(StepKind::Query, Some("query")),
-            named("query", "queries/s")
-        );
-        assert_eq!(
-            of(StepKind::Query, Some("event")),
-            named("query", "queries/s")
-        );
+        assert_eq!(of(StepKind::Load, Some("insert")), named("row inserted", "rows/s"));
+        assert_eq!(of(StepKind::Index, Some("insert")), named("row indexed", "rows/s"));
+        assert_eq!(of(StepKind::Query, Some("query")), named("query", "queries/s"));
+        assert_eq!(of(StepKind::Query, Some("event")), named("query", "queries/s"));
         assert_eq!(of(StepKind::Load, Some("put")), named("put", "puts/s"));
-        assert_eq!(
-            of(StepKind::Query, Some("multiget")),
-            named("multiget", "multigets/s")
-        );
+        assert_eq!(of(StepKind::Query, Some("multiget")), named("multiget", "multigets/s"));
     }
 
     #[test]
     fn a_long_name_of_a_step_takes_two_lines() {
-        assert_eq!(
-            step_head("fwdrangewhilewriting.2"),
-            "fwdrange\nwhilewriting.2"
-        );
+        assert_eq!(step_head("fwdrangewhilewriting.2"), "fwdrange\nwhilewriting.2");
         assert_eq!(step_head("overwrite"), "overwrite");
         assert_eq!(step_head("whilewriting"), "whilewriting");
         assert_eq!(step_head("points-notcovered-si"), "points-\nnotcovered-si");

@@ -14,8 +14,8 @@ pub(crate) fn shortened(text: &str) -> String {
     excerpt(text, CHARS)
 }
 
-/// Returns the plans of the statements in one step: of the first repeat, and of others whose plans are not the same. `None`
-/// if no engine has plans.
+/// Returns the plans of the statements in one step: of the first repeat, and of others whose plans
+/// are not the same. `None` if no engine has plans.
 pub(crate) fn plans(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let mut table = Table::new(
         format!("plans-{}", anchor(step.name)),
@@ -35,10 +35,7 @@ pub(crate) fn plans(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             known.push((line.cell, shape));
             let lines = text.lines().map(|line| format!("  {}", shortened(line)));
             for text in std::iter::once(shortened(&plan.statement)).chain(lines) {
-                table.push(
-                    [matrix.lead_of(line), vec![text]].concat(),
-                    vec![Cell::default()],
-                );
+                table.push([matrix.lead_of(line), vec![text]].concat(), vec![Cell::default()]);
             }
         }
     }

@@ -1,5 +1,6 @@
-//! Plots of a comparison: values first, drawn as SVG on request. In a page they use its colors, and each is drawn for wide
-//! and for narrow screens. As files they have a white background and a title.
+//! Plots of a comparison: values first, drawn as SVG on request. In a page they use its colors, and
+//! each is drawn for wide and for narrow screens. As files they have a white background and a
+//! title.
 
 mod chart;
 mod forest;
@@ -28,7 +29,8 @@ pub(crate) use svg::STYLE;
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.
 const FORESTS_MAX: usize = 4;
 
-/// The width of drawings on wide screens: of several side by side, and of one that takes the full width.
+/// The width of drawings on wide screens: of several side by side, and of one that takes the full
+/// width.
 const WIDE: f64 = 640.0;
 const WIDEST: f64 = 1300.0;
 /// The width of drawings on narrow screens.
@@ -61,15 +63,12 @@ type Section<'a> = (&'static str, &'static str, Vec<Plot<'a>>);
 fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
     let rows = |line: &RepeatedLine| -> Vec<&'a ComparedStep> {
-        let rows = steps
-            .iter()
-            .filter_map(|step| board.row(line, step.name, THROUGHPUT));
+        let rows = steps.iter().filter_map(|step| board.row(line, step.name, THROUGHPUT));
         rows.collect()
     };
     let others = board.compared_groups().flatten();
-    let others: Vec<&RepeatedLine> = others
-        .filter(|line| line.cell.target != board.base && !rows(line).is_empty())
-        .collect();
+    let others: Vec<&RepeatedLine> =
+        others.filter(|line| line.cell.target != board.base && !rows(line).is_empty()).collect();
     let compared = board.comparison.compared;
     let all = || others.iter().flat_map(|line| rows(line));
     all().find(|row| row.ratio.is_some())?;
@@ -123,7 +122,8 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     })
 }
 
-/// Returns the subject of plots: the run, and what all its targets share, which names in plots omit.
+/// Returns the subject of plots: the run, and what all its targets share, which names in plots
+/// omit.
 fn subject(board: &Board<'_>) -> String {
     let shared = board.names.shared().map(|shared| format!(", {shared}"));
     board.comparison.run.name.clone() + &shared.unwrap_or_default()
@@ -147,22 +147,14 @@ fn heat(board: &Board<'_>, lines: &[&RepeatedLine], steps: &[StepHead<'_>]) -> H
             .zip(names)
             .map(|(step, name)| (name, lines.iter().map(|line| square(line, step)).collect()));
         let rows = rows.collect();
-        return Heat {
-            name,
-            columns: targets,
-            rows,
-        };
+        return Heat { name, columns: targets, rows };
     }
     let rows = lines
         .iter()
         .zip(targets)
         .map(|(line, name)| (name, steps.iter().map(|step| square(line, step)).collect()));
     let rows = rows.collect();
-    Heat {
-        name,
-        columns: names,
-        rows,
-    }
+    Heat { name, columns: names, rows }
 }
 
 impl Plot<'_> {
@@ -194,10 +186,7 @@ impl Plot<'_> {
         match &self.drawing {
             Drawing::Forests(forests) => {
                 let rows = forests.iter().flat_map(|forest| &forest.rows);
-                tones.extend(
-                    rows.filter(|row| row.ratio.is_some())
-                        .map(|row| compared::tone(row)),
-                );
+                tones.extend(rows.filter(|row| row.ratio.is_some()).map(|row| compared::tone(row)));
                 let has_missed = forests.iter().any(|forest| !forest.missed.is_empty());
                 tones.extend(has_missed.then_some(Tone::SlaMissed));
             }
@@ -225,12 +214,7 @@ impl Plot<'_> {
     /// Returns the plot as an SVG file of its own.
     fn file(&self, subject: &str) -> String {
         let title = format!("{subject}: {}", self.title);
-        clean(&svg::file(
-            &title,
-            &self.panels(true),
-            &self.keys(),
-            &self.note,
-        ))
+        clean(&svg::file(&title, &self.panels(true), &self.keys(), &self.note))
     }
 
     /// Returns the plot as a part of a page.
@@ -294,32 +278,16 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
     let ratios =
         |id, title, is_from_zero| of(id, title, RATIOS, over::targets(board, is_from_zero));
     let clients = |id, title, what| {
-        let note = if what == OverClients::ScaleUp {
-            IDEAL
-        } else {
-            RANGES
-        };
+        let note = if what == OverClients::ScaleUp { IDEAL } else { RANGES };
         of(id, title, note, over::clients(board, what))
     };
     let targets = [
         ratios("over-targets", "Throughput relative to the base", false),
-        ratios(
-            "over-targets-from-zero",
-            "Throughput relative to the base, from zero",
-            true,
-        ),
+        ratios("over-targets-from-zero", "Throughput relative to the base, from zero", true),
     ];
     let clients = [
-        clients(
-            "throughput-over-clients",
-            "Throughput",
-            OverClients::Throughput,
-        ),
-        clients(
-            "cost-over-clients",
-            "CPU time of the host per operation",
-            OverClients::Cost,
-        ),
+        clients("throughput-over-clients", "Throughput", OverClients::Throughput),
+        clients("cost-over-clients", "CPU time of the host per operation", OverClients::Cost),
         clients(
             "scale-up",
             "Scale-up: throughput as a multiple of that with the fewest clients",
@@ -339,21 +307,9 @@ fn over(board: &Board<'_>) -> [Section<'static>; 3] {
         over::rates(board),
     );
     [
-        (
-            "over-targets",
-            "Over targets",
-            targets.into_iter().flatten().collect(),
-        ),
-        (
-            "over-clients",
-            "Over clients",
-            clients.into_iter().flatten().collect(),
-        ),
-        (
-            "over-rates",
-            "Over rates",
-            search.into_iter().chain(rates).collect(),
-        ),
+        ("over-targets", "Over targets", targets.into_iter().flatten().collect()),
+        ("over-clients", "Over clients", clients.into_iter().flatten().collect()),
+        ("over-rates", "Over rates", search.into_iter().chain(rates).collect()),
     ]
 }
 
@@ -367,21 +323,19 @@ fn of(id: &'static str, title: &str, note: &str, charts: Vec<Chart>) -> Option<P
     })
 }
 
-/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a report of several runs,
-/// `run` is the first.
+/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
+/// report of several runs, `run` is the first.
 pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
     let board = Board::new(&comparison);
     let others = over(&board).into_iter().flat_map(|(.., plots)| plots);
     let plots = verdicts(&board).into_iter().chain(others);
-    plots
-        .map(|plot| (plot.id.to_string(), plot.file(&subject(&board))))
-        .collect()
+    plots.map(|plot| (plot.id.to_string(), plot.file(&subject(&board)))).collect()
 }
 
-/// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a heat map of many. Empty if
-/// there is nothing to compare.
+/// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a
+/// heat map of many. Empty if there is nothing to compare.
 pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(&subject(&board))) } }

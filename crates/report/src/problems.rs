@@ -121,7 +121,8 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     problems
 }
 
-/// Returns the problem of a cell that did not end as planned: its severity, its place and its texts.
+/// Returns the problem of a cell that did not end as planned: its severity, its place and its
+/// texts.
 fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec<String>) {
     let what = match cell.status {
         None => "the cell was never started",
@@ -150,16 +151,10 @@ fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec
 }
 
 fn add(problems: &mut Vec<Problem>, severity: Severity, place: Option<String>, texts: Vec<String>) {
-    match problems
-        .iter_mut()
-        .find(|problem| problem.severity == severity && problem.texts == texts)
+    match problems.iter_mut().find(|problem| problem.severity == severity && problem.texts == texts)
     {
         Some(problem) => problem.places.extend(place),
-        None => problems.push(Problem {
-            severity,
-            places: place.into_iter().collect(),
-            texts,
-        }),
+        None => problems.push(Problem { severity, places: place.into_iter().collect(), texts }),
     }
 }
 
@@ -197,11 +192,9 @@ fn validity(figures: &Figures) -> (String, bool) {
         texts.push(format!("{invalid} invalid"));
     }
     let not_finished = all - valid - invalid - damaged - missing;
-    for (count, what) in [
-        (not_finished, "not finished"),
-        (damaged, "damaged"),
-        (missing, "missing"),
-    ] {
+    for (count, what) in
+        [(not_finished, "not finished"), (damaged, "damaged"), (missing, "missing")]
+    {
         if count > 0 {
             texts.push(format!("{count} {what}"));
         }
@@ -212,14 +205,13 @@ fn validity(figures: &Figures) -> (String, bool) {
     (texts.join(", "), false)
 }
 
-/// Returns the properties that distinguish the targets of a run: the build's version and the settings that not all targets of
-/// the engine declare. Then, for each engine, what all its targets declare.
+/// Returns the properties that distinguish the targets of a run: the build's version and the
+/// settings that not all targets of the engine declare. Then, for each engine, what all its targets
+/// declare.
 pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let written = |settings: Vec<&(String, String)>| {
-        let texts = settings
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"));
+        let texts = settings.iter().map(|(name, value)| format!("{name} = {value}"));
         texts.collect::<Vec<_>>().join(", ")
     };
     let shared = |engine: &str, setting: &(String, String)| {
@@ -232,27 +224,18 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
             || target.engine.clone(),
             |build| format!("{} {}", build.engine, build.version),
         );
-        let own = target
-            .set
-            .iter()
-            .filter(|setting| !shared(&target.engine, setting));
-        let limits = ["memory", "cpus", "cpu-quota"]
-            .into_iter()
-            .filter_map(|what| {
-                let value = limit(run, target, what)?;
-                Some(format!("{what} limited to {value}"))
-            });
+        let own = target.set.iter().filter(|setting| !shared(&target.engine, setting));
+        let limits = ["memory", "cpus", "cpu-quota"].into_iter().filter_map(|what| {
+            let value = limit(run, target, what)?;
+            Some(format!("{what} limited to {value}"))
+        });
         let own = Some(written(own.collect())).filter(|own| !own.is_empty());
         for more in own.into_iter().chain(limits) {
             text += &format!("; {more}");
         }
         lines.push((target.name.clone(), text));
     }
-    let engines: BTreeSet<&str> = run
-        .targets
-        .iter()
-        .map(|target| target.engine.as_str())
-        .collect();
+    let engines: BTreeSet<&str> = run.targets.iter().map(|target| target.engine.as_str()).collect();
     for engine in engines {
         let Some(target) = run.targets.iter().find(|target| target.engine == engine) else {
             continue;

@@ -1,5 +1,6 @@
-//! The tables of how even steps were: the spread of their seconds, stalls and shifts with simultaneous events, the seconds
-//! with the requested rate, when each client ended, and the debt that steps left.
+//! The tables of how even steps were: the spread of their seconds, stalls and shifts with
+//! simultaneous events, the seconds with the requested rate, when each client ended, and the debt
+//! that steps left.
 
 use analysis::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
@@ -25,41 +26,22 @@ const LISTED_TOGETHER: usize = 24;
 const CLIENTS_MAX: usize = 16;
 
 /// A figure of how even a step was: its name, head, decimals and value.
-type Figure = (
-    &'static str,
-    &'static str,
-    Decimals,
-    fn(&Quality) -> Option<f64>,
-);
+type Figure = (&'static str, &'static str, Decimals, fn(&Quality) -> Option<f64>);
 
 /// The spread of the seconds.
 const SPREAD: [Figure; 11] = {
     use Decimals::{One, Rate, Whole};
     [
         ("median", "median\n/s", Rate, |it| Some(it.median)),
-        ("worst_second", "worst\nsecond\n/s", Rate, |it| {
-            Some(it.worst_second)
-        }),
-        ("p1_of_median%", "p1 of\nmedian\n%", One, |it| {
-            percent(it.p1_of_median)
-        }),
-        ("thickness%", "thickness\n%", One, |it| {
-            percent(it.thickness)
-        }),
+        ("worst_second", "worst\nsecond\n/s", Rate, |it| Some(it.worst_second)),
+        ("p1_of_median%", "p1 of\nmedian\n%", One, |it| percent(it.p1_of_median)),
+        ("thickness%", "thickness\n%", One, |it| percent(it.thickness)),
         ("cv%", "cv\n%", One, |it| percent(it.cv)),
         ("zero_s", "zero\ns", Whole, |it| count(it.zero_seconds)),
-        ("below_half_s", "below\nhalf\ns", Whole, |it| {
-            count(it.below_half_median_seconds)
-        }),
-        ("stalls", "stalls", Whole, |it| {
-            it.longest_stall_seconds.and(count(it.stall_count))
-        }),
-        ("stalled_s", "stalled\ns", Whole, |it| {
-            count(it.stalled_seconds?)
-        }),
-        ("longest_stall_s", "longest\nstall\ns", Whole, |it| {
-            count(it.longest_stall_seconds?)
-        }),
+        ("below_half_s", "below\nhalf\ns", Whole, |it| count(it.below_half_median_seconds)),
+        ("stalls", "stalls", Whole, |it| it.longest_stall_seconds.and(count(it.stall_count))),
+        ("stalled_s", "stalled\ns", Whole, |it| count(it.stalled_seconds?)),
+        ("longest_stall_s", "longest\nstall\ns", Whole, |it| count(it.longest_stall_seconds?)),
         ("shifts", "shifts", Whole, |it| {
             count(it.shift_count).filter(|_| it.seconds >= SHIFT_SECONDS_MIN)
         }),
@@ -70,9 +52,8 @@ const SPREAD: [Figure; 11] = {
 const HELD_UP: Figure = ("stall%", "stall%\n%", Decimals::One, |it| it.stalled_pct);
 
 /// The second of the longest response time.
-const MAX_AT: Figure = ("max_at_s", "max in\nsecond", Decimals::Whole, |it| {
-    count(it.worst_response.as_ref()?.second)
-});
+const MAX_AT: Figure =
+    ("max_at_s", "max in\nsecond", Decimals::Whole, |it| count(it.worst_response.as_ref()?.second));
 
 fn percent(share: Option<f64>) -> Option<f64> {
     share.map(|share| 100.0 * share)
@@ -112,34 +93,21 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     // Most engines don't report how long they stalled writes.
     let has_stalls = qualities().any(|quality| quality.stalled_pct.is_some());
     columns.extend(has_stalls.then(|| column(HELD_UP)));
-    let is_scheduled = step
-        .main_op
-        .is_some_and(|kind| has_schedule(matrix, step, kind));
+    let is_scheduled = step.main_op.is_some_and(|kind| has_schedule(matrix, step, kind));
     for (response, _, head) in TIMES {
         let head = format!("{head}\n\u{b5}s");
-        columns.push(Column::from((
-            response,
-            head.as_str(),
-            Decimals::Microseconds,
-        )));
+        columns.push(Column::from((response, head.as_str(), Decimals::Microseconds)));
     }
     columns.push(column(MAX_AT));
     for (_, service, head) in TIMES.iter().filter(|_| is_scheduled) {
         let head = format!("service\n{head}\n\u{b5}s");
-        columns.push(Column::from((
-            *service,
-            head.as_str(),
-            Decimals::Microseconds,
-        )));
+        columns.push(Column::from((*service, head.as_str(), Decimals::Microseconds)));
     }
     let times = match is_scheduled {
         true => "response and service times",
         false => "response times",
     };
-    let title = format!(
-        "Quality of service: {} of each second, and {times}",
-        unit(step)
-    );
+    let title = format!("Quality of service: {} of each second, and {times}", unit(step));
     figure_table(matrix, step, ("quality", &title), &columns, figure)
 }
 
@@ -200,9 +168,7 @@ const SHIFTS: [Head<Shift>; 4] = [
     ("second", |it| Cell::plain(it.second.to_string())),
     ("before", |it| rate(it.before)),
     ("after", |it| rate(it.after)),
-    ("after /\nbefore", |it| {
-        Cell::number((it.before > 0.0).then(|| it.after / it.before), 2)
-    }),
+    ("after /\nbefore", |it| Cell::number((it.before > 0.0).then(|| it.after / it.before), 2)),
 ];
 
 /// A column of the table of the requested rate: its head and its cell.
@@ -212,21 +178,13 @@ type RateHead = (&'static str, fn(&Sla, &SlaHistory) -> Cell);
 const HISTORY: [RateHead; 9] = [
     ("requested\n/s", |sla, _| rate(sla.target)),
     ("met in\n% of s", |_, it| Cell::plain(fixed(it.met_pct, 1))),
-    ("missed\ns", |_, it| {
-        Cell::plain((it.seconds - it.met_seconds).to_string())
-    }),
+    ("missed\ns", |_, it| Cell::plain((it.seconds - it.met_seconds).to_string())),
     ("first\nmissed", |_, it| second(it.first_missed_second)),
-    ("longest\nmiss, s", |_, it| {
-        Cell::plain(it.longest_miss_seconds.to_string())
-    }),
+    ("longest\nmiss, s", |_, it| Cell::plain(it.longest_miss_seconds.to_string())),
     ("from\nsecond", |_, it| second(it.longest_miss_from)),
     ("worst\nsecond, /s", |_, it| rate(it.worst_second)),
-    ("longest\nresponse, s", |_, it| {
-        seconds_of(it.worst_response.as_ref().map(|worst| worst.us))
-    }),
-    ("in\nsecond", |_, it| {
-        second(it.worst_response.as_ref().map(|worst| worst.second))
-    }),
+    ("longest\nresponse, s", |_, it| seconds_of(it.worst_response.as_ref().map(|worst| worst.us))),
+    ("in\nsecond", |_, it| second(it.worst_response.as_ref().map(|worst| worst.second))),
 ];
 
 fn rate(value: f64) -> Cell {
@@ -358,33 +316,21 @@ fn amount(value: f64, unit: &str) -> String {
         size if size >= 1.0 => 1,
         _ => 3,
     };
-    let gap = if unit.is_empty() || unit.starts_with('/') {
-        ""
-    } else {
-        " "
-    };
+    let gap = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
     format!("{}{gap}{unit}", fixed(value, decimals))
 }
 
 /// Returns the seconds in which the requested rate was reached and missed.
 fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let title = "Requested rate of writes, second by second";
-    let mut table = list(
-        matrix,
-        step,
-        ("rate-history", title),
-        HISTORY.map(|(head, _)| head),
-    );
+    let mut table = list(matrix, step, ("rate-history", title), HISTORY.map(|(head, _)| head));
     for (line, row) in matrix.lines_in(step) {
         let Some(sla) = &row.sla else { continue };
         let Some(history) = &sla.history else {
             continue;
         };
         let cells = HISTORY.map(|(_, cell)| cell(sla, history));
-        table.push(
-            matrix.lead_of(line),
-            marked_if_invalid(row, cells.into(), 0),
-        );
+        table.push(matrix.lead_of(line), marked_if_invalid(row, cells.into(), 0));
     }
     table
 }
@@ -451,30 +397,24 @@ type Debt = (&'static str, usize, fn(&Row) -> Option<f64>);
 /// The debts of [`debt`] in their order.
 const DEBTS: [Debt; 11] = [
     ("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
-    ("written by settling, MB", 1, |row| {
-        Some(row.settled.as_ref()?.written_bytes? / MIB)
-    }),
+    ("written by settling, MB", 1, |row| Some(row.settled.as_ref()?.written_bytes? / MIB)),
     ("log before settling, MB", 1, |row| {
         pending_mb(row, ["wal_since_checkpoint_bytes", "wal_file_bytes"])
     }),
     ("memtables before settling, MB", 1, |row| {
         pending_mb(row, ["memtable_bytes", "rocksdb_memtable_bytes"])
     }),
-    ("dirty pages before settling", 0, |row| {
-        pending(row.settled.as_ref()?, "dirty_page_count")
-    }),
+    ("dirty pages before settling", 0, |row| pending(row.settled.as_ref()?, "dirty_page_count")),
     ("dead rows", 0, |row| row.metric("debt_dead_rows")),
     ("history list", 0, |row| row.metric("debt_history_list")),
     ("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),
     ("redo, MB", 1, |row| row.metric("debt_redo_mb")),
     ("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
-    ("log not replayed, MB", 1, |row| {
-        row.metric("debt_replica_mb")
-    }),
+    ("log not replayed, MB", 1, |row| row.metric("debt_replica_mb")),
 ];
 
-/// Returns the debt that each step left and the cost of settling, one row for each kind; empty if no step was settled.
-/// Omits steps of groups, which are too many.
+/// Returns the debt that each step left and the cost of settling, one row for each kind; empty if
+/// no step was settled. Omits steps of groups, which are too many.
 pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     let steps = matrix.steps.iter().copied();
     let steps: Vec<StepHead<'_>> = steps.filter(|step| step.group.is_none()).collect();
@@ -501,9 +441,7 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
                     false => Cell::toned(text, Tone::Invalid),
                 })
             };
-            let cells = steps
-                .iter()
-                .map(|step| cell(step).unwrap_or_else(Cell::not_run));
+            let cells = steps.iter().map(|step| cell(step).unwrap_or_else(Cell::not_run));
             let cells: Vec<Cell> = cells.collect();
             if cells.iter().any(|cell| cell.tone != Tone::Absent) {
                 let mut lead = matrix.lead_of(line);

@@ -20,29 +20,14 @@ pub(crate) fn table(run: &Run, figures: &Figures) -> Option<Table> {
     };
     let figures: [(&str, Option<Figure>); 4] = [
         ("achieved", Some(|it| it.achieved)),
-        (
-            "p99 ms",
-            search.p99_ms.map(|_| -> Figure { |it| it.p99_ms }),
-        ),
-        (
-            "lag ms",
-            search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_max }),
-        ),
-        (
-            "lag growth\nms/s",
-            search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_slope }),
-        ),
+        ("p99 ms", search.p99_ms.map(|_| -> Figure { |it| it.p99_ms })),
+        ("lag ms", search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_max })),
+        ("lag growth\nms/s", search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_slope })),
     ];
-    let figures: Vec<(&str, Figure)> = figures
-        .into_iter()
-        .filter_map(|(head, figure)| Some((head, figure?)))
-        .collect();
+    let figures: Vec<(&str, Figure)> =
+        figures.into_iter().filter_map(|(head, figure)| Some((head, figure?))).collect();
     let heads = figures.iter().map(|(head, _)| *head);
-    let heads: Vec<&str> = ["rate"]
-        .into_iter()
-        .chain(heads)
-        .chain(["bounds"])
-        .collect();
+    let heads: Vec<&str> = ["rate"].into_iter().chain(heads).chain(["bounds"]).collect();
     let mut table = Table::new(
         "search",
         format!(
@@ -60,14 +45,8 @@ pub(crate) fn table(run: &Run, figures: &Figures) -> Option<Table> {
                 figure(trial)
                     .map_or_else(Cell::not_applicable, |value| Cell::plain(rate_text(value)))
             });
-            let cells = [Cell::plain(rate)]
-                .into_iter()
-                .chain(cells)
-                .chain([verdict(trial)]);
-            table.push(
-                lead(it.target.clone(), it.clients.to_string()),
-                cells.collect(),
-            );
+            let cells = [Cell::plain(rate)].into_iter().chain(cells).chain([verdict(trial)]);
+            table.push(lead(it.target.clone(), it.clients.to_string()), cells.collect());
         }
     }
     Some(table)
@@ -89,11 +68,9 @@ type Figure = fn(&RateTrial) -> Option<f64>;
 
 fn name(searched: &SearchedTarget, with_clients: bool) -> String {
     match with_clients {
-        true => format!(
-            "{} with {}",
-            searched.target,
-            counted(searched.clients as usize, "client")
-        ),
+        true => {
+            format!("{} with {}", searched.target, counted(searched.clients as usize, "client"))
+        }
         false => searched.target.clone(),
     }
 }
@@ -104,11 +81,7 @@ fn bounds(search: &RateSearch) -> String {
         ms.map(|ms| format!("{what} of at most {} ms", rate_text(ms)))
     };
     let bounds = [bound("p99", search.p99_ms), bound("lag", search.lag_ms)];
-    bounds
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" and ")
+    bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 fn verdict(trial: &RateTrial) -> Cell {

@@ -6,21 +6,14 @@ use words::masked;
 use crate::matrix::{Matrix, StepHead};
 use crate::table::{Cell, Table, anchor};
 
-/// Returns the sizes of tables and indexes after one step. Tables whose names differ only in numbers share their rows. `None` if
-/// no engine tells sizes.
+/// Returns the sizes of tables and indexes after one step. Tables whose names differ only in
+/// numbers share their rows. `None` if no engine tells sizes.
 pub(crate) fn indexes(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let mut table = Table::new(
         format!("indexes-{}", anchor(step.name)),
         "Sizes of tables and indexes after the step",
         [matrix.lead(), vec!["table".into(), "part".into()]].concat(),
-        [
-            "MB",
-            "B/row",
-            "growth\nMB",
-            "free\nMB",
-            "leaf\ndensity %",
-            "leaf frag-\nmentation %",
-        ],
+        ["MB", "B/row", "growth\nMB", "free\nMB", "leaf\ndensity %", "leaf frag-\nmentation %"],
     );
     let mut has_old = false;
     for (line, row) in matrix.lines_in(step) {

@@ -6,7 +6,8 @@ use analysis::Shade;
 
 use crate::number::fixed;
 
-/// The meaning of a cell's figure, shown as a color and as a mark. Legends list the marks in this order.
+/// The meaning of a cell's figure, shown as a color and as a mark. Legends list the marks in this
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
     /// No special meaning.
@@ -61,7 +62,8 @@ impl Tone {
         self.marked(false).0
     }
 
-    /// Returns the mark and its meaning; `across` if the figures of a row are compared, not those of a column.
+    /// Returns the mark and its meaning; `across` if the figures of a row are compared, not those
+    /// of a column.
     fn marked(self, across: bool) -> (&'static str, &'static str) {
         match self {
             Self::Good if across => ("+", "in the best quarter of the row's range"),
@@ -75,10 +77,9 @@ impl Tone {
             Self::CostsLess => ("▼", "costs less: the interval is below 1"),
             Self::TimeGrew => ("▲", "costs more: the interval is above 0"),
             Self::TimeShrank => ("▼", "costs less: the interval is below 0"),
-            Self::Noisy => (
-                "?",
-                "too noisy to say: the interval includes 1, and changes that matter",
-            ),
+            Self::Noisy => {
+                ("?", "too noisy to say: the interval includes 1, and changes that matter")
+            }
             Self::Coarse => ("~", "more than 5% of it may be rounding by the engine"),
             Self::Invalid => ("!", "invalid: not compared"),
             Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => ("", ""),
@@ -102,10 +103,7 @@ pub(crate) struct Cell {
 impl Cell {
     /// Returns a figure without a special meaning.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::default()
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// Returns a figure with a meaning and its mark.
@@ -115,19 +113,12 @@ impl Cell {
 
     /// Returns a figure with a meaning and its own mark.
     pub(crate) fn marked(text: impl Into<String>, mark: impl Into<String>, tone: Tone) -> Self {
-        Self {
-            text: text.into(),
-            mark: mark.into(),
-            tone,
-            ..Self::default()
-        }
+        Self { text: text.into(), mark: mark.into(), tone, ..Self::default() }
     }
 
     /// Returns a figure with this number of decimals, or `n/a`.
     pub(crate) fn number(value: Option<f64>, decimals: usize) -> Self {
-        value.map_or_else(Self::not_applicable, |value| {
-            Self::plain(fixed(value, decimals))
-        })
+        value.map_or_else(Self::not_applicable, |value| Self::plain(fixed(value, decimals)))
     }
 
     /// Returns the cell of a step that was not run.
@@ -206,11 +197,7 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, lead: Vec<String>, cells: Vec<Cell>) {
-        self.rows.push(TableRow {
-            lead,
-            cells,
-            target: false,
-        });
+        self.rows.push(TableRow { lead, cells, target: false });
     }
 
     /// Returns true if there is nothing to show.
@@ -223,26 +210,22 @@ impl Table {
         self.rows.iter().flat_map(|row| &row.cells)
     }
 
-    /// Returns the meaning of every tone in the table, marks first: `* less than 95% of the requested rate`.
+    /// Returns the meaning of every tone in the table, marks first: `* less than 95% of the
+    /// requested rate`.
     pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
         let mut tones: BTreeSet<Tone> = self.cells().map(|cell| cell.tone).collect();
-        // A cell may be the worst of its column and also miss its rate: then it has one color but both marks.
+        // A cell may be the worst of its column and also miss its rate: then it has one color but
+        // both marks.
         let missed = Tone::SlaMissed.mark();
-        tones.extend(
-            self.cells()
-                .any(|cell| cell.mark.contains(missed))
-                .then_some(Tone::SlaMissed),
-        );
-        let meanings = tones
-            .into_iter()
-            .map(|tone| (tone, tone.marked(self.across).1));
-        meanings
-            .filter(|(_, meaning)| !meaning.is_empty())
-            .collect()
+        tones
+            .extend(self.cells().any(|cell| cell.mark.contains(missed)).then_some(Tone::SlaMissed));
+        let meanings = tones.into_iter().map(|tone| (tone, tone.marked(self.across).1));
+        meanings.filter(|(_, meaning)| !meaning.is_empty()).collect()
     }
 
-    /// Splits the rows into groups of rows that are compared with each other. Each group has a name, such as `cached, 8
-    /// clients`, and lacks the columns in it. A single group has an empty name.
+    /// Splits the rows into groups of rows that are compared with each other. Each group has a
+    /// name, such as `cached, 8 clients`, and lacks the columns in it. A single group has an
+    /// empty name.
     pub(crate) fn groups(&self) -> Vec<(String, Self)> {
         let (grouping, kept): (Vec<usize>, Vec<usize>) = (0..self.lead.len())
             .partition(|&column| GROUPING.contains(&self.lead[column].as_str()));
@@ -258,10 +241,7 @@ impl Table {
                 groups.len() - 1
             });
             let lead = kept.iter().map(|&column| row.lead[column].clone());
-            groups[at].1.rows.push(TableRow {
-                lead: lead.collect(),
-                ..row.clone()
-            });
+            groups[at].1.rows.push(TableRow { lead: lead.collect(), ..row.clone() });
         }
         groups
     }
@@ -287,14 +267,12 @@ impl Table {
     /// Returns true if a row is about the same test as the row above.
     pub(crate) fn continues_test(&self, row: usize) -> bool {
         let test = |row: usize| self.rows[row].lead.first();
-        let is_of_tests = self
-            .lead
-            .first()
-            .is_some_and(|head| head == TEST || head == STEP);
+        let is_of_tests = self.lead.first().is_some_and(|head| head == TEST || head == STEP);
         is_of_tests && self.lead.len() > 1 && row > 0 && test(row) == test(row - 1)
     }
 
-    /// Returns true if a row is the first of a test, except in the first row, and if tests have several rows.
+    /// Returns true if a row is the first of a test, except in the first row, and if tests have
+    /// several rows.
     pub(crate) fn begins_test(&self, row: usize) -> bool {
         let has_several_rows = (1..self.rows.len()).any(|row| self.continues_test(row));
         has_several_rows && row > 0 && !self.continues_test(row)
@@ -314,9 +292,8 @@ impl Table {
             self.notes.push("one repeat: no interval".to_string());
         }
         if self.cells().any(|cell| cell.mark.contains(FAILURES)) {
-            self.notes.push(format!(
-                "`{FAILURES}` more than 1% of the step's main operations failed"
-            ));
+            self.notes
+                .push(format!("`{FAILURES}` more than 1% of the step's main operations failed"));
         }
         self
     }

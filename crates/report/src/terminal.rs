@@ -43,7 +43,8 @@ pub struct TableStyle {
 /// The maximum length of the rule above a step.
 const RULE_MAX: usize = 100;
 
-/// The maximum number of rows of an undivided table. Longer tables are divided by variant and number of clients.
+/// The maximum number of rows of an undivided table. Longer tables are divided by variant and
+/// number of clients.
 const ROWS_TOGETHER_MAX: usize = 24;
 
 /// The maximum number of lines with which the tables of operations are shown for all steps.
@@ -61,9 +62,9 @@ const RED: &str = "31";
 /// The maximum number of places that a problem lists.
 const PLACES_MAX: usize = 4;
 
-/// Makes text of other sources safe to print. Removes control characters and marks that change the direction of writing, so
-/// that a server's message or a name can't move the cursor, color the screen or hide text. Line breaks and tabs become
-/// spaces.
+/// Makes text of other sources safe to print. Removes control characters and marks that change the
+/// direction of writing, so that a server's message or a name can't move the cursor, color the
+/// screen or hide text. Line breaks and tabs become spaces.
 pub fn terminal_text(text: &str) -> String {
     let shown = text.chars().filter_map(|letter| match letter {
         '\n' | '\t' => Some(' '),
@@ -115,10 +116,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     out.problems(run, figures, &matrix);
     let is_detailed =
         matrix.lines.len() <= DETAILED_LINES_MAX || matrix.measured().nth(1).is_none();
-    let tests = matrix
-        .measured()
-        .filter(|step| step.group.is_some())
-        .count();
+    let tests = matrix.measured().filter(|step| step.group.is_some()).count();
     let are_shown = tests <= TESTS_EACH_MAX;
     for step in matrix.measured() {
         if step.group.is_some() && !are_shown {
@@ -213,7 +211,8 @@ pub fn tables_named(
     }
 }
 
-/// Formats texts with their headings as they are, without what is not printable; as Markdown without a style.
+/// Formats texts with their headings as they are, without what is not printable; as Markdown
+/// without a style.
 pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String {
     let mut out = style.map_or_else(|| Text::markdown(false), Text::new);
     for (heading, text) in texts {
@@ -226,8 +225,8 @@ pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String
     out.finish()
 }
 
-/// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last, where it stays visible,
-/// the answer.
+/// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last,
+/// where it stays visible, the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
@@ -281,25 +280,13 @@ pub(crate) struct Text {
 impl Text {
     /// Returns an empty text for a terminal.
     pub(crate) fn new(style: TableStyle) -> Self {
-        Self {
-            style,
-            is_markdown: false,
-            text: String::new(),
-            explained_names: BTreeSet::new(),
-        }
+        Self { style, is_markdown: false, text: String::new(), explained_names: BTreeSet::new() }
     }
 
     /// Returns an empty Markdown text, which has neither colors nor a width.
     pub(crate) fn markdown(all_settings: bool) -> Self {
-        let style = TableStyle {
-            all_settings,
-            unicode: true,
-            ..TableStyle::default()
-        };
-        Self {
-            is_markdown: true,
-            ..Self::new(style)
-        }
+        let style = TableStyle { all_settings, unicode: true, ..TableStyle::default() };
+        Self { is_markdown: true, ..Self::new(style) }
     }
 
     /// Returns true if it is Markdown.
@@ -317,11 +304,7 @@ impl Text {
 
     /// Returns the complete text.
     pub(crate) fn finish(self) -> String {
-        if self.is_markdown {
-            markdown::squeezed(&self.text)
-        } else {
-            self.text
-        }
+        if self.is_markdown { markdown::squeezed(&self.text) } else { self.text }
     }
 
     /// Writes what was run, when, how it ended, and whether its figures are valid.
@@ -371,15 +354,10 @@ impl Text {
             self.text.push('\n');
         }
         self.title(&table.title);
-        let groups = if table.rows.len() > ROWS_TOGETHER_MAX {
-            table.groups()
-        } else {
-            Vec::new()
-        };
+        let groups = if table.rows.len() > ROWS_TOGETHER_MAX { table.groups() } else { Vec::new() };
         // In an unfinished or partial run, whole groups may be empty.
-        let (groups, empty): (Vec<_>, Vec<_>) = groups
-            .into_iter()
-            .partition(|(_, group)| group.has_figures());
+        let (groups, empty): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(_, group)| group.has_figures());
         if groups.len() + empty.len() > 1 && !groups.is_empty() {
             for (number, (name, group)) in groups.iter().enumerate() {
                 if number > 0 {
@@ -396,9 +374,8 @@ impl Text {
             self.wrapped("  ", &format!("no figures for: {}", names.join("; ")));
         }
         let legend = table.legend().into_iter();
-        let legend: Vec<String> = legend
-            .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
-            .collect();
+        let legend: Vec<String> =
+            legend.map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark())).collect();
         let legend = (!legend.is_empty()).then(|| legend.join("; "));
         let mut names = table.names.clone();
         names.retain(|name| self.explained_names.insert(name.clone()));
@@ -408,7 +385,8 @@ impl Text {
         }
     }
 
-    /// Writes a table without its title, split into as many tables as the width requires; nothing for an empty one.
+    /// Writes a table without its title, split into as many tables as the width requires; nothing
+    /// for an empty one.
     pub(crate) fn untitled_table(&mut self, table: &Table) {
         if table.is_empty() {
             return;
@@ -486,11 +464,7 @@ impl Text {
     }
 
     fn colored(&self, text: &str, code: &str) -> String {
-        if self.style.color {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_string()
-        }
+        if self.style.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
     }
 
     /// Writes a paragraph in the color of warnings.
@@ -541,8 +515,8 @@ impl Text {
         self.wrapped("", text);
     }
 
-    /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the first by two more spaces.
-    /// In Markdown, indented paragraphs are list items.
+    /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the
+    /// first by two more spaces. In Markdown, indented paragraphs are list items.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
         let text = &match self.style.unicode {
             true => typeset(text),

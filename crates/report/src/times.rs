@@ -1,4 +1,5 @@
-//! The tables of operations in one step: their outcomes, and their latencies in buckets and percentiles.
+//! The tables of operations in one step: their outcomes, and their latencies in buckets and
+//! percentiles.
 
 use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
 use words::Decimals;
@@ -13,25 +14,13 @@ use crate::worth::{comparable, marked_if_invalid};
 const ERRORS_MAX: usize = 8;
 
 /// The upper bounds of the buckets of [`analysis::Buckets`], and the longest latency.
-const BUCKETS: [&str; 11] = [
-    "256\u{b5}s",
-    "1ms",
-    "4ms",
-    "16ms",
-    "64ms",
-    "256ms",
-    "1s",
-    "4s",
-    "16s",
-    "gt",
-    "max",
-];
+const BUCKETS: [&str; 11] =
+    ["256\u{b5}s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt", "max"];
 
-/// Returns true if this kind of operation has a schedule: only then response and service time differ.
+/// Returns true if this kind of operation has a schedule: only then response and service time
+/// differ.
 pub(crate) fn has_schedule(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> bool {
-    matrix
-        .rows_of(step)
-        .any(|row| row.ops.get(kind).is_some_and(|op| op.scheduled))
+    matrix.rows_of(step).any(|row| row.ops.get(kind).is_some_and(|op| op.scheduled))
 }
 
 /// Response or service time. They are equal without a schedule.
@@ -74,17 +63,15 @@ impl Time {
     /// Returns the different times of a kind of operation, with their names.
     fn of(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Vec<(Self, &'static str)> {
         if has_schedule(matrix, step, kind) {
-            [Self::Response, Self::Service]
-                .map(|time| (time, time.name()))
-                .to_vec()
+            [Self::Response, Self::Service].map(|time| (time, time.name())).to_vec()
         } else {
             vec![(Self::Response, "both")]
         }
     }
 }
 
-/// Returns a table with one row per kind of operation, line and time. The column of times exists only if a schedule makes
-/// two of them.
+/// Returns a table with one row per kind of operation, line and time. The column of times exists
+/// only if a schedule makes two of them.
 fn per_time(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -139,26 +126,19 @@ fn lead_of_time(
 /// Returns the shares of response times per bucket.
 pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let title = "percent of operations in each bucket; max in seconds";
-    let mut table = per_time(
-        matrix,
-        step,
-        ("buckets", title),
-        kinds,
-        &BUCKETS,
-        |op, time| {
-            let buckets = time.buckets(op);
-            let total: u64 = buckets.counts.iter().sum();
-            let shares = buckets.counts.iter().map(|count| Cell {
-                share: shade_share(*count as f64 / total.max(1) as f64 * 100.0),
-                ..Cell::plain(share(*count, total))
-            });
-            let max = Cell::plain(match total {
-                0 => String::new(),
-                _ => fixed(buckets.max_seconds, 3),
-            });
-            shares.chain([max]).collect()
-        },
-    );
+    let mut table = per_time(matrix, step, ("buckets", title), kinds, &BUCKETS, |op, time| {
+        let buckets = time.buckets(op);
+        let total: u64 = buckets.counts.iter().sum();
+        let shares = buckets.counts.iter().map(|count| Cell {
+            share: shade_share(*count as f64 / total.max(1) as f64 * 100.0),
+            ..Cell::plain(share(*count, total))
+        });
+        let max = Cell::plain(match total {
+            0 => String::new(),
+            _ => fixed(buckets.max_seconds, 3),
+        });
+        shares.chain([max]).collect()
+    });
     for kind in kinds {
         for (time, name) in Time::of(matrix, step, kind) {
             shade_longest(matrix, step, kind, (time, name), &mut table);
@@ -189,10 +169,9 @@ fn shade_longest(
         let values: Vec<_> = lines.iter().map(|(_, value)| *value).collect();
         for ((lead, _), shade) in lines.iter().zip(shade_max(&values)) {
             let row = table.rows.iter_mut().find(|row| row.lead == *lead);
-            if let (true, Some(cell)) = (
-                shade != Shade::None,
-                row.and_then(|row| row.cells.last_mut()),
-            ) {
+            if let (true, Some(cell)) =
+                (shade != Shade::None, row.and_then(|row| row.cells.last_mut()))
+            {
                 *cell = Cell::toned(std::mem::take(&mut cell.text), shade.into());
             }
         }
@@ -202,9 +181,8 @@ fn shade_longest(
 /// Returns percentiles of the same times.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let ops = || {
-        let ops = matrix
-            .rows_of(step)
-            .flat_map(|row| kinds.iter().filter_map(|kind| row.ops.get(*kind)));
+        let ops =
+            matrix.rows_of(step).flat_map(|row| kinds.iter().filter_map(|kind| row.ops.get(*kind)));
         ops.filter(|op| op.count > 0)
     };
     let decimals: [usize; PERCENTILES.len()] = std::array::from_fn(|column| {
@@ -212,22 +190,13 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
         Decimals::Microseconds.of(both.map(|times| times.values()[column]))
     });
     let id_and_title = ("percentiles", "percentiles in microseconds");
-    per_time(
-        matrix,
-        step,
-        id_and_title,
-        kinds,
-        &PERCENTILES,
-        |op, time| {
-            if op.count == 0 {
-                return vec![Cell::default(); decimals.len()];
-            }
-            let values = time.percentiles(op).values().into_iter().zip(decimals);
-            values
-                .map(|(value, decimals)| Cell::plain(fixed(value, decimals)))
-                .collect()
-        },
-    )
+    per_time(matrix, step, id_and_title, kinds, &PERCENTILES, |op, time| {
+        if op.count == 0 {
+            return vec![Cell::default(); decimals.len()];
+        }
+        let values = time.percentiles(op).values().into_iter().zip(decimals);
+        values.map(|(value, decimals)| Cell::plain(fixed(value, decimals))).collect()
+    })
 }
 
 /// A column: its head and its cell.
@@ -264,9 +233,8 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             let cells = ACCOUNTS.map(|(_, text)| Cell::plain(text(op)));
             table.push(lead_of_time(matrix, line, kind, None), cells.into());
             let classes = op.errors.iter();
-            let classes: Vec<_> = classes
-                .map(|(class, count)| format!("{count} {class}"))
-                .collect();
+            let classes: Vec<_> =
+                classes.map(|(class, count)| format!("{count} {class}")).collect();
             if !classes.is_empty() {
                 let label = matrix.label(line);
                 errors.push(format!("{label} {kind} {}", classes.join(", ")));

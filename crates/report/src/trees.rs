@@ -1,5 +1,5 @@
-//! Detects read-only steps in which the targets of one table began with different trees. Then more than the targets
-//! differs.
+//! Detects read-only steps in which the targets of one table began with different trees. Then more
+//! than the targets differs.
 
 use analysis::InitialTree;
 
@@ -10,7 +10,8 @@ use crate::worth::comparable_by_target;
 /// The maximum number of targets that are listed.
 const TARGETS_MAX: usize = 4;
 
-/// Returns the steps with different trees, each with the tree of the first target and the trees that differ.
+/// Returns the steps with different trees, each with the tree of the first target and the trees
+/// that differ.
 pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut places = Vec::new();
     for step in matrix.measured() {
@@ -20,9 +21,7 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
                 continue;
             };
             let others = rest.iter().filter(|(_, other)| other.differs_from(tree));
-            let others: Vec<String> = others
-                .map(|(name, tree)| format!("{name} {tree}"))
-                .collect();
+            let others: Vec<String> = others.map(|(name, tree)| format!("{name} {tree}")).collect();
             if others.is_empty() {
                 continue;
             }
@@ -42,9 +41,8 @@ fn trees<'a>(
     step: StepHead<'_>,
 ) -> Vec<(&'a str, InitialTree)> {
     let targets = comparable_by_target(lines, step).into_iter();
-    let mut trees: Vec<(&str, InitialTree)> = targets
-        .filter_map(|(name, rows)| Some((name, InitialTree::of(&rows)?)))
-        .collect();
+    let mut trees: Vec<(&str, InitialTree)> =
+        targets.filter_map(|(name, rows)| Some((name, InitialTree::of(&rows)?))).collect();
     trees.sort_by_key(|(name, _)| *name != matrix.base);
     trees
 }

@@ -20,21 +20,13 @@ pub(crate) fn text(competition: Competition) -> String {
     format!("other programs {what}: small differences can't be seen")
 }
 
-/// Returns the steps in which other programs used different shares next to different targets, each with the least and the
-/// most; the worst first.
+/// Returns the steps in which other programs used different shares next to different targets, each
+/// with the least and the most; the worst first.
 pub(crate) fn places(figures: &Figures, matrix: &Matrix<'_>) -> Vec<String> {
-    let place = |UnevenStep {
-                     step,
-                     cell,
-                     least,
-                     most,
-                 }: UnevenStep<'_>| {
+    let place = |UnevenStep { step, cell, least, most }: UnevenStep<'_>| {
         let of = matrix.load_label(cell);
         let of = of.map_or_else(String::new, |label| format!(", {label}"));
-        format!(
-            "{step}{of}: {} {:.0}%, {} {:.0}%",
-            least.0, least.1, most.0, most.1
-        )
+        format!("{step}{of}: {} {:.0}%, {} {:.0}%", least.0, least.1, most.0, most.1)
     };
     uneven_steps(figures).into_iter().map(place).collect()
 }

@@ -1,5 +1,5 @@
-//! The worth of a row's figures: whether they may be compared, the reasons for which they are invalid, and the text shown
-//! instead.
+//! The worth of a row's figures: whether they may be compared, the reasons for which they are
+//! invalid, and the text shown instead.
 
 use analysis::Row;
 use record::Status;
@@ -61,11 +61,7 @@ impl Footnotes {
 /// Returns a, b ... z, aa, ab ...
 fn letters(index: usize) -> String {
     let last = char::from(b'a' + (index % 26) as u8);
-    if index < 26 {
-        last.to_string()
-    } else {
-        format!("{}{last}", letters(index / 26 - 1))
-    }
+    if index < 26 { last.to_string() } else { format!("{}{last}", letters(index / 26 - 1)) }
 }
 
 /// Returns true if a row's figures may be compared with others.
@@ -84,8 +80,8 @@ pub(crate) fn marked_if_invalid(row: &Row, mut cells: Vec<Cell>, marked: usize) 
     cells
 }
 
-/// Replaces the figures of a row if the step did not end as planned, or makes them gray with a footnote if they are
-/// invalid.
+/// Replaces the figures of a row if the step did not end as planned, or makes them gray with a
+/// footnote if they are invalid.
 pub(crate) fn footnoted(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
@@ -117,15 +113,12 @@ pub(crate) fn ended_early(status: Status) -> Option<Cell> {
     Some(Cell::toned(text, Tone::Failed))
 }
 
-/// Returns the cell for a step that a line lacks. A cell that failed between two steps shows it at the next step.
+/// Returns the cell for a step that a line lacks. A cell that failed between two steps shows it at
+/// the next step.
 pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
-    let first = matrix
-        .measured()
-        .find(|candidate| line.row(candidate.name).is_none());
-    let is_shown_already = line
-        .rows
-        .iter()
-        .any(|row| row.status != Status::Complete && matrix.shows(&row.step));
+    let first = matrix.measured().find(|candidate| line.row(candidate.name).is_none());
+    let is_shown_already =
+        line.rows.iter().any(|row| row.status != Status::Complete && matrix.shows(&row.step));
     match line.unfinished.flatten().and_then(ended_early) {
         Some(cell) if !is_shown_already && first.is_some_and(|first| first.name == step.name) => {
             cell
@@ -173,9 +166,6 @@ mod tests {
 
     #[test]
     fn footnote_letters_go_on_after_z() {
-        assert_eq!(
-            [0, 25, 26, 51, 52].map(letters),
-            ["a", "z", "aa", "az", "ba"]
-        );
+        assert_eq!([0, 25, 26, 51, 52].map(letters), ["a", "z", "aa", "az", "ba"]);
     }
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum ConnectionState {
     /// The thread whose turn it is runs, or waits for a processor.
     Runnable,
-    /// Client and server both run, because the server continues for a while after its reply. Their times overlap.
+    /// Client and server both run, because the server continues for a while after its reply. Their
+    /// times overlap.
     Overlap,
     /// It reads a file, or waits for a page of a file.
     Read,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The largest latency in histograms, which have three significant digits: one hour. Longer latencies are counted as one
-/// hour.
+/// The largest latency in histograms, which have three significant digits: one hour. Longer
+/// latencies are counted as one hour.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// The behavior of a counter over time.
@@ -15,8 +15,8 @@ pub enum CounterKind {
     Gauge,
 }
 
-/// The meaning of a counter, for figures that are computed from it. The unit comes last in the name. Counters with the
-/// same role are added up, unless they have labels.
+/// The meaning of a counter, for figures that are computed from it. The unit comes last in the
+/// name. Counters with the same role are added up, unless they have labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -38,7 +38,8 @@ pub enum Role {
     DatabaseBytes,
     /// Bytes of a table with all of its indexes; labeled by table.
     TableBytes,
-    /// Bytes of an index, labeled by table and index; or of a table without its indexes, labeled by table.
+    /// Bytes of an index, labeled by table and index; or of a table without its indexes, labeled by
+    /// table.
     PartBytes,
     /// `PartBytes` as the engine determined them before the table's last changes.
     OldPartBytes,
@@ -46,7 +47,8 @@ pub enum Role {
     FreeBytes,
     /// The share of the leaf pages of an index that holds entries; labeled by table and index.
     LeafDensityPercent,
-    /// The share of an index's leaf pages whose successor in key order comes earlier in the file; labeled by table and index.
+    /// The share of an index's leaf pages whose successor in key order comes earlier in the file;
+    /// labeled by table and index.
     LeafFragmentationPercent,
     /// Rows that are deleted or replaced but not yet removed; labeled by table.
     DeadRows,
@@ -82,10 +84,11 @@ pub enum Role {
     IngestedBytes,
     /// Time in which writes were slowed down or stopped.
     StallSeconds,
-    /// Time in which threads waited for something else, as the engine measured it; labeled by what they waited for.
+    /// Time in which threads waited for something else, as the engine measured it; labeled by what
+    /// they waited for.
     WaitSeconds,
-    /// The number of times that writes were slowed down or stopped; labeled by reason, `total-delays` and `total-stops` among
-    /// them.
+    /// The number of times that writes were slowed down or stopped; labeled by reason,
+    /// `total-delays` and `total-stops` among them.
     WriteStallCount,
     /// Files of a level of the tree; labeled by the level's number.
     LevelFileCount,
@@ -123,7 +126,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns whether it counts work: more of it for the same load means that the engine does something differently.
+    /// Returns whether it counts work: more of it for the same load means that the engine does
+    /// something differently.
     pub fn is_work(self) -> bool {
         matches!(
             self,
@@ -144,7 +148,8 @@ impl Role {
 /// One counter of the engine at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Its name, with the unit last: `wal_bytes`, `checkpoint_count`. A label follows a dot: `dead_rows.pi1`.
+    /// Its name, with the unit last: `wal_bytes`, `checkpoint_count`. A label follows a dot:
+    /// `dead_rows.pi1`.
     pub name: String,
     /// Its value.
     pub value: f64,
@@ -188,10 +193,7 @@ impl Counter {
     /// Sets its role.
     #[must_use]
     pub fn with_role(self, role: impl Into<Option<Role>>) -> Self {
-        Self {
-            role: role.into(),
-            ..self
-        }
+        Self { role: role.into(), ..self }
     }
 
     /// Returns its label: the text after the first dot of its name.
@@ -200,16 +202,20 @@ impl Counter {
     }
 }
 
-/// A view of what an engine does or waits for, from samples at random moments. Views overlap in time, so they are never added up.
+/// A view of what an engine does or waits for, from samples at random moments. Views overlap in
+/// time, so they are never added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitView {
-    /// The load's sessions, as the engine reports them. Their states have the engine's names: `IO:WALSync`.
+    /// The load's sessions, as the engine reports them. Their states have the engine's names:
+    /// `IO:WALSync`.
     #[default]
     Engine,
-    /// The threads that serve the load's connections, as the kernel reports them: `fsync:jbd2_log_wait_commit`.
+    /// The threads that serve the load's connections, as the kernel reports them:
+    /// `fsync:jbd2_log_wait_commit`.
     Kernel,
-    /// The engine's other threads, as the kernel reports them, without those that sleep: `checkpointer fsync`.
+    /// The engine's other threads, as the kernel reports them, without those that sleep:
+    /// `checkpointer fsync`.
     Background,
 }
 
@@ -226,8 +232,8 @@ impl WaitView {
         }
     }
 
-    /// Returns the prefix of gauges of the sessions or threads in a state, summed over the samples of a second:
-    /// `wait.IO:WALSync`.
+    /// Returns the prefix of gauges of the sessions or threads in a state, summed over the samples
+    /// of a second: `wait.IO:WALSync`.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Engine => "wait.",
@@ -236,8 +242,8 @@ impl WaitView {
         }
     }
 
-    /// Returns the name of the gauge of the number of samples of all sessions or threads in a second. It may be a fraction, where
-    /// a sample covers only some of them.
+    /// Returns the name of the gauge of the number of samples of all sessions or threads in a
+    /// second. It may be a fraction, where a sample covers only some of them.
     pub fn samples(self) -> &'static str {
         match self {
             Self::Engine => "wait_samples",

@@ -1,4 +1,5 @@
-//! Defines what the live half and the reading half share: counters, settings, metrics, totals and checks.
+//! Defines what the live half and the reading half share: counters, settings, metrics, totals and
+//! checks.
 //!
 //! ```text
 //! live half      plan, engine, workload, load, probe ──┐

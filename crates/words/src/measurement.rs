@@ -69,12 +69,14 @@ pub struct Connection {
     pub cpu_user_ns: u64,
     /// CPU time of its thread in the kernel.
     pub cpu_system_ns: u64,
-    /// Time that its thread was runnable and waited for a processor; `None` if the kernel does not report it.
+    /// Time that its thread was runnable and waited for a processor; `None` if the kernel does not
+    /// report it.
     pub cpu_wait_ns: Option<u64>,
     /// Events of its thread.
     #[serde(flatten)]
     pub events: ProcessorEvents,
-    /// The server's thread, in the same time; `None` if the connection has none of its own on this host, or it is unknown.
+    /// The server's thread, in the same time; `None` if the connection has none of its own on this
+    /// host, or it is unknown.
     pub server_thread: Option<ThreadUse>,
     /// Samples of its state, taken at random moments; empty if none could be taken.
     pub states: BTreeMap<ConnectionState, u64>,
@@ -84,8 +86,8 @@ pub struct Connection {
     pub ok: u64,
 }
 
-/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second without completed
-/// operations is a row of zeros.
+/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second
+/// without completed operations is a row of zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalRow<'a> {
     /// The second of the step, from 0.
@@ -120,8 +122,8 @@ pub struct ThreadUse {
     pub events: ProcessorEvents,
 }
 
-/// Events that the processor's counters counted for a thread in user mode. `None` if the machine, its kernel or the permissions
-/// do not allow that.
+/// Events that the processor's counters counted for a thread in user mode. `None` if the machine,
+/// its kernel or the permissions do not allow that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessorEvents {
@@ -142,7 +144,8 @@ pub struct ProcessorEvents {
 }
 
 impl ProcessorEvents {
-    /// Returns a count, extrapolated to all of the thread's time; `None` if its event was never counted.
+    /// Returns a count, extrapolated to all of the thread's time; `None` if its event was never
+    /// counted.
     pub fn whole(&self, count: impl Fn(&Self) -> Option<u64>) -> Option<f64> {
         let count = count(self)? as f64;
         match (self.events_enabled_ns, self.events_running_ns) {
@@ -196,10 +199,7 @@ impl Check {
 
     /// Returns a comparison that was not made, with the reason.
     pub fn left_out(what: String, reason: impl Into<String>) -> Self {
-        Self {
-            left_out: Some(reason.into()),
-            ..Self::new(what, "", "", true)
-        }
+        Self { left_out: Some(reason.into()), ..Self::new(what, "", "", true) }
     }
 }
 
@@ -228,10 +228,7 @@ pub struct Warning {
 impl Warning {
     /// Returns a remark.
     pub fn new(code: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            code: code.into(),
-            text: text.into(),
-        }
+        Self { code: code.into(), text: text.into() }
     }
 }
 
@@ -255,8 +252,7 @@ impl Limits {
             ("cpu-quota", self.cpu_quota_milli.map(format_cpu_quota)),
         ];
         let set = limits.into_iter();
-        set.filter_map(|(name, value)| Some((name, value?)))
-            .collect()
+        set.filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -268,7 +264,8 @@ pub fn format_cpu_quota(milli: u64) -> String {
 /// One limit of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Its name: `memory`, in bytes, `cpus`, a list of processors, or `cpu-quota`, a number of processors.
+    /// Its name: `memory`, in bytes, `cpus`, a list of processors, or `cpu-quota`, a number of
+    /// processors.
     pub what: String,
     /// The value in the config: `1073741824`, `0-1`.
     pub asked: String,
@@ -279,7 +276,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the reason why measured figures are not those of a server with this limit; `None` if the limit is effective.
+    /// Returns the reason why measured figures are not those of a server with this limit; `None` if
+    /// the limit is effective.
     pub fn shortfall(&self) -> Option<String> {
         let Self { what, asked, .. } = self;
         let reason = self.reason.as_deref();

@@ -1,5 +1,6 @@
-//! The metrics, each with its name, unit, decimals, better direction and place. A new metric needs a row here, a formula
-//! in `analysis`, and a line in `docs/metrics.md`, which a test compares with this table.
+//! The metrics, each with its name, unit, decimals, better direction and place. A new metric needs
+//! a row here, a formula in `analysis`, and a line in `docs/metrics.md`, which a test compares with
+//! this table.
 
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,8 @@ impl Section {
     }
 }
 
-/// The number of decimals of a figure: the usual number, but never so few that a small figure becomes 0.
+/// The number of decimals of a figure: the usual number, but never so few that a small figure
+/// becomes 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decimals {
     /// None, for whole numbers.
@@ -116,7 +118,8 @@ pub enum Decimals {
 }
 
 impl Decimals {
-    /// Returns the decimals of a column with these values: the same number for all, so that they line up.
+    /// Returns the decimals of a column with these values: the same number for all, so that they
+    /// line up.
     pub fn of(self, values: impl IntoIterator<Item = f64>) -> usize {
         let smallest = values
             .into_iter()
@@ -302,7 +305,8 @@ metrics! {
     "tcp_retransmits_per_s"          "retransmits"         "/s"         Rate         Less Network      Certain "tcp_retransmits_per_s"                      "TCP segments that were sent again";
 }
 
-/// The number of [`METRICS`] that published summaries of insert benchmarks show. They come first, in the published order.
+/// The number of [`METRICS`] that published summaries of insert benchmarks show. They come first,
+/// in the published order.
 pub const PUBLISHED_COUNT: usize = 21;
 
 impl Metric {
@@ -321,11 +325,12 @@ impl Metric {
     }
 }
 
-/// The metrics of a table, in order, each with its column heading; an empty one means [`Metric::column_heading`].
+/// The metrics of a table, in order, each with its column heading; an empty one means
+/// [`Metric::column_heading`].
 pub type Columns = [(&'static str, &'static str)];
 
-/// The costs of an operation, with figures that help to read them. The host's CPU is `cpupq`, which includes client and
-/// server.
+/// The costs of an operation, with figures that help to read them. The host's CPU is `cpupq`, which
+/// includes client and server.
 pub const COSTS: &Columns = &[
     ("client_cpu_us_per_op", ""),
     ("server_cpu_us_per_op", ""),
@@ -354,8 +359,8 @@ pub const COSTS: &Columns = &[
     ("cpu_mhz", ""),
 ];
 
-/// The costs of a query of each sysbench test. Published tables have `cpu/o` in percent of their machine; here it is CPU
-/// time, which other machines can be compared with.
+/// The costs of a query of each sysbench test. Published tables have `cpu/o` in percent of their
+/// machine; here it is CPU time, which other machines can be compared with.
 pub const TEST_COSTS: &Columns = &[
     ("cpupq", "cpu/o\n\u{b5}s"),
     ("cs/o", "cs/o\n"),
@@ -401,7 +406,8 @@ pub const COMPARISON_METRICS: [&str; 14] = [
     "w_amp",
 ];
 
-/// The metrics that can give a verdict of their own, besides throughput, and their names in sentences.
+/// The metrics that can give a verdict of their own, besides throughput, and their names in
+/// sentences.
 pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [
     ("own_cpu_us_per_op", "own CPU per operation"),
     ("instructions_per_op", "instructions per operation"),
@@ -422,14 +428,8 @@ pub const IOSTAT: &Columns = &[
 ];
 
 /// The columns of vmstat for all processors, with its headings.
-pub const VMSTAT: &Columns = &[
-    ("csps", "cs\n/s"),
-    ("us%", ""),
-    ("sy%", ""),
-    ("id%", ""),
-    ("wa%", ""),
-    ("steal%", "st\n%"),
-];
+pub const VMSTAT: &Columns =
+    &[("csps", "cs\n/s"), ("us%", ""), ("sy%", ""), ("id%", ""), ("wa%", ""), ("steal%", "st\n%")];
 
 /// The use of a host by the load ranks on it, before its [`NETWORK`].
 pub const CLIENT_HOST: &Columns = &[
@@ -493,8 +493,8 @@ pub const LSM_STATE: &Columns = &[
     ("cache_mb", "cache, MB\nend"),
 ];
 
-/// The columns of db_bench's summaries in their order, with their headings; `service_us_...` are percentiles of service
-/// times.
+/// The columns of db_bench's summaries in their order, with their headings; `service_us_...` are
+/// percentiles of service times.
 pub const LSM_SUMMARY: &Columns = &[
     ("o/s", "ops_sec"),
     ("mb_sec", "mb_sec"),
@@ -521,7 +521,8 @@ pub const LSM_SUMMARY: &Columns = &[
     ("rss", "rss"),
 ];
 
-/// Metrics of [`LSM_SUMMARY`], each with the one that includes the wait for compaction after the step.
+/// Metrics of [`LSM_SUMMARY`], each with the one that includes the wait for compaction after the
+/// step.
 pub const LSM_SETTLED: [(&str, &str); 4] = [
     ("c_wgb", "c_wgb_settled"),
     ("w_amp", "w_amp_settled"),
@@ -529,8 +530,8 @@ pub const LSM_SETTLED: [(&str, &str); 4] = [
     ("c_csecs", "c_csecs_settled"),
 ];
 
-/// The metrics after throughput in the format of Go's benchmarks, each with its unit there and the factor to that unit.
-/// benchstat knows `ns` and `B`, and prints them with a suitable prefix.
+/// The metrics after throughput in the format of Go's benchmarks, each with its unit there and the
+/// factor to that unit. benchstat knows `ns` and `B`, and prints them with a suitable prefix.
 pub const GO_BENCHMARKS: [(&str, &str, f64); 13] = [
     ("cpupq", "cpu-ns/op", 1e3),
     ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
@@ -562,9 +563,7 @@ mod tests {
                 section = line.trim_start_matches(['#', ' ']);
             }
             is_table = line.starts_with("| metric |") || is_table && line.starts_with('|');
-            let name = line
-                .strip_prefix("| `")
-                .and_then(|row| row.split_once("` |"));
+            let name = line.strip_prefix("| `").and_then(|row| row.split_once("` |"));
             if let Some((name, _)) = name.filter(|_| is_table) {
                 documented.entry(name).or_default().push(section);
             }
@@ -577,11 +576,7 @@ mod tests {
         let documented = documented();
         for metric in METRICS {
             let sections = documented.get(metric.name).cloned().unwrap_or_default();
-            assert!(
-                sections.contains(&metric.section.heading()),
-                "{}: {sections:?}",
-                metric.name
-            );
+            assert!(sections.contains(&metric.section.heading()), "{}: {sections:?}", metric.name);
         }
         for name in documented.keys() {
             assert!(Metric::named(name).is_some(), "{name}");
@@ -617,15 +612,10 @@ mod tests {
         ];
         let shown = tables.iter().flat_map(|table| table.iter());
         let names = shown.map(|(name, _)| *name);
-        let compared = INSERT_COMPARISON_METRICS
-            .into_iter()
-            .chain(COMPARISON_METRICS);
+        let compared = INSERT_COMPARISON_METRICS.into_iter().chain(COMPARISON_METRICS);
         let exported = GO_BENCHMARKS.into_iter().map(|(name, ..)| name);
         for name in names.chain(compared).chain(exported) {
-            assert!(
-                Metric::named(name).is_some() || name.starts_with("service_us_"),
-                "{name}"
-            );
+            assert!(Metric::named(name).is_some() || name.starts_with("service_us_"), "{name}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Formats numbers for people.
 
-/// Formats a number with `decimals` decimals and commas between thousands. A negative zero loses its sign.
+/// Formats a number with `decimals` decimals and commas between thousands. A negative zero loses
+/// its sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {

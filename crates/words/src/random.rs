@@ -1,4 +1,5 @@
-//! Random numbers. The streams never change: a seed gives the same data, orders and resamples in every version.
+//! Random numbers. The streams never change: a seed gives the same data, orders and resamples in
+//! every version.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -11,9 +12,10 @@ fn mix(mut z: u64) -> u64 {
 
 /// A stream of random numbers.
 ///
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, with the constants of
-/// its reference implementation): the n-th number of a stream is a hash of `start + n * GAMMA`. So any client computes the
-/// values of any row in a few nanoseconds, without those before it. It passes BigCrush.
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
+/// with the constants of its reference implementation): the n-th number of a stream is a hash of
+/// `start + n * GAMMA`. So any client computes the values of any row in a few nanoseconds, without
+/// those before it. It passes BigCrush.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -26,22 +28,19 @@ impl Random {
         Self { state: seed }
     }
 
-    /// Starts the stream of one purpose, which `path` identifies, such as step, client and connection.
+    /// Starts the stream of one purpose, which `path` identifies, such as step, client and
+    /// connection.
     pub fn stream(seed: u64, path: &[u64]) -> Self {
-        let state = path
-            .iter()
-            .fold(mix(seed.wrapping_add(GAMMA)), |state, &part| {
-                mix(state ^ mix(part.wrapping_add(GAMMA)))
-            });
+        let state = path.iter().fold(mix(seed.wrapping_add(GAMMA)), |state, &part| {
+            mix(state ^ mix(part.wrapping_add(GAMMA)))
+        });
         Self { state }
     }
 
     /// Starts the stream of one row; each `index` has its own.
     #[inline(always)]
     pub fn at(&self, index: u64) -> Self {
-        Self {
-            state: mix(self.state ^ index.wrapping_mul(GAMMA)),
-        }
+        Self { state: mix(self.state ^ index.wrapping_mul(GAMMA)) }
     }
 
     /// Returns the next 64 bits.
@@ -51,7 +50,8 @@ impl Random {
         mix(self.state)
     }
 
-    /// Returns a number in `0..bound`, uniform except for a bias below `bound / 2^64` (Lemire's method without rejection).
+    /// Returns a number in `0..bound`, uniform except for a bias below `bound / 2^64` (Lemire's
+    /// method without rejection).
     #[inline(always)]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -100,10 +100,8 @@ mod tests {
         for _ in 0..1_000_000 {
             counts[random.below(100) as usize] += 1;
         }
-        let chi_square: f64 = counts
-            .iter()
-            .map(|&count| (f64::from(count) - 10_000.0).powi(2) / 10_000.0)
-            .sum();
+        let chi_square: f64 =
+            counts.iter().map(|&count| (f64::from(count) - 10_000.0).powi(2) / 10_000.0).sum();
         // 99 degrees of freedom: one in a thousand exceeds 149.
         assert!(chi_square < 149.0, "{chi_square}");
     }

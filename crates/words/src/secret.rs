@@ -25,14 +25,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Replaces every password in URLs within `text` with `***`. The text may be a URL, a plan, an argument or a message.
+/// Replaces every password in URLs within `text` with `***`. The text may be a URL, a plan, an
+/// argument or a message.
 ///
-/// When in doubt it replaces too much: a port that is not a number may be a password without a host.
+/// When in doubt it replaces too much: a port that is not a number may be a password without a
+/// host.
 pub fn redact(text: &str) -> String {
     replaced(text, |_| "***".to_owned())
 }
 
-/// Replaces passwords as [`redact`] does, but keeps the length in bytes, so that ranges of the text stay valid.
+/// Replaces passwords as [`redact`] does, but keeps the length in bytes, so that ranges of the text
+/// stay valid.
 pub fn mask(text: &str) -> String {
     replaced(text, |length| "*".repeat(length))
 }
@@ -49,20 +52,17 @@ fn replaced(text: &str, replacement: impl Fn(usize) -> String) -> String {
     out
 }
 
-/// Returns the ranges of passwords, in ascending order: the text between `:` and the last `@` of a URL, the value of a
-/// `password` parameter, and in a server's URL without `@` a port that is not a number.
+/// Returns the ranges of passwords, in ascending order: the text between `:` and the last `@` of a
+/// URL, the value of a `password` parameter, and in a server's URL without `@` a port that is not a
+/// number.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     while let Some(slashes) = text[from..].find("://") {
         let scheme = scheme_before(&text[from..from + slashes]);
         let start = from + slashes + "://".len();
-        let quote = text[..start - "://".len() - scheme.len()]
-            .chars()
-            .next_back();
-        let is_server = ["postgres", "mysql", "mariadb"]
-            .iter()
-            .any(|it| scheme.starts_with(it));
+        let quote = text[..start - "://".len() - scheme.len()].chars().next_back();
+        let is_server = ["postgres", "mysql", "mariadb"].iter().any(|it| scheme.starts_with(it));
         let end = start + length_of(&text[start..], quote, is_server);
         let url = &text[start..end];
         let authority = url.find(['/', '?']).unwrap_or(url.len());
@@ -102,8 +102,8 @@ fn scheme_before(text: &str) -> &str {
         .unwrap_or("")
 }
 
-/// Returns the length of a URL at the start of `text`, which follows `://`. When in doubt it is too long, because a password
-/// may lack the required encoding.
+/// Returns the length of a URL at the start of `text`, which follows `://`. When in doubt it is too
+/// long, because a password may lack the required encoding.
 fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
     let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
     let mut is_escaped = false;
@@ -160,20 +160,14 @@ mod tests {
             "url = \"postgres://a:xy@h",
         ] {
             let redacted = redact(text);
-            assert!(
-                redacted.contains("postgres://a:***@h"),
-                "{text} became {redacted}"
-            );
+            assert!(redacted.contains("postgres://a:***@h"), "{text} became {redacted}");
         }
     }
 
     #[test]
     fn a_password_whose_host_is_missing_is_not_shown() {
         for (text, shown) in [
-            (
-                "url = \"postgresql://u:s3cret\"",
-                "url = \"postgresql://u:***\"",
-            ),
+            ("url = \"postgresql://u:s3cret\"", "url = \"postgresql://u:***\""),
             ("mysql://u:s3/cret?password=x", "mysql://u:***"),
             ("postgres://h:5432/d", "postgres://h:5432/d"),
             ("postgres://[::1]/d", "postgres://[::1]/d"),
@@ -185,17 +179,10 @@ mod tests {
 
     #[test]
     fn masked_text_keeps_its_length() {
-        for text in [
-            "postgres://joe:päss@db",
-            "x = 1",
-            "postgres://a:b@c?password=é",
-        ] {
+        for text in ["postgres://joe:päss@db", "x = 1", "postgres://a:b@c?password=é"] {
             let masked = mask(text);
             assert_eq!(masked.len(), text.len());
-            assert!(
-                !masked.contains("päss") && !masked.contains('é'),
-                "{masked}"
-            );
+            assert!(!masked.contains("päss") && !masked.contains('é'), "{masked}");
         }
     }
 }

@@ -45,11 +45,7 @@ pub struct Setting {
 impl Setting {
     /// Returns a setting with only a name and a value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            value: value.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), value: value.into(), ..Self::default() }
     }
 
     /// Returns the name for comparisons.

@@ -8,7 +8,8 @@ use std::iter::successors;
 pub struct Stacks {
     names: Vec<String>,
     ids: HashMap<String, u32>,
-    /// The tree of all stacks, each frame after its caller. The first is around all stacks and has no name.
+    /// The tree of all stacks, each frame after its caller. The first is around all stacks and has
+    /// no name.
     nodes: Vec<Node>,
 }
 
@@ -37,11 +38,7 @@ pub struct StackNode<'a> {
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self {
-            names: Vec::new(),
-            ids: HashMap::new(),
-            nodes: vec![Node::default()],
-        }
+        Self { names: Vec::new(), ids: HashMap::new(), nodes: vec![Node::default()] }
     }
 }
 
@@ -61,8 +58,9 @@ impl Stacks {
         self.merge_nodes(other, |_| true);
     }
 
-    /// Adds all samples of `other`, and returns the number that each of its nodes has here. Samples of nodes that are not
-    /// `kept` count for their callers. If there is no name yet, names keep their numbers.
+    /// Adds all samples of `other`, and returns the number that each of its nodes has here. Samples
+    /// of nodes that are not `kept` count for their callers. If there is no name yet, names
+    /// keep their numbers.
     pub fn merge_nodes(&mut self, other: &Stacks, kept: impl Fn(usize) -> bool) -> Vec<usize> {
         let names: Vec<u32> = other.names.iter().map(|name| self.id(name)).collect();
         let mut numbers = vec![0; other.nodes.len()];
@@ -77,7 +75,8 @@ impl Stacks {
         numbers
     }
 
-    /// Returns each stack with the number of its samples. Stacks that share outer frames are next to each other.
+    /// Returns each stack with the number of its samples. Stacks that share outer frames are next
+    /// to each other.
     pub fn iter(&self) -> impl Iterator<Item = (impl Iterator<Item = &str>, u64)> {
         let mut path = Vec::new();
         self.tree().into_iter().filter_map(move |node| {
@@ -120,7 +119,8 @@ impl Stacks {
         &self.names
     }
 
-    /// Returns the number of nodes of the tree. Node 0 is around all stacks, and each other one comes after its caller.
+    /// Returns the number of nodes of the tree. Node 0 is around all stacks, and each other one
+    /// comes after its caller.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
@@ -166,11 +166,7 @@ impl Stacks {
             Some(before) => self.nodes[before].next = new as u32,
             None => self.nodes[caller].first = new as u32,
         }
-        self.nodes.push(Node {
-            caller: caller as u32,
-            name,
-            ..Node::default()
-        });
+        self.nodes.push(Node { caller: caller as u32, name, ..Node::default() });
         new
     }
 
@@ -223,7 +219,8 @@ impl PartialEq for Stacks {
     }
 }
 
-/// Writes the stacks in the folded format of flame graph tools: `outer;inner 12`. A semicolon in a name becomes a colon.
+/// Writes the stacks in the folded format of flame graph tools: `outer;inner 12`. A semicolon in a
+/// name becomes a colon.
 impl std::fmt::Display for Stacks {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (frames, samples) in self.iter() {
@@ -263,11 +260,7 @@ mod tests {
     #[test]
     fn a_tree_has_each_shared_frame_once_and_holds_all_samples() {
         let stacks = example();
-        let node = |depth, frame, samples| StackNode {
-            depth,
-            frame,
-            samples,
-        };
+        let node = |depth, frame, samples| StackNode { depth, frame, samples };
         let expected = [
             node(0, "main", 0),
             node(1, "query", 2),

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The beginnings of remarks in a line of a plan that don't belong to its shape; they end with the parenthesis.
+/// The beginnings of remarks in a line of a plan that don't belong to its shape; they end with the
+/// parenthesis.
 const REMARKS: [&str; 3] = ["  (cost=", "  (rows=", " (returns "];
 
 /// A statement of the workload with its plan after a step.
@@ -21,8 +22,9 @@ pub struct StatementPlan {
 }
 
 impl StatementPlan {
-    /// Returns the key by which the same statement is found elsewhere, whatever its numbers and values: its digest, since where
-    /// a statement was cut depends on them. Older records lack it.
+    /// Returns the key by which the same statement is found elsewhere, whatever its numbers and
+    /// values: its digest, since where a statement was cut depends on them. Older records lack
+    /// it.
     pub fn key(&self) -> String {
         match self.digest.is_empty() {
             true => masked(&self.statement),
@@ -46,21 +48,21 @@ pub fn shape_of(plan: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns a line of a plan without estimates, and without the parameters of PostgreSQL's subplans, which depend on its version.
+/// Returns a line of a plan without estimates, and without the parameters of PostgreSQL's subplans,
+/// which depend on its version.
 pub fn without_estimates(line: &str) -> String {
     let mut line = line.to_owned();
     for remark in REMARKS {
         if let Some(start) = line.find(remark) {
-            let end = line[start..]
-                .find(')')
-                .map_or(line.len(), |at| start + at + 1);
+            let end = line[start..].find(')').map_or(line.len(), |at| start + at + 1);
             line.replace_range(start..end, "");
         }
     }
     line
 }
 
-/// Returns SQL or a line of a plan with `?` for each number, parameter and text with its type, also for numbers in names.
+/// Returns SQL or a line of a plan with `?` for each number, parameter and text with its type, also
+/// for numbers in names.
 pub fn masked(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -68,7 +70,8 @@ pub fn masked(text: &str) -> String {
         match char {
             '0'..='9' | '$' => while rest.next_if(char::is_ascii_digit).is_some() {},
             '\'' => {
-                // A doubled quote within the text begins another text, which is masked like this one.
+                // A doubled quote within the text begins another text, which is masked like this
+                // one.
                 let _ = rest.by_ref().find(|char| *char == '\'');
                 let is_type = |char: &char| char.is_alphanumeric() || matches!(char, ':' | '_');
                 while rest.next_if(is_type).is_some() {}
@@ -102,19 +105,10 @@ mod tests {
             digest: digest(&masked(whole)),
             ..StatementPlan::default()
         };
-        let short = plan(
-            "select c from sbtest1 whe…",
-            "select c from sbtest1 where id = 1",
-        );
-        let long = plan(
-            "select c from sbtest12 wh…",
-            "select c from sbtest12 where id = 1",
-        );
+        let short = plan("select c from sbtest1 whe…", "select c from sbtest1 where id = 1");
+        let long = plan("select c from sbtest12 wh…", "select c from sbtest12 where id = 1");
         assert_eq!(short.key(), long.key());
-        let other = plan(
-            "select c from sbtest1 whe…",
-            "select c from sbtest1 where k = 1",
-        );
+        let other = plan("select c from sbtest1 whe…", "select c from sbtest1 where k = 1");
         assert_ne!(short.key(), other.key());
         let old = |statement: &str| StatementPlan {
             statement: statement.into(),
@@ -129,10 +123,7 @@ mod tests {
         let custom = "Index Scan using pi1_pkey on pi1  (cost=0.29..8.31 rows=1 width=12)\n  Index Cond: (id >= '7'::bigint)";
         let generic = "Index Scan using pi1_pkey on pi1  (cost=0.42..9.00 rows=30 width=12)\n  Index Cond: (id >= $1)";
         assert_eq!(shape_of(custom), shape_of(generic));
-        assert_eq!(
-            shape_of(custom),
-            "Index Scan using pi?_pkey on pi?\n  Index Cond: (id >= ?)"
-        );
+        assert_eq!(shape_of(custom), "Index Scan using pi?_pkey on pi?\n  Index Cond: (id >= ?)");
         assert_ne!(
             shape_of(custom),
             shape_of("Seq Scan on pi1  (cost=0.00..8.31 rows=1 width=12)")

@@ -32,11 +32,7 @@ impl ValueCheck {
 
     /// Returns the check that none of them is wrong.
     pub(crate) fn check(self, what: impl Into<String>) -> Check {
-        let Self {
-            count,
-            wrong,
-            first,
-        } = self;
+        let Self { count, wrong, first } = self;
         let found = match first {
             None => format!("0 wrong; {count} compared"),
             Some(first) => format!("{wrong} wrong; {count} compared; the first: {first}"),

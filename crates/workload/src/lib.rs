@@ -8,8 +8,9 @@
 //!        └────── apply(summaries) ◄────────────┴─ Schedule   when each operation is due
 //! ```
 //!
-//! Workloads don't use clocks, files or threads: `load` decides when a program prepares and executes its next operation.
-//! A step's summaries tell the workload what its connections did, so that it can check the data afterwards.
+//! Workloads don't use clocks, files or threads: `load` decides when a program prepares and
+//! executes its next operation. A step's summaries tell the workload what its connections did, so
+//! that it can check the data afterwards.
 //!
 //! ```
 //! use workload::insert::{Database, Insert, sql::Sql};

@@ -56,8 +56,8 @@ impl Task {
 /// The operations of each role that are captured.
 const CAPTURED_OPS: u32 = 32;
 
-/// Returns the plans of the first statements of each role; none from engines without plans. `tasks` makes the tasks for a
-/// [`Capture`].
+/// Returns the plans of the first statements of each role; none from engines without plans. `tasks`
+/// makes the tasks for a [`Capture`].
 pub(crate) fn plans_of_first_ops<E: SqlEngine>(
     engine: &E,
     tasks: impl FnOnce(&Capture<'_, E>) -> Result<Vec<Task>, Error>,
@@ -72,10 +72,7 @@ pub(crate) fn plans_of_first_ops<E: SqlEngine>(
 /// Runs the first operations of each role.
 fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
     let mut roles = Vec::new();
-    for Task {
-        role, mut program, ..
-    } in tasks
-    {
+    for Task { role, mut program, .. } in tasks {
         if roles.contains(&role) {
             continue;
         }
@@ -104,7 +101,8 @@ impl ClientShare {
     /// All clients.
     pub const ALL: Self = Self { part: 0, parts: 1 };
 
-    /// Returns whether a client is in this part. Clients are dealt in turn, so that parts differ by one at most.
+    /// Returns whether a client is in this part. Clients are dealt in turn, so that parts differ by
+    /// one at most.
     pub fn has(self, client: u32) -> bool {
         client % self.parts == self.part
     }
@@ -160,10 +158,7 @@ impl Executed {
     /// Returns the result of an operation on `rows` rows, which should be within the bounds.
     #[inline]
     pub fn new(rows: u64, (min, max): (u64, u64)) -> Self {
-        Self {
-            rows,
-            is_expected: min <= rows && rows <= max,
-        }
+        Self { rows, is_expected: min <= rows && rows <= max }
     }
 
     /// Returns the result of an operation without rows, such as the creation of an index.
@@ -172,8 +167,8 @@ impl Executed {
     }
 }
 
-/// The work of one connection. It owns its session, its random streams and all its buffers, so that running it
-/// allocates nothing and shares nothing that others write while it does.
+/// The work of one connection. It owns its session, its random streams and all its buffers, so that
+/// running it allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
     /// Returns its kinds of operation; the schedule applies to the first, the main kind.
     fn kinds(&self) -> &'static [OpKind];
@@ -181,7 +176,8 @@ pub trait Program: Send {
     /// Called first and once, by the thread that calls the other methods.
     fn begin(&mut self) {}
 
-    /// Prepares the next operation, outside of measured time: draws its values, encodes its message.
+    /// Prepares the next operation, outside of measured time: draws its values, encodes its
+    /// message.
     fn prepare(&mut self) -> Next;
 
     /// Waits until it is worth asking again after [`Next::Later`], but not longer than `at_most`.
@@ -200,7 +196,8 @@ pub trait Program: Send {
         class.is_transient()
     }
 
-    /// Returns the interrupt of its current operation; `None` if its operations are always short. Asked once, before the step.
+    /// Returns the interrupt of its current operation; `None` if its operations are always short.
+    /// Asked once, before the step.
     ///
     /// # Errors
     /// The engine's own.
@@ -208,13 +205,14 @@ pub trait Program: Send {
         Ok(None)
     }
 
-    /// Returns the server's thread; see [`engine::Session::server_thread`]. Called at most once, before the step.
+    /// Returns the server's thread; see [`engine::Session::server_thread`]. Called at most once,
+    /// before the step.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns the facts about its operations that its workload needs, given the rows of the successful ones. Called once,
-    /// after the step.
+    /// Returns the facts about its operations that its workload needs, given the rows of the
+    /// successful ones. Called once, after the step.
     ///
     /// # Errors
     /// The engine's own, if the engine has to be asked.

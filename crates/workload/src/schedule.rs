@@ -7,7 +7,8 @@ use std::time::Duration;
 pub enum Schedule {
     /// The next operation is sent after the reply to the one before.
     Closed,
-    /// Operation `i` is due at `first_ns + i * period_ns`, independently of those before it: lateness is caught up.
+    /// Operation `i` is due at `first_ns + i * period_ns`, independently of those before it:
+    /// lateness is caught up.
     Open {
         /// The time at which the first one is due.
         first_ns: u64,
@@ -19,8 +20,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns the open schedule of connection `index` of `count`: `per_second` operations each, with their
-    /// phases spread evenly over one period, so that they don't all send at once.
+    /// Returns the open schedule of connection `index` of `count`: `per_second` operations each,
+    /// with their phases spread evenly over one period, so that they don't all send at once.
     pub fn rate(per_second: f64, index: u32, count: u32) -> Self {
         let period_ns = 1e9 / per_second;
         Self::Open {
@@ -30,8 +31,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the open schedule of `per_second` operations in bursts, one every `tick`: a thread that wakes for each
-    /// of thousands of operations per second costs more than what it sends.
+    /// Returns the open schedule of `per_second` operations in bursts, one every `tick`: a thread
+    /// that wakes for each of thousands of operations per second costs more than what it sends.
     pub fn bursts(per_second: f64, tick: Duration) -> Self {
         Self::Open {
             first_ns: 0,
@@ -45,11 +46,9 @@ impl Schedule {
     pub fn due_ns(&self, index: u64) -> Option<u64> {
         match *self {
             Self::Closed => None,
-            Self::Open {
-                first_ns,
-                period_ns,
-                tick_ns,
-            } => Some(open_due_ns(first_ns, period_ns, tick_ns, index)),
+            Self::Open { first_ns, period_ns, tick_ns } => {
+                Some(open_due_ns(first_ns, period_ns, tick_ns, index))
+            }
         }
     }
 
@@ -57,11 +56,7 @@ impl Schedule {
     pub fn due_before(&self, end_ns: u64) -> u64 {
         match *self {
             Self::Closed => 0,
-            Self::Open {
-                first_ns,
-                period_ns,
-                ..
-            } => {
+            Self::Open { first_ns, period_ns, .. } => {
                 let mut count = ((end_ns.saturating_sub(first_ns)) as f64 / period_ns) as u64;
                 // The quotient may be off by one either way: `due_ns` decides.
                 while count > 0 && self.due_ns(count - 1).is_some_and(|due| due >= end_ns) {
@@ -76,8 +71,8 @@ impl Schedule {
     }
 }
 
-/// Kept out of line: otherwise the compiler would compute this in a closed loop too, at a tenth of its cost, since it
-/// prefers computing over branching.
+/// Kept out of line: otherwise the compiler would compute this in a closed loop too, at a tenth of
+/// its cost, since it prefers computing over branching.
 #[inline(never)]
 fn open_due_ns(first_ns: u64, period_ns: f64, tick_ns: u64, index: u64) -> u64 {
     let due_ns = first_ns + (index as f64 * period_ns) as u64;

@@ -1,7 +1,8 @@
-//! Tests findings on real engines: `assay compare` must name the known cause of an effect, and none between equal targets.
+//! Tests findings on real engines: `assay compare` must name the known cause of an effect, and none
+//! between equal targets.
 //!
-//! Each plan of `causes/` has two targets and five repeats, and is run and compared as a user would. On a busy machine a
-//! finding may say that it can't tell, but must not name another cause.
+//! Each plan of `causes/` has two targets and five repeats, and is run and compared as a user
+//! would. On a busy machine a finding may say that it can't tell, but must not name another cause.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,8 @@ use serde_json::Value;
 use super::Setup;
 use super::run::{Run, fetch, mariadb};
 
-/// The folder of the plans. The comments at the top of each name the expected kinds of findings, kinds that are true of
-/// other steps, and the build to fetch.
+/// The folder of the plans. The comments at the top of each name the expected kinds of findings,
+/// kinds that are true of other steps, and the build to fetch.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/causes");
 /// The plan whose targets are equal.
 const EQUAL: &str = "equal.toml";
@@ -35,12 +36,14 @@ const CAUSES: [&str; 11] = [
     "hidden_cost",
 ];
 
-/// Tests all effects while nothing else runs. Returns false if a cause is not named, or equal targets have one.
+/// Tests all effects while nothing else runs. Returns false if a cause is not named, or equal
+/// targets have one.
 pub fn quiet(setup: &Setup) -> Result<bool> {
     test_all(setup, usize::MAX)
 }
 
-/// Tests all effects while other threads use 80% of the processors. No cause may be wrong, and six must be named.
+/// Tests all effects while other threads use 80% of the processors. No cause may be wrong, and six
+/// must be named.
 pub fn busy(setup: &Setup) -> Result<bool> {
     let done = AtomicBool::new(false);
     let neighbors = std::thread::available_parallelism()?.get();
@@ -56,17 +59,13 @@ pub fn busy(setup: &Setup) -> Result<bool> {
 }
 
 /// Uses 80% of a processor on average, in bursts of 20 to 180 ms, until `done`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long to burn, not a measured time"
-)]
+#[expect(clippy::disallowed_methods, reason = "how long to burn, not a measured time")]
 fn burn(seed: u64, done: &AtomicBool) {
     let mut state = seed + 1;
     while !done.load(Ordering::Relaxed) {
         // Knuth's MMIX generator, so that the bursts have no period.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let burst = Duration::from_millis(20 + (state >> 33) % 160);
         let began = Instant::now();
         while began.elapsed() < burst {
@@ -120,11 +119,7 @@ fn test_all(setup: &Setup, named_min: usize) -> Result<bool> {
 
 /// Returns the words of a labeled comment at the top of a plan.
 fn head<'a>(plan: &'a str, label: &str) -> Vec<&'a str> {
-    let line = |line: &'a str| {
-        line.strip_prefix("# ")?
-            .strip_prefix(label)?
-            .strip_prefix(": ")
-    };
+    let line = |line: &'a str| line.strip_prefix("# ")?.strip_prefix(label)?.strip_prefix(": ");
     let words = plan.lines().find_map(line).unwrap_or_default();
     words.split_whitespace().collect()
 }

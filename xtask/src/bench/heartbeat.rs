@@ -6,8 +6,8 @@ use super::Setup;
 use super::measure::{Bound, figures};
 use super::run::{Run, number};
 
-/// Measures the CPU of a primary that has nearly nothing else to do, with and without a replica. The difference includes the
-/// heartbeats, the readings of positions and the sender of the log.
+/// Measures the CPU of a primary that has nearly nothing else to do, with and without a replica.
+/// The difference includes the heartbeats, the readings of positions and the sender of the log.
 pub fn run(setup: &Setup) -> Result<bool> {
     let bounds = [
         ("with_a_replica_cpu_percent", Bound::None),
@@ -15,10 +15,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ("difference_cpu_percent", Bound::AtMost(1.0)),
     ];
     figures(setup.round_count, bounds, || {
-        let [with, without] = [
-            primary_cpu_percent(setup, 1)?,
-            primary_cpu_percent(setup, 0)?,
-        ];
+        let [with, without] = [primary_cpu_percent(setup, 1)?, primary_cpu_percent(setup, 0)?];
         Ok([with, without, with - without])
     })
 }

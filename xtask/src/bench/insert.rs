@@ -1,8 +1,10 @@
-//! Measures the Insert Benchmark with one client: the client's CPU time for a row and a query, from the record of a run.
+//! Measures the Insert Benchmark with one client: the client's CPU time for a row and a query, from
+//! the record of a run.
 //!
-//! The bounds are for a reference machine, on which a lookup by `pgbench -S -M prepared` costs 4.15 us of client CPU, and
-//! one by `sysbench oltp_point_select` 4.4 us. Other machines, or busy ones, are much slower. So the peer runs in each
-//! round, and each figure is scaled to the reference machine by the cost of a lookup in the same round.
+//! The bounds are for a reference machine, on which a lookup by `pgbench -S -M prepared` costs 4.15
+//! us of client CPU, and one by `sysbench oltp_point_select` 4.4 us. Other machines, or busy ones,
+//! are much slower. So the peer runs in each round, and each figure is scaled to the reference
+//! machine by the cost of a lookup in the same round.
 
 use anyhow::Result;
 
@@ -25,13 +27,7 @@ const SYSBENCH_US: f64 = 4.4;
 pub fn on_postgres(setup: &Setup) -> Result<bool> {
     let server = Server::postgres(setup)?;
     let set = r#"fsync = false, synchronous_commit = false, shared_buffers = "256MB", autovacuum = false, max_wal_size = "4GB""#;
-    run(
-        setup,
-        &server,
-        ("postgres", set),
-        PGBENCH_US,
-        Bound::AtMost(6.0),
-    )
+    run(setup, &server, ("postgres", set), PGBENCH_US, Bound::AtMost(6.0))
 }
 
 /// Runs it on MariaDB, with sysbench as the peer: on InnoDB, and on MyRocks if the build has it.
@@ -82,10 +78,7 @@ configs = ["base"]
         ("l.i0_cpu_us_per_row", Bound::None),
         ("l.i0_scaled_us_per_row", Bound::AtMost(0.5)),
         ("l.i1_cpu_us_per_row_inserted_and_deleted", Bound::None),
-        (
-            "l.i1_scaled_us_per_row_inserted_and_deleted",
-            Bound::AtMost(1.0),
-        ),
+        ("l.i1_scaled_us_per_row_inserted_and_deleted", Bound::AtMost(1.0)),
         ("qr_cpu_us_per_query", Bound::None),
         ("qr_scaled_us_per_query", query),
     ];
@@ -97,20 +90,13 @@ configs = ["base"]
     let rounds = in_turn(setup.round_count, look_up, || costs(setup, &plan))?;
     let figures = rounds.into_iter().map(|(lookup, [row, replaced, query])| {
         let scaled = |cost| cost * reference_us / lookup;
-        [
-            lookup,
-            row,
-            scaled(row),
-            replaced,
-            scaled(replaced),
-            query,
-            scaled(query),
-        ]
+        [lookup, row, scaled(row), replaced, scaled(replaced), query, scaled(query)]
     });
     Ok(judge_all(bounds, &figures.collect::<Vec<_>>()))
 }
 
-/// Returns the client CPU of one run in us: per row loaded, per row inserted and deleted, and per range query.
+/// Returns the client CPU of one run in us: per row loaded, per row inserted and deleted, and per
+/// range query.
 fn costs(setup: &Setup, plan: &str) -> Result<[f64; 3]> {
     let run = Run::of(setup, plan)?;
     Ok([

@@ -1,5 +1,6 @@
-//! Compares the key-value sequence with RocksDB's own `db_bench`: the same library file, options, and keys. Also measures
-//! what an operation costs outside of the library, on an engine that does nothing.
+//! Compares the key-value sequence with RocksDB's own `db_bench`: the same library file, options,
+//! and keys. Also measures what an operation costs outside of the library, on an engine that does
+//! nothing.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,23 +14,26 @@ use super::measure::{Bound, Finished, Sample, THROUGHPUT, figures, finish, pair}
 use super::{Setup, need};
 use crate::workspace::{output, typed};
 
-/// Keys of the database for reads and overwrites. Its 8 MB keep the library from waiting, so that the cost around it shows.
+/// Keys of the database for reads and overwrites. Its 8 MB keep the library from waiting, so that
+/// the cost around it shows.
 const KEY_COUNT: u64 = 20_000;
-/// Keys that `fillseq` writes: three files, too few for a compaction, which only one side would wait for.
+/// Keys that `fillseq` writes: three files, too few for a compaction, which only one side would
+/// wait for.
 const FILL_COUNT: u64 = 800_000;
 const SECONDS: u64 = 2;
 /// The rate of the writer in `readwhilewriting`.
 const WRITE_BYTES_PER_S: u64 = 2 << 20;
 
-/// The options of both sides: neither waits for a flush, reads come from the cache, and nothing is compressed.
+/// The options of both sides: neither waits for a flush, reads come from the cache, and nothing is
+/// compressed.
 const FLAGS: &str = "--key_size=20 --value_size=400 --compression_type=none \
                      --write_buffer_size=134217728 --max_write_buffer_number=8 --bloom_bits=10 \
                      --cache_size=536870912 --cache_numshardbits=6 \
                      --histogram=1 --seek_nexts=10 --seed=1";
 /// The block cache, the only option that is not in the options file of `db_bench`.
 const CACHE: &str = "{capacity=536870912;num_shard_bits=6}";
-/// Options that may differ between both sides: `db_bench` listens for errors, and the path of the log and the creation of
-/// the database differ.
+/// Options that may differ between both sides: `db_bench` listens for errors, and the path of the
+/// log and the creation of the database differ.
 const MAY_DIFFER: [&str; 5] = [
     "listeners",
     "wal_dir",
@@ -42,7 +46,8 @@ const MAY_DIFFER: [&str; 5] = [
 const FILLED: &str = "filled";
 const COPY: &str = "copy";
 
-/// Our name of a test, the peer's name, and whether it changes the database, so that each run needs a copy.
+/// Our name of a test, the peer's name, and whether it changes the database, so that each run needs
+/// a copy.
 const TESTS: [(&str, &str, bool); 4] = [
     ("readrandom", "readrandom", false),
     ("fwdrange", "seekrandom", false),
@@ -50,17 +55,13 @@ const TESTS: [(&str, &str, bool); 4] = [
     ("readwhilewriting", "readwhilewriting", true),
 ];
 
-/// Steps on the engine that does nothing, with 500 keys, which fit in the first cache; the name of each figure, and its bound
-/// in ns of CPU, including clock and histogram.
+/// Steps on the engine that does nothing, with 500 keys, which fit in the first cache; the name of
+/// each figure, and its bound in ns of CPU, including clock and histogram.
 const OUTSIDE: [(&str, &str, Bound); 4] = [
     ("overwrite", "outside_put_cpu_ns", OUTSIDE_BOUND),
     ("readrandom", "outside_get_cpu_ns", OUTSIDE_BOUND),
     ("fwdrange", "outside_scan_of_10_cpu_ns", OUTSIDE_BOUND),
-    (
-        "multireadrandom",
-        "outside_multiget_of_10_cpu_ns",
-        Bound::None,
-    ),
+    ("multireadrandom", "outside_multiget_of_10_cpu_ns", Bound::None),
 ];
 const OUTSIDE_BOUND: Bound = Bound::MinimumAtMost(100.0);
 
@@ -98,15 +99,13 @@ struct Sides {
 }
 
 impl Sides {
-    /// Creates both databases, ours with the options file of `db_bench`, and checks that the options are equal.
+    /// Creates both databases, ours with the options file of `db_bench`, and checks that the
+    /// options are equal.
     fn load(program: PathBuf) -> Result<Sides> {
-        // In memory if possible: the benchmark measures a client, so the library should not wait for a disk.
+        // In memory if possible: the benchmark measures a client, so the library should not wait
+        // for a disk.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
-        let sides = Sides {
-            program,
-            library: library()?,
-            home,
-        };
+        let sides = Sides { program, library: library()?, home };
         output(&mut sides.peer_fill("peer", KEY_COUNT)?)?;
         let options = newest_options(&sides.home.path().join("peer"))?;
         fs::write(sides.home.path().join("options"), options.join("\n"))?;
@@ -114,10 +113,7 @@ impl Sides {
         let ours = newest_options(&sides.home.path().join("ours/db"))?;
         let differing = |line: &&String| !(options.contains(line) && ours.contains(line));
         let differences: Vec<&String> = options.iter().chain(&ours).filter(differing).collect();
-        ensure!(
-            differences.is_empty(),
-            "the options of both sides differ: {differences:?}"
-        );
+        ensure!(differences.is_empty(), "the options of both sides differ: {differences:?}");
         Ok(sides)
     }
 
@@ -145,14 +141,16 @@ impl Sides {
         Ok(self.ours(name, &format!("fillseq {key_count}")))
     }
 
-    /// Returns the command of `db_bench` that creates a database of `key_count` keys without a log, and flushes it.
+    /// Returns the command of `db_bench` that creates a database of `key_count` keys without a log,
+    /// and flushes it.
     fn peer_fill(&self, name: &str, key_count: u64) -> Result<Command> {
         self.remove(name)?;
         let arguments = format!("--benchmarks=fillseq,flush --num={key_count} --disable_wal=1");
         Ok(self.peer(name, &arguments))
     }
 
-    /// Returns the command of `db_bench` on an existing database, which it first reads once to fill the cache.
+    /// Returns the command of `db_bench` on an existing database, which it first reads once to fill
+    /// the cache.
     fn peer_read(&self, name: &str, tests: &str, options: &str) -> Command {
         let tests = format!("--benchmarks=readtocache{tests} --num={KEY_COUNT}");
         self.peer(name, &format!("{tests} --use_existing_db=1 {options}"))
@@ -175,10 +173,8 @@ impl Sides {
 
     /// Compares `fillseq`, without what each side spends on a database of one key.
     fn fill(&self, setup: &Setup) -> Result<bool> {
-        let start = [
-            finish(self.our_fill(FILLED, 1)?)?.used,
-            finish(self.peer_fill(FILLED, 1)?)?.used,
-        ];
+        let start =
+            [finish(self.our_fill(FILLED, 1)?)?.used, finish(self.peer_fill(FILLED, 1)?)?.used];
         let ours = || self.our_fill(FILLED, FILL_COUNT);
         let peer = || self.peer_fill(FILLED, FILL_COUNT);
         compare(setup, "fillseq", start, &ours, &peer)
@@ -190,10 +186,7 @@ impl Sides {
         // The first run brings the files into memory.
         finish(ours())?;
         finish(self.peer_read("peer", "", ""))?;
-        Ok([
-            finish(ours())?.used,
-            finish(self.peer_read("peer", "", ""))?.used,
-        ])
+        Ok([finish(ours())?.used, finish(self.peer_read("peer", "", ""))?.used])
     }
 
     /// Compares a test on the existing databases.
@@ -231,20 +224,13 @@ fn compare(
     let ours = || Ok(finish(ours()?)?.own_sample()?.without(our_start));
     let peer = || Ok(peer_sample(peer_test, &finish(peer()?)?)?.without(peer_start));
     let bounds = [(THROUGHPUT, Bound::AtLeast(1.0))];
-    pair(
-        setup.round_count,
-        ("assay", &ours),
-        ("db_bench", &peer),
-        &bounds,
-    )
+    pair(setup.round_count, ("assay", &ours), ("db_bench", &peer), &bounds)
 }
 
 /// Returns the path of the library that `db_bench` is linked with.
 fn library() -> Result<String> {
     let linked = output(Command::new("sh").args(["-c", "ldd \"$(command -v db_bench)\""]))?;
-    let mut words = linked
-        .split_whitespace()
-        .skip_while(|word| !word.starts_with("librocksdb.so"));
+    let mut words = linked.split_whitespace().skip_while(|word| !word.starts_with("librocksdb.so"));
     // `NAME => PATH (ADDRESS)`
     let path = words.nth(2).filter(|path| path.starts_with('/'));
     Ok(path
@@ -301,12 +287,7 @@ mod tests {
         let finished = |stdout: &str| Finished {
             stdout: stdout.to_owned(),
             memory_bytes: 0,
-            used: Sample {
-                op_count: 0,
-                user_ns: 5,
-                system_ns: 6,
-                elapsed_ns: 7,
-            },
+            used: Sample { op_count: 0, user_ns: 5, system_ns: 6, elapsed_ns: 7 },
         };
         let text = "Keys:       20 bytes each\n\
                     readtocache  :  1.772 micros/op 564382 ops/sec 0.886 seconds 500000 operations; 226.1 MB/s\n\
@@ -325,10 +306,7 @@ mod tests {
         assert!(newest_options(folder.path()).is_err());
         for (name, text) in [
             ("OPTIONS-000009", "old"),
-            (
-                "OPTIONS-000010",
-                "# a\n[DBOptions]\n  wal_dir=/a\n  max_open_files=-1\n",
-            ),
+            ("OPTIONS-000010", "# a\n[DBOptions]\n  wal_dir=/a\n  max_open_files=-1\n"),
             ("OPTIONS-000011.dbtmp", "half"),
             ("other", "other"),
         ] {

@@ -1,5 +1,6 @@
-//! Compares a primary-key lookup by Assay's session and load with pgbench on PostgreSQL, and with sysbench on MySQL or
-//! MariaDB: the same server, table and number of operations. CPU time is that of all threads of the client's process.
+//! Compares a primary-key lookup by Assay's session and load with pgbench on PostgreSQL, and with
+//! sysbench on MySQL or MariaDB: the same server, table and number of operations. CPU time is that
+//! of all threads of the client's process.
 
 use std::process::Command;
 
@@ -30,12 +31,7 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
             (CPU, Bound::AtMost(0.8)),
             (THROUGHPUT, Bound::AtLeast(1.0)),
         ];
-        passed &= pair(
-            setup.round_count,
-            ("assay", &ours),
-            (server.peer, &peer),
-            &bounds,
-        )?;
+        passed &= pair(setup.round_count, ("assay", &ours), (server.peer, &peer), &bounds)?;
     }
     Ok(passed)
 }

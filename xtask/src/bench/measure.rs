@@ -1,4 +1,5 @@
-//! Measures programs: the resources of one, pairs that do the same work in turn, and bounds on their costs.
+//! Measures programs: the resources of one, pairs that do the same work in turn, and bounds on
+//! their costs.
 
 use std::io::{Read as _, Seek};
 use std::process::{Command, Stdio};
@@ -37,19 +38,12 @@ impl Finished {
 
     /// Returns the sample of a program that did only these operations.
     pub fn sample(&self, op_count: u64) -> Sample {
-        Sample {
-            op_count,
-            ..self.used
-        }
+        Sample { op_count, ..self.used }
     }
 
     /// Returns the sample of a program that reports the time of the operations.
     pub fn sample_within(&self, op_count: f64, seconds: f64) -> Sample {
-        Sample {
-            op_count: op_count as u64,
-            elapsed_ns: (seconds * 1e9) as u64,
-            ..self.used
-        }
+        Sample { op_count: op_count as u64, elapsed_ns: (seconds * 1e9) as u64, ..self.used }
     }
 
     /// Returns the sample that one of our examples reports.
@@ -91,13 +85,10 @@ pub const USER: Figure = ("user_us_per_op", |it| us_per_op(it, it.user_ns));
 /// System CPU of an operation.
 pub const SYSTEM: Figure = ("system_us_per_op", |it| us_per_op(it, it.system_ns));
 /// User and system CPU of an operation.
-pub const CPU: Figure = ("cpu_us_per_op", |it| {
-    us_per_op(it, it.user_ns + it.system_ns)
-});
+pub const CPU: Figure = ("cpu_us_per_op", |it| us_per_op(it, it.user_ns + it.system_ns));
 /// Operations per second.
-pub const THROUGHPUT: Figure = ("ops_per_s", |it| {
-    it.op_count as f64 / (it.elapsed_ns as f64 / 1e9)
-});
+pub const THROUGHPUT: Figure =
+    ("ops_per_s", |it| it.op_count as f64 / (it.elapsed_ns as f64 / 1e9));
 
 fn us_per_op(sample: &Sample, ns: u64) -> f64 {
     ns as f64 / 1e3 / sample.op_count as f64
@@ -112,11 +103,13 @@ pub enum Bound {
     AtMost(f64),
     /// The median must be at least this.
     AtLeast(f64),
-    /// The minimum must be at most this. Other load on the machine can only slow down a loop that only computes.
+    /// The minimum must be at most this. Other load on the machine can only slow down a loop that
+    /// only computes.
     MinimumAtMost(f64),
 }
 
-/// Prints a line about a figure's values. Returns whether they are within the bound; without a value they are not.
+/// Prints a line about a figure's values. Returns whether they are within the bound; without a
+/// value they are not.
 fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
     let middle = median(values);
     let minimum = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -155,7 +148,8 @@ pub fn judge_all<const N: usize>(bounds: [(&str, Bound); N], rounds: &[[f64; N]]
     passed
 }
 
-/// Measures figures in `round_count` rounds, and judges each. Returns false if one is not within its bound.
+/// Measures figures in `round_count` rounds, and judges each. Returns false if one is not within
+/// its bound.
 pub fn figures<const N: usize>(
     round_count: usize,
     bounds: [(&str, Bound); N],
@@ -176,8 +170,8 @@ fn median(values: &[f64]) -> f64 {
     f64::midpoint(values[middle], values[(values.len() - 1) / 2])
 }
 
-/// Runs two functions in each of `round_count` rounds. They take turns in going first, so that a machine that slows down
-/// affects both equally.
+/// Runs two functions in each of `round_count` rounds. They take turns in going first, so that a
+/// machine that slows down affects both equally.
 pub fn in_turn<A, B>(
     round_count: usize,
     mut first: impl FnMut() -> Result<A>,
@@ -197,8 +191,8 @@ pub fn in_turn<A, B>(
 /// One side of a pair: its name, and a run of it.
 pub type Side<'a> = (&'a str, &'a dyn Fn() -> Result<Sample>);
 
-/// Runs ours and a peer in turn for `round_count` rounds, and prints the figures. Each round gives one ratio, and the
-/// median of the ratios is judged. Returns false if one is not within its bound.
+/// Runs ours and a peer in turn for `round_count` rounds, and prints the figures. Each round gives
+/// one ratio, and the median of the ratios is judged. Returns false if one is not within its bound.
 pub fn pair(
     round_count: usize,
     ours: Side<'_>,
@@ -210,28 +204,12 @@ pub fn pair(
     let rounds = in_turn(round_count, || measure(ours), || measure(peer))?;
     let mut passed = true;
     for (name, figure) in [USER, SYSTEM, CPU, THROUGHPUT] {
-        let (ours_of, peers): (Vec<f64>, Vec<f64>) = rounds
-            .iter()
-            .map(|(ours, peer)| (figure(ours), figure(peer)))
-            .unzip();
-        println!(
-            "{name:<18}{} {:.3}, {} {:.3}",
-            ours.0,
-            median(&ours_of),
-            peer.0,
-            median(&peers)
-        );
-        let ratios: Vec<f64> = ours_of
-            .iter()
-            .zip(&peers)
-            .map(|(ours, peer)| ours / peer)
-            .collect();
+        let (ours_of, peers): (Vec<f64>, Vec<f64>) =
+            rounds.iter().map(|(ours, peer)| (figure(ours), figure(peer))).unzip();
+        println!("{name:<18}{} {:.3}, {} {:.3}", ours.0, median(&ours_of), peer.0, median(&peers));
+        let ratios: Vec<f64> = ours_of.iter().zip(&peers).map(|(ours, peer)| ours / peer).collect();
         let bound = bounds.iter().find(|((bound, _), _)| *bound == name);
-        passed &= judge(
-            "ratio",
-            &ratios,
-            bound.map_or(Bound::None, |(_, bound)| *bound),
-        );
+        passed &= judge("ratio", &ratios, bound.map_or(Bound::None, |(_, bound)| *bound));
     }
     Ok(passed)
 }
@@ -264,9 +242,7 @@ pub fn finish(mut command: Command) -> Result<Finished> {
         pipe.read_to_string(&mut stdout)
             .with_context(|| format!("cannot read what `{shown}` printed"))?;
     }
-    let ended = child
-        .wait4()
-        .with_context(|| format!("cannot wait for `{shown}`"))?;
+    let ended = child.wait4().with_context(|| format!("cannot wait for `{shown}`"))?;
     let elapsed = begun.elapsed();
     if !ended.status.success() {
         let mut text = String::new();
@@ -292,12 +268,7 @@ mod tests {
     use super::*;
 
     fn sample(op_count: u64, user_ns: u64, system_ns: u64, elapsed_ns: u64) -> Sample {
-        Sample {
-            op_count,
-            user_ns,
-            system_ns,
-            elapsed_ns,
-        }
+        Sample { op_count, user_ns, system_ns, elapsed_ns }
     }
 
     fn shell(script: &str) -> Command {
@@ -324,12 +295,9 @@ mod tests {
         let text = "queries performed:\n    queries:   1616   (4.5 per sec.)\ntps = 500.5 (without)\n\
                     processed: 20/30\n    total time:   4.0000s\n";
         let finished = finish(shell(&format!("printf '{text}'"))).unwrap();
-        for (label, number) in [
-            ("queries:", 1616.0),
-            ("tps =", 500.5),
-            ("processed:", 20.0),
-            ("total time:", 4.0),
-        ] {
+        for (label, number) in
+            [("queries:", 1616.0), ("tps =", 500.5), ("processed:", 20.0), ("total time:", 4.0)]
+        {
             assert_eq!(finished.number(label).unwrap(), number, "{label}");
         }
         assert!(finished.number("queries performed:").is_err());

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: measures the cost of Assay itself, and compares it with other tools.
 //!
-//! Most benchmarks are a [`measure::pair`]: Assay and a peer run in turn, so that both see the same machine, and the ratios
-//! of their figures have bounds.
+//! Most benchmarks are a [`measure::pair`]: Assay and a peer run in turn, so that both see the same
+//! machine, and the ratios of their figures have bounds.
 
 mod causes;
 mod heartbeat;
@@ -94,8 +94,8 @@ impl Setup {
         Ok(self.workspace.target_directory()?.join("release"))
     }
 
-    /// Builds Assay and its examples, and returns their folder. Where MPI is installed, Assay can use it: so a benchmark of
-    /// load ranks doesn't compile it again.
+    /// Builds Assay and its examples, and returns their folder. Where MPI is installed, Assay can
+    /// use it: so a benchmark of load ranks doesn't compile it again.
     fn build_assay(&self) -> Result<PathBuf> {
         let feature = match prepare::is_installed(prepare::MPI) {
             true => " --features mpi",
@@ -108,10 +108,7 @@ impl Setup {
 /// Installs a Debian package if its programs are missing.
 fn need(package: &str) -> Result<()> {
     let is_installed = prepare::ensure_installed(&[package])?;
-    ensure!(
-        is_installed,
-        "install Debian's package `{package}` or its equivalent"
-    );
+    ensure!(is_installed, "install Debian's package `{package}` or its equivalent");
     Ok(())
 }
 
@@ -161,10 +158,7 @@ mod tests {
     #[test]
     fn the_error_of_a_bad_argument_says_what_is_allowed() {
         for (line, part) in [
-            (
-                "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`",
-            ),
+            ("speed", "expected one of `noise`, `null-loop`, `postgres-lookup`"),
             ("--rounds", "needs a number"),
             ("--rounds 0", "`0` after `--rounds`"),
             ("--seconds 0", "`0` after `--seconds`"),

@@ -1,4 +1,5 @@
-//! Compares a program with itself. The ratio should be 1; the difference is the noise of this machine in any other pair.
+//! Compares a program with itself. The ratio should be 1; the difference is the noise of this
+//! machine in any other pair.
 
 use std::process::Command;
 
@@ -18,10 +19,5 @@ pub fn run(setup: &Setup) -> Result<bool> {
         command.args(["-c", &script]);
         Ok(finish(command)?.sample(ITERATION_COUNT))
     };
-    pair(
-        setup.round_count,
-        ("first", &iterate),
-        ("second", &iterate),
-        &[],
-    )
+    pair(setup.round_count, ("first", &iterate), ("second", &iterate), &[])
 }

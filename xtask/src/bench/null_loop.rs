@@ -1,5 +1,5 @@
-//! Measures the null engine, on which every statement succeeds at once: Assay's own loop, with clock, schedule, histograms
-//! and record, and the generation of rows.
+//! Measures the null engine, on which every statement succeeds at once: Assay's own loop, with
+//! clock, schedule, histograms and record, and the generation of rows.
 
 use anyhow::Result;
 
@@ -7,7 +7,8 @@ use super::Setup;
 use super::measure::{Bound, figures};
 use super::run::Run;
 
-/// Loads rows in batches of 100, then runs queries for a time, with two inserts and two deletes per second.
+/// Loads rows in batches of 100, then runs queries for a time, with two inserts and two deletes per
+/// second.
 const PLAN: &str = r#"
 name = "null-loop"
 clients = [1]

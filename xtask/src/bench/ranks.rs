@@ -23,8 +23,8 @@ const LOAD_RANKS: usize = 64;
 /// Connections of all of them.
 const CONNECTIONS: usize = 64 * LOAD_RANKS;
 
-/// Measures rank 0 while many ranks report what many connections do. The null engine and a low rate leave the processors to
-/// the reports, of which there are as many at any rate.
+/// Measures rank 0 while many ranks report what many connections do. The null engine and a low rate
+/// leave the processors to the reports, of which there are as many at any rate.
 pub fn intake(setup: &Setup) -> Result<bool> {
     need(MPI)?;
     let seconds = setup.seconds;
@@ -43,12 +43,11 @@ steps = ["load", "index", "oltp_point_select"]
 null = "bundled"
 "#
     );
-    let bounds = [
-        ("rank_0_cpu_percent", Bound::AtMost(10.0)),
-        ("report_delay_ms_max", Bound::None),
-    ];
+    let bounds =
+        [("rank_0_cpu_percent", Bound::AtMost(10.0)), ("report_delay_ms_max", Bound::None)];
     figures(setup.round_count, bounds, || {
-        // Of so many processes on a few processors, one may stall at times. That changes nothing for rank 0.
+        // Of so many processes on a few processors, one may stall at times. That changes nothing
+        // for rank 0.
         let run = Run::on_ranks(setup, LOAD_RANKS, &plan, &[0, INVALID])?;
         let step = run.any_step("oltp_point_select")?;
         let ranks = step["ranks"].as_array().context("the step has no ranks")?;

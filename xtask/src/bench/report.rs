@@ -1,4 +1,5 @@
-//! Measures the HTML report of a large run: the time to write it, its size, and the time until a browser shows it.
+//! Measures the HTML report of a large run: the time to write it, its size, and the time until a
+//! browser shows it.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,16 +15,14 @@ use crate::workspace::output;
 /// 28 targets, 8 clients, an hour for each of the ten steps of the Insert Benchmark.
 const RUN: [&str; 3] = ["28", "8", "3600"];
 
-/// Writes the record of such a run and its report, adds profiles and writes it again, opens that report, and removes everything.
-/// The bounds are for two processors.
+/// Writes the record of such a run and its report, adds profiles and writes it again, opens that
+/// report, and removes everything. The bounds are for two processors.
 pub fn run(setup: &Setup) -> Result<bool> {
     let assay = setup.build_assay()?.join("assay");
     let examples = setup.build("report", "--examples")?.join("examples");
     let folder = setup.workspace.target_directory()?.join("xtask");
     fs::create_dir_all(&folder)?;
-    let folder = tempfile::Builder::new()
-        .prefix("report-")
-        .tempdir_in(folder)?;
+    let folder = tempfile::Builder::new().prefix("report-").tempdir_in(folder)?;
     let file = folder.path().join("report.html");
 
     let mut record = Command::new(examples.join("record"));
@@ -81,12 +80,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
         open.arg(&file);
         let shown = finish(open)?;
         let number = |label| shown.number(label);
-        Ok([
-            number("screen_ms:")?,
-            number("pdf_mb:")?,
-            number("first_ms:")?,
-            number("middle_ms:")?,
-        ])
+        Ok([number("screen_ms:")?, number("pdf_mb:")?, number("first_ms:")?, number("middle_ms:")?])
     })?;
     Ok(passed && opened)
 }

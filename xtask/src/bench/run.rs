@@ -30,7 +30,8 @@ impl Run {
         Self::on_ranks(setup, 0, plan, &[0])
     }
 
-    /// Runs a plan with load ranks on this host; 0: in one process. Other exit codes than `codes` are errors.
+    /// Runs a plan with load ranks on this host; 0: in one process. Other exit codes than `codes`
+    /// are errors.
     pub fn on_ranks(setup: &Setup, load_ranks: usize, plan: &str, codes: &[i32]) -> Result<Run> {
         let home = tempfile::tempdir()?;
         // A server may run as another user.
@@ -50,9 +51,7 @@ impl Run {
         let directory = printed.lines().next_back();
         Ok(Run {
             assay,
-            directory: directory
-                .context("`assay run` names no run directory")?
-                .to_owned(),
+            directory: directory.context("`assay run` names no run directory")?.to_owned(),
             _home: home,
         })
     }
@@ -142,8 +141,8 @@ pub fn number(step: &Value, pointer: &str) -> Result<u64> {
     number.with_context(|| format!("the step's record has no number `{pointer}`"))
 }
 
-/// Returns the cost of a step for the whole process, for `op_count` operations, from its record. CPU time outside of the
-/// load's threads counts as user CPU.
+/// Returns the cost of a step for the whole process, for `op_count` operations, from its record.
+/// CPU time outside of the load's threads counts as user CPU.
 pub fn sample(step: &Value, op_count: u64) -> Result<Sample> {
     let system_ns = number(step, "/cpu/client_system_ns")?;
     let client_ns = number(step, "/cpu/client_user_ns")? + system_ns;
@@ -155,8 +154,8 @@ pub fn sample(step: &Value, op_count: u64) -> Result<Sample> {
     })
 }
 
-/// Measures lookups with 4 clients on PostgreSQL, with load ranks on this host or, with 0, in one process. `more` is added to the
-/// plan.
+/// Measures lookups with 4 clients on PostgreSQL, with load ranks on this host or, with 0, in one
+/// process. `more` is added to the plan.
 pub fn lookups(setup: &Setup, load_ranks: usize, more: &str) -> Result<Sample> {
     let seconds = setup.seconds;
     let plan = format!(
@@ -216,12 +215,7 @@ mod tests {
             directory: home.path().display().to_string(),
             _home: home,
         };
-        let expected = Sample {
-            op_count: 3,
-            user_ns: 15,
-            system_ns: 20,
-            elapsed_ns: 70,
-        };
+        let expected = Sample { op_count: 3, user_ns: 15, system_ns: 20, elapsed_ns: 70 };
         assert_eq!(sample(&run.step("load").unwrap(), 3).unwrap(), expected);
         assert!(run.step("index").is_err());
     }

@@ -1,8 +1,9 @@
-//! Runs a server of PostgreSQL or MariaDB with a table of the peer, and the peers: pgbench and sysbench.
+//! Runs a server of PostgreSQL or MariaDB with a table of the peer, and the peers: pgbench and
+//! sysbench.
 //!
-//! An example of Assay starts the server, so that benchmarks can use every build that Assay can run. The server ends with
-//! this program, when its stdin closes. Benchmarks measure clients, so the server's settings keep it from waiting for the
-//! disk.
+//! An example of Assay starts the server, so that benchmarks can use every build that Assay can
+//! run. The server ends with this program, when its stdin closes. Benchmarks measure clients, so
+//! the server's settings keep it from waiting for the disk.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -75,11 +76,8 @@ impl Server {
     /// Starts MariaDB, with sysbench's table.
     pub fn mysql(setup: &Setup) -> Result<Server> {
         let build = mariadb(setup)?;
-        let server = Server::start(
-            setup,
-            ("mysql", &build, MYSQL_SETTINGS),
-            ("sysbench", SYSBENCH_ROWS),
-        )?;
+        let server =
+            Server::start(setup, ("mysql", &build, MYSQL_SETTINGS), ("sysbench", SYSBENCH_ROWS))?;
         output(&mut server.point_selects("prepare")?)?;
         Ok(server)
     }
@@ -105,10 +103,7 @@ impl Server {
         let mut url = String::new();
         BufReader::new(stdout).read_line(&mut url)?;
         if url.is_empty() {
-            bail!(
-                "the server of the build `{build}` did not start: {}",
-                process.wait()?
-            );
+            bail!("the server of the build `{build}` did not start: {}", process.wait()?);
         }
         Ok(Server {
             process,
@@ -124,13 +119,11 @@ impl Server {
     pub fn has_myrocks(&self) -> bool {
         let plugins = ["lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin"];
         let build = Path::new(&self.build);
-        plugins
-            .iter()
-            .any(|place| build.join(place).join("ha_rocksdb.so").is_file())
+        plugins.iter().any(|place| build.join(place).join("ha_rocksdb.so").is_file())
     }
 
-    /// Looks up rows with `connections` connections, each on its own thread: `pgbench -S -M prepared` or
-    /// `sysbench oltp_point_select`.
+    /// Looks up rows with `connections` connections, each on its own thread: `pgbench -S -M
+    /// prepared` or `sysbench oltp_point_select`.
     pub fn lookups(&self, connections: u64, op_count: u64) -> Result<Sample> {
         if self.peer == "sysbench" {
             let events = op_count * connections;
@@ -155,8 +148,8 @@ impl Server {
         self.sysbench("oltp_point_select", SYSBENCH_ROWS, arguments)
     }
 
-    /// Returns the command of one of sysbench's tests on a table of `rows` rows, with keys of the same distribution as in
-    /// Assay. It prepares the statements that it can.
+    /// Returns the command of one of sysbench's tests on a table of `rows` rows, with keys of the
+    /// same distribution as in Assay. It prepares the statements that it can.
     pub fn sysbench(&self, test: &str, rows: u64, arguments: &str) -> Result<Command> {
         need("sysbench")?;
         let (address, place) = self.url.split_once('=').context("a URL without a socket")?;

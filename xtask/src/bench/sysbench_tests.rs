@@ -1,5 +1,5 @@
-//! Compares sysbench's own tests and its load between `assay run` and sysbench: the same server, database, tables and
-//! statements. CPU time is that of the whole client process while it measures.
+//! Compares sysbench's own tests and its load between `assay run` and sysbench: the same server,
+//! database, tables and statements. CPU time is that of the whole client process while it measures.
 
 use std::process::Command;
 
@@ -16,7 +16,8 @@ const ROW_COUNT: u64 = 50_000;
 /// Rows of the load.
 const LOAD_COUNT: u64 = 1_000_000;
 
-/// The tests, with the same names on both sides, and the statements of an event, including `begin` and `commit`.
+/// The tests, with the same names on both sides, and the statements of an event, including `begin`
+/// and `commit`.
 const TESTS: [(&str, u64); 5] = [
     ("oltp_point_select", 1),
     ("oltp_read_only", 16),
@@ -73,10 +74,7 @@ fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
     let start = finish(prepare(server, 1)?)?.used;
     let ours = || {
         drop_table(server)?;
-        let run = Run::of(
-            setup,
-            &plan(setup, server, LOAD_COUNT, 1, r#""load", "index""#),
-        )?;
+        let run = Run::of(setup, &plan(setup, server, LOAD_COUNT, 1, r#""load", "index""#))?;
         let load = run.step("load")?;
         let load = sample(&load, number(&load, "/ops/insert/rows")?)?;
         let index = sample(&run.step("index")?, 0)?;
@@ -92,10 +90,7 @@ fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
         let finished = finish(prepare(server, LOAD_COUNT)?)?;
         Ok(finished.sample(LOAD_COUNT).without(start))
     };
-    let bounds = [
-        (CPU, Bound::AtMost(0.333)),
-        (THROUGHPUT, Bound::AtLeast(1.0)),
-    ];
+    let bounds = [(CPU, Bound::AtMost(0.333)), (THROUGHPUT, Bound::AtLeast(1.0))];
     let (ours, peer) = (("assay", &ours as _), ("sysbench", &peer as _));
     pair(setup.round_count, ours, peer, &bounds)
 }
@@ -164,12 +159,7 @@ mod tests {
                  General statistics:\n    total time:       4.0000s\n    total number of events:     100\n"
             ),
             memory_bytes: 0,
-            used: Sample {
-                op_count: 0,
-                user_ns: 5,
-                system_ns: 6,
-                elapsed_ns: 7,
-            },
+            used: Sample { op_count: 0, user_ns: 5, system_ns: 6, elapsed_ns: 7 },
         };
         let read = statement_sample(16, &finished(1_616)).unwrap();
         assert_eq!((read.op_count, read.elapsed_ns), (1_600, 4_000_000_000));

@@ -1,13 +1,15 @@
-//! Analysis of variance by machine: which share of the variance of values is between machines, and whether ratios differ
-//! between machines by more than chance. `docs/statistics.md` has the formulas and their sources.
+//! Analysis of variance by machine: which share of the variance of values is between machines, and
+//! whether ratios differ between machines by more than chance. `docs/statistics.md` has the
+//! formulas and their sources.
 
 use serde::Serialize;
 
 use super::mean::{Pair, mean, variance};
 use super::student::{f_quantile, f_tail};
 
-/// Ratios differ between machines if chance alone makes them differ as much with at most this probability. A test at 5 %
-/// would overlook many real differences, which would make intervals too narrow (Bancroft 1964).
+/// Ratios differ between machines if chance alone makes them differ as much with at most this
+/// probability. A test at 5 % would overlook many real differences, which would make intervals too
+/// narrow (Bancroft 1964).
 const DIFFERENCE_LEVEL: f64 = 0.25;
 
 /// Both tails of intervals.
@@ -34,8 +36,8 @@ struct Anova {
     within: f64,
     /// Zero if each machine has one value.
     within_freedom: f64,
-    /// The values of one machine: of machines with different numbers of them, the number that makes the mean squares
-    /// unbiased.
+    /// The values of one machine: of machines with different numbers of them, the number that
+    /// makes the mean squares unbiased.
     size: f64,
 }
 
@@ -50,13 +52,8 @@ impl Anova {
         }
         let total = mean(&groups.concat());
         let around_total = groups.iter().map(|group| (mean(group) - total).powi(2));
-        let between: f64 = sizes()
-            .zip(around_total)
-            .map(|(n, square)| n * square)
-            .sum();
-        let within = groups
-            .iter()
-            .map(|it| variance(it) * (it.len() as f64 - 1.0));
+        let between: f64 = sizes().zip(around_total).map(|(n, square)| n * square).sum();
+        let within = groups.iter().map(|it| variance(it) * (it.len() as f64 - 1.0));
         let squares: f64 = sizes().map(|size| size * size).sum();
         let within_freedom = count - machines;
         Some(Self {
@@ -77,17 +74,16 @@ impl Anova {
 /// Returns a figure of each pair by machine. Pairs are in the order of machines.
 fn by_machine(pairs: &[Pair], figure: impl Fn(&Pair) -> f64) -> Vec<Vec<f64>> {
     let machines = pairs.chunk_by(|a, b| a.block.machine == b.block.machine);
-    machines
-        .map(|pairs| pairs.iter().map(&figure).collect())
-        .collect()
+    machines.map(|pairs| pairs.iter().map(&figure).collect()).collect()
 }
 
 fn log_ratio(pair: &Pair) -> f64 {
     pair.value.ln() - pair.base.ln()
 }
 
-/// Returns the share of the variance of logarithms that is between machines, by the ANOVA method (Shrout and Fleiss 1979;
-/// Searle, Casella and McCulloch 1992); `None` with one machine. Differences between base and target do not count.
+/// Returns the share of the variance of logarithms that is between machines, by the ANOVA method
+/// (Shrout and Fleiss 1979; Searle, Casella and McCulloch 1992); `None` with one machine.
+/// Differences between base and target do not count.
 pub(super) fn between_machines(pairs: &[Pair]) -> Option<VarianceShare> {
     let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
     let ratios: Vec<f64> = pairs.iter().map(log_ratio).collect();
@@ -115,9 +111,10 @@ pub(super) fn between_machines(pairs: &[Pair]) -> Option<VarianceShare> {
     })
 }
 
-/// Returns a value for each machine if the ratios of pairs differ between machines by more than within them; `None` if they
-/// don't, or if each machine has one pair. Further pairs of one machine then say little about others, so that each machine
-/// counts as one value: the mean of its logarithms, weighted so that the mean of all machines is that of all pairs.
+/// Returns a value for each machine if the ratios of pairs differ between machines by more than
+/// within them; `None` if they don't, or if each machine has one pair. Further pairs of one machine
+/// then say little about others, so that each machine counts as one value: the mean of its
+/// logarithms, weighted so that the mean of all machines is that of all pairs.
 pub(super) fn machine_values(pairs: &[Pair]) -> Option<Vec<f64>> {
     let groups = by_machine(pairs, log_ratio);
     let anova = Anova::of(&groups).filter(|it| it.within_freedom > 0.0)?;
@@ -144,28 +141,19 @@ mod tests {
                 value: value.exp(),
                 base_at: 0.0,
                 at: 0.0,
-                block: Block {
-                    machine,
-                    ..Block::default()
-                },
+                block: Block { machine, ..Block::default() },
             };
             pairs.iter().map(pair).collect::<Vec<Pair>>()
         };
         machines.iter().enumerate().flat_map(of_machine).collect()
     }
 
-    /// The ratings of the first two judges in table 2 of Shrout and Fleiss, for six patients. By hand: the mean squares are
-    /// 4.3833 between patients and 0.4833 residual, so that ICC(3,1) = (4.3833 - 0.4833) / (4.3833 + 0.4833).
+    /// The ratings of the first two judges in table 2 of Shrout and Fleiss, for six patients. By
+    /// hand: the mean squares are 4.3833 between patients and 0.4833 residual, so that ICC(3,1)
+    /// = (4.3833 - 0.4833) / (4.3833 + 0.4833).
     #[test]
     fn one_pair_of_each_machine_gives_the_intraclass_correlation_by_hand() {
-        let ratings = [
-            (9.0, 2.0),
-            (6.0, 1.0),
-            (8.0, 4.0),
-            (7.0, 1.0),
-            (10.0, 5.0),
-            (6.0, 2.0),
-        ];
+        let ratings = [(9.0, 2.0), (6.0, 1.0), (8.0, 4.0), (7.0, 1.0), (10.0, 5.0), (6.0, 2.0)];
         let machines: Vec<&[(f64, f64)]> = ratings.iter().map(std::slice::from_ref).collect();
         let share = between_machines(&pairs(&machines)).unwrap();
         let (between, residual) = mean_squares(&ratings);
@@ -173,10 +161,7 @@ mod tests {
         assert!((share.share - expected).abs() < 1e-9, "{share:?}");
         // F(0.025; 5, 5) = 7.146.
         let bound = |ratio: f64| (ratio - 1.0) / (ratio + 1.0);
-        let (low, high) = (
-            bound(between / residual / 7.146),
-            bound(between / residual * 7.146),
-        );
+        let (low, high) = (bound(between / residual / 7.146), bound(between / residual * 7.146));
         assert!((share.low - low.max(0.0)).abs() < 1e-3, "{share:?}");
         assert!((share.high - high).abs() < 1e-3, "{share:?}");
     }
@@ -196,14 +181,12 @@ mod tests {
         (between / (rows - 1.0), residual / (rows - 1.0))
     }
 
-    /// Two machines of 2 and 3 pairs without any difference between base and target. Levels 1, 3 and 6, 8, 10; by hand:
-    /// 43.2 between, 10 / 3 within, and 2.4 pairs each.
+    /// Two machines of 2 and 3 pairs without any difference between base and target. Levels 1, 3
+    /// and 6, 8, 10; by hand: 43.2 between, 10 / 3 within, and 2.4 pairs each.
     #[test]
     fn several_pairs_of_a_machine_are_within_it() {
-        let machines: [&[(f64, f64)]; 2] = [
-            &[(1.0, 1.0), (3.0, 3.0)],
-            &[(6.0, 6.0), (8.0, 8.0), (10.0, 10.0)],
-        ];
+        let machines: [&[(f64, f64)]; 2] =
+            [&[(1.0, 1.0), (3.0, 3.0)], &[(6.0, 6.0), (8.0, 8.0), (10.0, 10.0)]];
         let share = between_machines(&pairs(&machines)).unwrap();
         let variance = (43.2 - 10.0 / 3.0) / 2.4;
         let expected = variance / (variance + 10.0 / 3.0);
@@ -236,12 +219,11 @@ mod tests {
 
     #[test]
     fn machines_with_other_ratios_count_once() {
-        let apart: [&[(f64, f64)]; 2] = [
-            &[(0.0, 0.10), (0.0, 0.11)],
-            &[(0.0, 0.30), (0.0, 0.31), (0.0, 0.32)],
-        ];
+        let apart: [&[(f64, f64)]; 2] =
+            [&[(0.0, 0.10), (0.0, 0.11)], &[(0.0, 0.30), (0.0, 0.31), (0.0, 0.32)]];
         let values = machine_values(&pairs(&apart)).unwrap();
-        // By hand: the mean of all pairs is 0.228; 2/5 x 2 (0.105 - 0.228) and 2/5 x 3 (0.31 - 0.228) from it.
+        // By hand: the mean of all pairs is 0.228; 2/5 x 2 (0.105 - 0.228) and 2/5 x 3 (0.31 -
+        // 0.228) from it.
         let expected = [0.228 - 0.8 * 0.123, 0.228 + 1.2 * 0.082];
         for (value, expected) in values.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-12, "{values:?}");

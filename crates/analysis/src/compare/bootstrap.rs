@@ -1,15 +1,16 @@
-//! Computes the symmetric studentized bootstrap (Hall 1988): the values of t in resamples of the measured values. Where
-//! these are skewed or have long tails, it needs larger values than Student's t.
+//! Computes the symmetric studentized bootstrap (Hall 1988): the values of t in resamples of the
+//! measured values. Where these are skewed or have long tails, it needs larger values than
+//! Student's t.
 
 use words::Random;
 
 use super::mean::{Mean, mean, mean_of};
 
-/// Returns the |t| of every resample, in ascending order. `difference` computes a mean from the samples, each of which is
-/// drawn from again.
+/// Returns the |t| of every resample, in ascending order. `difference` computes a mean from the
+/// samples, each of which is drawn from again.
 ///
-/// Resamples of values that are nearly equal have almost no error of their own, so that |t| has no bound. Therefore no mean
-/// counts as further off than the value that is furthest.
+/// Resamples of values that are nearly equal have almost no error of their own, so that |t| has no
+/// bound. Therefore no mean counts as further off than the value that is furthest.
 pub(super) fn studentized(
     samples: &[&[f64]],
     difference: impl Fn(&[Vec<f64>]) -> Mean,
@@ -69,7 +70,8 @@ mod tests {
         assert_ne!(of_one(&values, 0.0, 200, 7), of_one(&values, 0.0, 200, 8));
     }
 
-    /// Shows why percentiles of the resampled means are not used, on normal values with a mean of zero.
+    /// Shows why percentiles of the resampled means are not used, on normal values with a mean of
+    /// zero.
     #[test]
     fn percentiles_of_resampled_means_are_too_narrow_with_few_repeats() {
         let mut random = Random::new(5);

@@ -6,7 +6,8 @@ use super::student;
 /// The share of intervals that miss the true difference.
 const ERROR_RATE: f64 = 0.05;
 
-/// The least error, as a share of the largest value: values that print as equal may differ by rounding.
+/// The least error, as a share of the largest value: values that print as equal may differ by
+/// rounding.
 const RESOLUTION: f64 = 1e-9;
 
 /// A mean with the interval that holds the true one in 95 % of all cases, by Student's t.
@@ -29,7 +30,8 @@ impl Difference {
         Self::of_values(&differences)
     }
 
-    /// Returns the mean of the target minus the mean of the base, for repeats that did not take turns.
+    /// Returns the mean of the target minus the mean of the base, for repeats that did not take
+    /// turns.
     pub fn of_samples(base: &[f64], values: &[f64]) -> Option<Self> {
         let floor = resolution(base).max(resolution(values));
         (base.len().min(values.len()) >= 2).then(|| Self::new(difference_of(base, values, floor)))
@@ -42,18 +44,12 @@ impl Difference {
 
     fn new(mean: Mean) -> Self {
         let reach = student::quantile(ERROR_RATE, mean.freedom) * mean.error;
-        Self {
-            mean: mean.center,
-            low: mean.center - reach,
-            high: mean.center + reach,
-        }
+        Self { mean: mean.center, low: mean.center - reach, high: mean.center + reach }
     }
 }
 
 fn resolution(values: &[f64]) -> f64 {
-    let largest = values
-        .iter()
-        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     (largest * RESOLUTION).max(f64::MIN_POSITIVE)
 }
 
@@ -68,14 +64,8 @@ mod tests {
         let difference = Difference::of_pairs(&pairs).unwrap();
         let reach = 4.302_653 * 2.0 / 3.0_f64.sqrt();
         assert!((difference.mean - 12.0).abs() < 1e-12);
-        assert!(
-            (difference.low - (12.0 - reach)).abs() < 1e-5,
-            "{difference:?}"
-        );
-        assert!(
-            (difference.high - (12.0 + reach)).abs() < 1e-5,
-            "{difference:?}"
-        );
+        assert!((difference.low - (12.0 - reach)).abs() < 1e-5, "{difference:?}");
+        assert!((difference.high - (12.0 + reach)).abs() < 1e-5, "{difference:?}");
         assert!(difference.is_shown());
     }
 

@@ -1,4 +1,5 @@
-//! Subtracts the steady drift of the machine between the two repeats of a pair from the mean of ratios.
+//! Subtracts the steady drift of the machine between the two repeats of a pair from the mean of
+//! ratios.
 
 use super::mean::{Mean, Pair};
 
@@ -35,8 +36,9 @@ fn blocks(pairs: &[Pair]) -> Vec<BlockDrift> {
     blocks.map(BlockDrift::new).collect()
 }
 
-/// Returns whether base and target came second equally often, give or take one pair, in all blocks together and in each
-/// block. Drift then cancels in the mean, and what remains of it is in the spread.
+/// Returns whether base and target came second equally often, give or take one pair, in all blocks
+/// together and in each block. Drift then cancels in the mean, and what remains of it is in the
+/// spread.
 fn is_balanced(pairs: &[Pair]) -> bool {
     let is_even = |pairs: &[Pair]| {
         let later = pairs.iter().filter(|pair| pair.at > pair.base_at).count();
@@ -45,8 +47,8 @@ fn is_balanced(pairs: &[Pair]) -> bool {
     is_even(pairs) && pairs.chunk_by(|a, b| a.block == b.block).all(is_even)
 }
 
-/// Returns whether a drift within blocks cannot be seen: each block has only one pair, and the order does not cancel the
-/// drift.
+/// Returns whether a drift within blocks cannot be seen: each block has only one pair, and the
+/// order does not cancel the drift.
 pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
     let blocks = blocks(pairs);
     blocks.len() > 1 && !blocks.iter().any(BlockDrift::has_drift) && !is_balanced(pairs)
@@ -54,11 +56,12 @@ pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
 
 /// Returns the mean of the ratios minus the drift; in a balanced order, the mean unchanged.
 ///
-/// The drift of a pair is the time between its two repeats, times the rate at which the machine changed from the first to
-/// the last pair of its block. Changes between blocks, such as after a reboot, do not count. A block with one pair takes the
-/// rate of all other blocks together. If each block has only one pair, those of a machine count as one block. The noise of
-/// the first and last pairs, whose ratios have the standard deviation `spread`, is part of the rates and adds to the error.
-/// If the change is not steady, the spread of the ratios shows it.
+/// The drift of a pair is the time between its two repeats, times the rate at which the machine
+/// changed from the first to the last pair of its block. Changes between blocks, such as after a
+/// reboot, do not count. A block with one pair takes the rate of all other blocks together. If each
+/// block has only one pair, those of a machine count as one block. The noise of the first and last
+/// pairs, whose ratios have the standard deviation `spread`, is part of the rates and adds to the
+/// error. If the change is not steady, the spread of the ratios shows it.
 pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
@@ -79,7 +82,8 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
         drift += times * block.rise;
         squares += times * times;
     }
-    // The variance of a pair's level is a quarter of that of its log ratio, and a rise has two levels.
+    // The variance of a pair's level is a quarter of that of its log ratio, and a rise has two
+    // levels.
     let variance = measured.error.powi(2) + spread * spread * squares / 2.0;
     Mean::new(measured.center - drift, variance, measured.freedom, floor)
 }
@@ -91,14 +95,11 @@ mod tests {
 
     /// Returns a block of the first machine.
     fn block(invocation: usize) -> Block {
-        Block {
-            invocation: invocation as u32,
-            ..Block::default()
-        }
+        Block { invocation: invocation as u32, ..Block::default() }
     }
 
-    /// Returns the pairs of blocks, each of a number of pairs, the delay within a pair, and the rate of change. Each block
-    /// begins at a level of 100, a day after the one before.
+    /// Returns the pairs of blocks, each of a number of pairs, the delay within a pair, and the
+    /// rate of change. Each block begins at a level of 100, a day after the one before.
     fn pairs(blocks: &[(usize, f64, f64)]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (block, &(count, delay, rate)) in blocks.iter().enumerate() {
@@ -156,17 +157,14 @@ mod tests {
         check(&single, 0.01, 1.0 / 3.0 + times * times / 2.0);
     }
 
-    /// Returns the pairs of blocks a day apart. Each flag says whether the target came second in a pair.
+    /// Returns the pairs of blocks a day apart. Each flag says whether the target came second in a
+    /// pair.
     fn in_order(blocks: &[&[bool]]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (block, order) in blocks.iter().enumerate() {
             for (index, &is_later) in order.iter().enumerate() {
                 let at = 10_000.0 * block as f64 + 3.0 * index as f64;
-                let (base_at, at) = if is_later {
-                    (at, at + 1.0)
-                } else {
-                    (at + 1.0, at)
-                };
+                let (base_at, at) = if is_later { (at, at + 1.0) } else { (at + 1.0, at) };
                 let level = |at: f64| 100.0 * (0.01 * at).exp();
                 pairs.push(Pair {
                     base: level(base_at),
@@ -216,7 +214,8 @@ mod tests {
 
     #[test]
     fn the_time_between_machines_shows_no_drift() {
-        // Of three machines at nearly the same time, each with one pair, the last one is much faster.
+        // Of three machines at nearly the same time, each with one pair, the last one is much
+        // faster.
         let mut at_once = pairs(&[(1, 1.0, 0.01), (1, 1.0, 0.01), (1, 1.0, 0.01)]);
         for (machine, pair) in at_once.iter_mut().enumerate() {
             pair.block.machine = machine;

@@ -1,6 +1,7 @@
-//! Computes the effect of a factor: each of its levels against the base's, with all else equal. In each repeat the geometric
-//! means over all combinations of the other factors are compared as if they were two targets. Each combination is also
-//! compared by itself, and with that mean. The assumptions are in `docs/statistics.md`.
+//! Computes the effect of a factor: each of its levels against the base's, with all else equal. In
+//! each repeat the geometric means over all combinations of the other factors are compared as if
+//! they were two targets. Each combination is also compared by itself, and with that mean. The
+//! assumptions are in `docs/statistics.md`.
 
 use serde::Serialize;
 
@@ -17,10 +18,11 @@ use crate::{Factor, Figures, counted};
 pub struct Effects {
     /// The factors.
     pub factors: Vec<Factor>,
-    /// One for each step, metric, factor and level but the base's: by variant and clients, then factor, then level, then step,
-    /// then metric.
+    /// One for each step, metric, factor and level but the base's: by variant and clients, then
+    /// factor, then level, then step, then metric.
     pub rows: Vec<Effect>,
-    /// The metrics whose effects are computed: [`super::VERDICT_METRICS`] and those that the caller asks for.
+    /// The metrics whose effects are computed: [`super::VERDICT_METRICS`] and those that the
+    /// caller asks for.
     pub metrics: Vec<&'static str>,
     /// The least relative change that matters.
     pub effect: f64,
@@ -39,8 +41,8 @@ pub struct Effect {
     pub factor: usize,
     /// The index of its level, from 1: 0 is the base's.
     pub level: usize,
-    /// The level against the base's. Its target is what the change is called, and its values are geometric means over the
-    /// combinations.
+    /// The level against the base's. Its target is what the change is called, and its values are
+    /// geometric means over the combinations.
     pub compared: ComparedStep,
     /// The same in each combination of the other factors, in their order.
     pub combinations: Vec<CombinationEffect>,
@@ -61,7 +63,8 @@ pub struct CombinationEffect {
     pub index: usize,
     /// The target of the level against that of the base level.
     pub compared: ComparedStep,
-    /// The deviation of its ratio from the mean of all; `None` without repeats in turns, and if there is only one combination.
+    /// The deviation of its ratio from the mean of all; `None` without repeats in turns, and if
+    /// there is only one combination.
     pub deviation: Option<Deviation>,
 }
 
@@ -86,7 +89,8 @@ struct UndecidedEffect {
     each: Vec<(usize, UndecidedRow, Option<UndecidedRow>)>,
 }
 
-/// Computes the effects of factors, each of which has a target for each level in each of its combinations.
+/// Computes the effects of factors, each of which has a target for each level in each of its
+/// combinations.
 pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions) -> Effects {
     let samples = Samples::new(figures);
     let metrics = options.all_metrics(&[]);
@@ -131,7 +135,8 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     }
 }
 
-/// Decides the effects of a family, those in each combination, and the differences between combinations: a family each.
+/// Decides the effects of a family, those in each combination, and the differences between
+/// combinations: a family each.
 fn decide_all(
     of_family: Vec<&mut UndecidedEffect>,
     family: &str,
@@ -185,9 +190,7 @@ fn drafted(
     let [base, side] = [of_base, of_level].map(|sides| Side::mean_of(&sides));
     let name = |level: usize| format!("{}={}", factor.name, factor.levels[level]);
     all.fill(samples, [(&name(0), &base), (&name(level), &side)], options);
-    let reasons = each
-        .iter()
-        .flat_map(|(_, it)| it.row.reasons.iter().cloned());
+    let reasons = each.iter().flat_map(|(_, it)| it.row.reasons.iter().cloned());
     all.row.reasons = distinct(reasons.chain(std::mem::take(&mut all.row.reasons)));
     let apart = match all.row.pairing {
         Pairing::Paired if sides.len() > 1 && all.estimate.is_some() => {
@@ -195,11 +198,7 @@ fn drafted(
         }
         _ => None,
     };
-    let apart = apart
-        .into_iter()
-        .flatten()
-        .map(Some)
-        .chain(std::iter::repeat(None));
+    let apart = apart.into_iter().flatten().map(Some).chain(std::iter::repeat(None));
     // A combination without a draft has no pairs.
     let each = each.into_iter().zip(apart).map(|((number, own), pairs)| {
         let deviation = pairs.map(|pairs| {
@@ -213,12 +212,7 @@ fn drafted(
         });
         (number, own, deviation)
     });
-    Some(UndecidedEffect {
-        factor: index,
-        level,
-        each: each.collect(),
-        all,
-    })
+    Some(UndecidedEffect { factor: index, level, each: each.collect(), all })
 }
 
 fn in_combination(

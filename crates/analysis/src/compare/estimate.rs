@@ -1,4 +1,5 @@
-//! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a ratio by chance.
+//! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a
+//! ratio by chance.
 
 use super::anova;
 use super::bootstrap;
@@ -6,8 +7,8 @@ use super::drift;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::student;
 
-/// The repeats of each target from which on the bootstrap is used: fewer have too few different resamples
-/// (`docs/statistics.md`).
+/// The repeats of each target from which on the bootstrap is used: fewer have too few different
+/// resamples (`docs/statistics.md`).
 pub(super) const BOOTSTRAP_REPEATS: usize = 8;
 
 /// Differences of logarithms below this are rounding errors of equal figures.
@@ -24,16 +25,16 @@ pub(super) struct Estimate {
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
-    /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ between machines. Each machine then
-    /// counts as one value.
+    /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ
+    /// between machines. Each machine then counts as one value.
     pub machine_spread: Option<f64>,
     /// Repeats differ by less than the rounding of the figures, which more repeats do not reduce.
     pub is_coarse: bool,
 }
 
 impl Estimate {
-    /// Estimates a ratio from pairs in the order of machines and of time, block after block. `rounding` is the standard
-    /// deviation that rounding adds to the logarithm of each ratio.
+    /// Estimates a ratio from pairs in the order of machines and of time, block after block.
+    /// `rounding` is the standard deviation that rounding adds to the logarithm of each ratio.
     pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
         // Equal repeats were rounded in the same way, so that more of them do not reduce the error.
@@ -90,8 +91,9 @@ impl Estimate {
         self.measured.center.exp()
     }
 
-    /// Returns the probability that chance alone shows a change at least as large. A change counts only if it is shown with
-    /// and without a steady drift, and by Student's t as well as by the bootstrap.
+    /// Returns the probability that chance alone shows a change at least as large. A change counts
+    /// only if it is shown with and without a steady drift, and by Student's t as well as by
+    /// the bootstrap.
     pub fn p_value(&self) -> f64 {
         if self.measured.center * self.detrended.center < 0.0 {
             return 1.0;
@@ -113,7 +115,8 @@ impl Estimate {
         by_chance.max((as_far + 1) as f64 / (self.resampled.len() + 1) as f64)
     }
 
-    /// Returns the interval of the ratio with the error rate `level`. It excludes 1 exactly where `p_value() <= level`.
+    /// Returns the interval of the ratio with the error rate `level`. It excludes 1 exactly where
+    /// `p_value() <= level`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
         // Both have the same degrees of freedom.
         let errors = self.reach(level, self.measured.freedom);
@@ -178,7 +181,8 @@ mod tests {
         assert!((estimate.spread - 0.083_551).abs() < 1e-6);
     }
 
-    /// Of e^(1, 2, 3) against e^(2, 4, 6, 8): variances 1 and 20/3, error sqrt(1/3 + 5/3), degrees of freedom 4 / (1/18 + 25/27).
+    /// Of e^(1, 2, 3) against e^(2, 4, 6, 8): variances 1 and 20/3, error sqrt(1/3 + 5/3), degrees
+    /// of freedom 4 / (1/18 + 25/27).
     #[test]
     fn two_samples_are_welchs() {
         let base = [1.0, 2.0, 3.0].map(f64::exp);
@@ -195,18 +199,15 @@ mod tests {
     fn an_interval_is_without_1_exactly_where_p_is_at_most_the_level() {
         let mut random = 1_u64;
         let mut next = || {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 40) as f64 / (1_u64 << 24) as f64
         };
         let (mut without, mut with) = (0, 0);
         for count in [2, 3, 5, 8, 12] {
             for _ in 0..40 {
                 let shift = 1.0 + 0.05 * next();
-                let values: Vec<(f64, f64)> = (0..count)
-                    .map(|_| (100.0 + next(), (100.0 + 4.0 * next()) * shift))
-                    .collect();
+                let values: Vec<(f64, f64)> =
+                    (0..count).map(|_| (100.0 + next(), (100.0 + 4.0 * next()) * shift)).collect();
                 let (base, value): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
                 for estimate in [
                     Estimate::of_pairs(&pairs(&values), 0.0, 499, 3),
@@ -231,14 +232,10 @@ mod tests {
 
     #[test]
     fn a_steady_drift_is_not_a_change() {
-        // 1 % from each slot to the next, and nothing else: without noise both means have no error to speak of.
+        // 1 % from each slot to the next, and nothing else: without noise both means have no error
+        // to speak of.
         let values: Vec<(f64, f64)> = (0..5)
-            .map(|i| {
-                (
-                    100.0 * 1.01_f64.powi(2 * i),
-                    100.0 * 1.01_f64.powi(2 * i + 1),
-                )
-            })
+            .map(|i| (100.0 * 1.01_f64.powi(2 * i), 100.0 * 1.01_f64.powi(2 * i + 1)))
             .collect();
         let estimate = Estimate::of_pairs(&pairs(&values), 0.0, 99, 1);
         assert!((estimate.ratio() - 1.01).abs() < 1e-12);

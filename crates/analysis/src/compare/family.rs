@@ -1,8 +1,9 @@
 //! Decides many comparisons at once.
 
-/// Returns the level at which each comparison of a family is decided, so that at most the share `rate` of the shown changes
-/// is false. With R of m shown, it is R x rate / m (Benjamini and Hochberg 1995), and with none rate / m. A comparison is
-/// shown if its p is at most this level; intervals of that level agree with it (Benjamini and Yekutieli 2005).
+/// Returns the level at which each comparison of a family is decided, so that at most the share
+/// `rate` of the shown changes is false. With R of m shown, it is R x rate / m (Benjamini and
+/// Hochberg 1995), and with none rate / m. A comparison is shown if its p is at most this level;
+/// intervals of that level agree with it (Benjamini and Yekutieli 2005).
 pub(crate) fn level(p_values: &[f64], rate: f64) -> f64 {
     let mut sorted = p_values.to_vec();
     sorted.sort_by(f64::total_cmp);

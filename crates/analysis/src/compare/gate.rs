@@ -11,8 +11,8 @@ use super::{Compared, ComparedStep, Verdict};
 /// The changes that count as regressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5 % less throughput, or 5 %
-    /// more of a cost.
+    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5
+    /// % less throughput, or 5 % more of a cost.
     pub default: f64,
     /// The same for single metrics: it replaces the default, and adds metrics to the gate.
     pub by_metric: BTreeMap<String, f64>,
@@ -20,10 +20,7 @@ pub struct Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self {
-            default: 0.03,
-            by_metric: BTreeMap::new(),
-        }
+        Self { default: 0.03, by_metric: BTreeMap::new() }
     }
 }
 
@@ -34,8 +31,9 @@ impl Thresholds {
         own.or(has_verdict(metric).then_some(self.default))
     }
 
-    /// Returns whether a metric that can't be judged makes the gate doubtful. Any of [`super::VERDICT_METRICS`] can be a
-    /// regression, but only throughput and the metrics with a threshold of their own have to rule one out.
+    /// Returns whether a metric that can't be judged makes the gate doubtful. Any of
+    /// [`super::VERDICT_METRICS`] can be a regression, but only throughput and the metrics with
+    /// a threshold of their own have to rule one out.
     fn has_to_be_known(&self, metric: &str) -> bool {
         metric == THROUGHPUT || self.by_metric.contains_key(metric)
     }
@@ -51,18 +49,19 @@ impl Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Throughput and the metrics with a threshold of their own rule out a change for the worse beyond it, and no other
-    /// metric shows one.
+    /// Throughput and the metrics with a threshold of their own rule out a change for the worse
+    /// beyond it, and no other metric shows one.
     Pass,
     /// These are shown to be worse, by more than the threshold as measured.
     Regressed(Vec<usize>),
-    /// These may be worse by more than the threshold: they are invalid, measured once, or their interval goes beyond it.
-    /// Empty: there was nothing to judge, or a metric with a threshold was not measured.
+    /// These may be worse by more than the threshold: they are invalid, measured once, or their
+    /// interval goes beyond it. Empty: there was nothing to judge, or a metric with a threshold
+    /// was not measured.
     Doubtful(Vec<usize>),
 }
 
-/// Judges a comparison. A change for the worse passes if its interval stays within the threshold. A regression outweighs a
-/// doubt.
+/// Judges a comparison. A change for the worse passes if its interval stays within the threshold. A
+/// regression outweighs a doubt.
 pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     let judged: Vec<(usize, Judged)> = compared
         .rows
@@ -119,12 +118,13 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
     }
 }
 
-/// Returns the total repeats per target that tell in [`super::POWER`] of all cases whether a comparison is worse by more
-/// than its threshold. It is more than were measured, and at most [`REPEATS_CAP`], which means that or more. `None`: unknown
-/// without an interval, or if the figures are too coarse for any number of repeats.
+/// Returns the total repeats per target that tell in [`super::POWER`] of all cases whether a
+/// comparison is worse by more than its threshold. It is more than were measured, and at most
+/// [`REPEATS_CAP`], which means that or more. `None`: unknown without an interval, or if the
+/// figures are too coarse for any number of repeats.
 ///
-/// That many repeats show a change as large as the threshold. A smaller change that is shown must be distinguished from the
-/// threshold.
+/// That many repeats show a change as large as the threshold. A smaller change that is shown must
+/// be distinguished from the threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
     let limit = match row.more_is_better {
@@ -154,11 +154,7 @@ mod tests {
             metric: metric.into(),
             more_is_better: metric == THROUGHPUT,
             ratio: values.map(|(_, ratio, _)| ratio),
-            interval: values.map(|(low, _, high)| Interval {
-                low,
-                high,
-                confidence: 0.95,
-            }),
+            interval: values.map(|(low, _, high)| Interval { low, high, confidence: 0.95 }),
             pairing: Pairing::Paired,
             verdict,
             ..ComparedStep::default()
@@ -166,10 +162,7 @@ mod tests {
     }
 
     fn judged(rows: Vec<ComparedStep>, own: &[(&str, f64)]) -> Gate {
-        let compared = Compared {
-            rows,
-            ..Compared::default()
-        };
+        let compared = Compared { rows, ..Compared::default() };
         let thresholds = Thresholds {
             default: 0.05,
             by_metric: own.iter().map(|(name, t)| ((*name).into(), *t)).collect(),
@@ -180,10 +173,7 @@ mod tests {
     #[test]
     fn a_regression_is_shown_and_exceeds_the_threshold() {
         let slower = |low, ratio, high| row(THROUGHPUT, Verdict::Slower, Some((low, ratio, high)));
-        assert_eq!(
-            judged(vec![slower(0.90, 0.94, 0.98)], &[]),
-            Gate::Regressed(vec![0])
-        );
+        assert_eq!(judged(vec![slower(0.90, 0.94, 0.98)], &[]), Gate::Regressed(vec![0]));
         assert_eq!(judged(vec![slower(0.955, 0.96, 0.98)], &[]), Gate::Pass);
     }
 
@@ -195,10 +185,7 @@ mod tests {
             assert_eq!(judged(vec![row], &[]), Gate::Doubtful(vec![0]));
         }
         let cost = row("cpupq", Verdict::Slower, Some((1.02, 1.06, 1.11)));
-        assert_eq!(
-            judged(vec![cost], &[("cpupq", 0.1)]),
-            Gate::Doubtful(vec![0])
-        );
+        assert_eq!(judged(vec![cost], &[("cpupq", 0.1)]), Gate::Doubtful(vec![0]));
     }
 
     #[test]
@@ -206,20 +193,13 @@ mod tests {
         let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
         let rows = vec![same, row("cpupq", Verdict::Faster, Some((0.8, 0.9, 0.95)))];
         assert_eq!(judged(rows.clone(), &[("cpupq", 0.1)]), Gate::Pass);
-        assert_eq!(
-            judged(rows, &[("cpupq", 0.1), ("w_amp", 0.1)]),
-            Gate::Doubtful(Vec::new())
-        );
+        assert_eq!(judged(rows, &[("cpupq", 0.1), ("w_amp", 0.1)]), Gate::Doubtful(Vec::new()));
     }
 
     #[test]
     fn repeats_are_for_the_threshold_and_not_for_the_effect() {
         let five = |verdict, values| {
-            let value = Sample {
-                run: 0,
-                repeat: 1,
-                value: 1.0,
-            };
+            let value = Sample { run: 0, repeat: 1, value: 1.0 };
             ComparedStep {
                 values: vec![value; 5],
                 base_values: vec![value; 5],
@@ -229,34 +209,27 @@ mod tests {
             }
         };
         let noisy = five(Verdict::TooNoisy, (0.77, 0.947, 1.14));
-        // Two standard deviations take 5 pairs, as power tables have it: not more than there are. Half of one takes 34.
+        // Two standard deviations take 5 pairs, as power tables have it: not more than there are.
+        // Half of one takes 34.
         let size = |sizes: f64| 1.0 - (-0.1 * sizes).exp();
         assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(6));
         let half = repeats_to_judge(&noisy, size(0.5)).unwrap();
         assert!(half.abs_diff(34) <= 1, "{half}");
         assert_eq!(repeats_to_judge(&noisy, 0.001), Some(REPEATS_CAP));
-        // What is shown must be distinguished from the threshold, which is half of one further away.
+        // What is shown must be distinguished from the threshold, which is half of one further
+        // away.
         let shown = five(Verdict::Slower, (0.7, (-0.2_f64).exp(), 0.95));
         assert_eq!(repeats_to_judge(&shown, size(2.5)), Some(half));
-        let coarse = ComparedStep {
-            repeats_needed: None,
-            ..noisy
-        };
+        let coarse = ComparedStep { repeats_needed: None, ..noisy };
         assert_eq!(repeats_to_judge(&coarse, 0.1), None);
     }
 
     #[test]
     fn what_may_hide_a_regression_is_doubtful() {
         let noisy = |low, high| row(THROUGHPUT, Verdict::TooNoisy, Some((low, 1.0, high)));
-        assert_eq!(
-            judged(vec![noisy(0.94, 1.06)], &[]),
-            Gate::Doubtful(vec![0])
-        );
+        assert_eq!(judged(vec![noisy(0.94, 1.06)], &[]), Gate::Doubtful(vec![0]));
         // Too noisy to rule out 3 %, but not 5 %; or noisy towards the better.
-        assert_eq!(
-            judged(vec![noisy(0.955, 1.045), noisy(0.99, 1.2)], &[]),
-            Gate::Pass
-        );
+        assert_eq!(judged(vec![noisy(0.955, 1.045), noisy(0.99, 1.2)], &[]), Gate::Pass);
         for verdict in [Verdict::Single, Verdict::Invalid, Verdict::NotComparable] {
             let rows = vec![
                 row(THROUGHPUT, Verdict::Faster, Some((1.1, 1.2, 1.3))),
@@ -271,10 +244,7 @@ mod tests {
     fn a_threshold_below_the_effect_applies_too() {
         let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.98, 1.0, 1.02)));
         assert_eq!(judged(vec![same.clone()], &[]), Gate::Pass);
-        assert_eq!(
-            judged(vec![same], &[(THROUGHPUT, 0.01)]),
-            Gate::Doubtful(vec![0])
-        );
+        assert_eq!(judged(vec![same], &[(THROUGHPUT, 0.01)]), Gate::Doubtful(vec![0]));
     }
 
     #[test]
@@ -295,10 +265,7 @@ mod tests {
         ];
         assert_eq!(judged(rows.clone(), &[]), Gate::Pass);
         assert_eq!(judged(rows.clone(), &[("cpupq", 0.35)]), Gate::Pass);
-        assert_eq!(
-            judged(rows.clone(), &[("cpupq", 0.1)]),
-            Gate::Regressed(vec![1])
-        );
+        assert_eq!(judged(rows.clone(), &[("cpupq", 0.1)]), Gate::Regressed(vec![1]));
         assert_eq!(judged(rows, &[("rpq", 0.5)]), Gate::Doubtful(vec![2]));
     }
 
@@ -317,14 +284,8 @@ mod tests {
         assert_eq!(judged(vec![equal()], &[]), Gate::Doubtful(Vec::new()));
         // Whoever asks for it wants to know.
         let asked = [("own_cpu_us_per_op", 0.05)];
-        assert_eq!(
-            judged(vec![same(), unknown()], &asked),
-            Gate::Doubtful(vec![1])
-        );
-        assert_eq!(
-            judged(vec![same(), more()], &[("own_cpu_us_per_op", 0.5)]),
-            Gate::Pass
-        );
+        assert_eq!(judged(vec![same(), unknown()], &asked), Gate::Doubtful(vec![1]));
+        assert_eq!(judged(vec![same(), more()], &[("own_cpu_us_per_op", 0.5)]), Gate::Pass);
     }
 
     #[test]

@@ -13,11 +13,7 @@ pub(crate) struct Mean {
 impl Mean {
     /// Creates a mean with an error of at least `floor`.
     pub fn new(center: f64, variance: f64, freedom: f64, floor: f64) -> Self {
-        Self {
-            center,
-            error: variance.sqrt().max(floor),
-            freedom,
-        }
+        Self { center, error: variance.sqrt().max(floor), freedom }
     }
 
     /// Returns its distance from no change, in standard errors.
@@ -68,8 +64,8 @@ pub(crate) fn mean_of(values: &[f64], floor: f64) -> Mean {
     Mean::new(mean(values), variance, count - 1.0, floor)
 }
 
-/// Returns the difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
-/// `floor`.
+/// Returns the difference of two means, with degrees of freedom for unequal variances (Welch 1947),
+/// and an error of at least `floor`.
 pub(crate) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
     let (of_base, of_values) = (part(base), part(values));
@@ -81,11 +77,7 @@ pub(crate) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     Mean::new(
         mean(values) - mean(base),
         variance,
-        if freedom.is_finite() {
-            freedom.max(least)
-        } else {
-            least
-        },
+        if freedom.is_finite() { freedom.max(least) } else { least },
         floor,
     )
 }

@@ -1,4 +1,5 @@
-//! The compared figures of a row: its throughput and its metrics, and whether more or less of each is better.
+//! The compared figures of a row: its throughput and its metrics, and whether more or less of each
+//! is better.
 
 use record::StepKind;
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
@@ -9,13 +10,10 @@ use crate::{Figures, Row};
 /// The name of the figure for the speed of a step.
 pub const THROUGHPUT: &str = "throughput";
 
-/// The metrics that show by themselves whether a target got faster or slower, with their names in sentences. Each is a family
-/// of comparisons and has tables of verdicts, and the gate judges it.
-pub const VERDICT_METRICS: [(&str, &str); 3] = [
-    (THROUGHPUT, THROUGHPUT),
-    CPU_VERDICT_METRICS[0],
-    CPU_VERDICT_METRICS[1],
-];
+/// The metrics that show by themselves whether a target got faster or slower, with their names in
+/// sentences. Each is a family of comparisons and has tables of verdicts, and the gate judges it.
+pub const VERDICT_METRICS: [(&str, &str); 3] =
+    [(THROUGHPUT, THROUGHPUT), CPU_VERDICT_METRICS[0], CPU_VERDICT_METRICS[1]];
 
 /// The family of all other metrics.
 const OTHER_METRICS: &str = "other metrics";
@@ -64,7 +62,8 @@ pub fn more_is_better(metric: &str) -> bool {
     metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
 }
 
-/// Returns the costs of an operation that any row has: the default of [`crate::CompareOptions::metrics`].
+/// Returns the costs of an operation that any row has: the default of
+/// [`crate::CompareOptions::metrics`].
 pub fn costs(figures: &Figures) -> Vec<&'static str> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = match figures.rows.iter().any(|row| row.workload == "insert") {
@@ -77,9 +76,10 @@ pub fn costs(figures: &Figures) -> Vec<&'static str> {
 /// The kernel's tick: CPU times of processes and of the host are multiples of it. `USER_HZ` is 100.
 const TICK_SECONDS: f64 = 0.01;
 
-/// Returns the error of a metric's value from rounding to ticks: the standard deviation as a share of the value. It is zero for
-/// metrics without ticks. A counter is rounded down to whole ticks at the start and at the end of a step. Each rounding has the
-/// variance of a uniform distribution, tick² / 12.
+/// Returns the error of a metric's value from rounding to ticks: the standard deviation as a share
+/// of the value. It is zero for metrics without ticks. A counter is rounded down to whole ticks at
+/// the start and at the end of a step. Each rounding has the variance of a uniform distribution,
+/// tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
     let of_cost = |name: &str| Some(row.metric(name)? * operations()? / 1e6);
@@ -92,9 +92,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
         _ => return 0.0,
     };
     let seconds = seconds.filter(|&seconds| seconds > 0.0);
-    seconds.map_or(0.0, |seconds| {
-        TICK_SECONDS * (counters / 6.0).sqrt() / seconds
-    })
+    seconds.map_or(0.0, |seconds| TICK_SECONDS * (counters / 6.0).sqrt() / seconds)
 }
 
 /// Returns the value of [`THROUGHPUT`] or of a metric; `None`: not applicable.
@@ -112,7 +110,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a step of 5000 rows in two seconds, with 50 ms of the server's CPU and 100 ms of the host's.
+    /// Returns a step of 5000 rows in two seconds, with 50 ms of the server's CPU and 100 ms of the
+    /// host's.
     fn row() -> Row {
         Row {
             kind: StepKind::Load,

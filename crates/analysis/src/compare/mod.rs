@@ -1,5 +1,6 @@
-//! Compares targets with a base: how much each step changed, and how sure that is. All random numbers have a fixed seed, so
-//! that the same figures always give the same verdicts. `docs/statistics.md` explains the computations.
+//! Compares targets with a base: how much each step changed, and how sure that is. All random
+//! numbers have a fixed seed, so that the same figures always give the same verdicts.
+//! `docs/statistics.md` explains the computations.
 
 mod anova;
 mod bootstrap;
@@ -46,8 +47,9 @@ pub struct CompareOptions {
     pub base: String,
     /// The least relative change that matters: 0.03 is 3 %.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family. At most this share of the changes that are shown is expected to
-    /// be false. If nothing changed, this is the probability that any change is shown, at most.
+    /// The rate of errors over all comparisons of a family. At most this share of the changes that
+    /// are shown is expected to be false. If nothing changed, this is the probability that any
+    /// change is shown, at most.
     pub error_rate: f64,
     /// Resamples of each bootstrap.
     pub resamples: u32,
@@ -89,23 +91,25 @@ pub struct Compared {
     pub base: String,
     /// The least relative change that matters.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family. Each of [`VERDICT_METRICS`] is a family, and all other metrics
-    /// together are another.
+    /// The rate of errors over all comparisons of a family. Each of [`VERDICT_METRICS`] is a
+    /// family, and all other metrics together are another.
     pub error_rate: f64,
     /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
     pub shown_metrics: Vec<&'static str>,
-    /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
-    /// the order of the figures.
+    /// One for each target but the base, step and metric: by variant and clients, then target,
+    /// then step, then metric, in the order of the figures.
     pub rows: Vec<ComparedStep>,
     /// Comparisons of throughput that can have a verdict: the family of the error rates.
     pub comparison_count: usize,
-    /// The cells that are missing or failed, so that the verdicts may change; `None` if all are complete.
+    /// The cells that are missing or failed, so that the verdicts may change; `None` if all are
+    /// complete.
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
     /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
-    /// The time of sessions in each state, in steps with repeats whose engine says what its sessions wait for.
+    /// The time of sessions in each state, in steps with repeats whose engine says what its
+    /// sessions wait for.
     pub waits: Vec<ComparedWaits>,
     /// The statements whose plans differ.
     pub plans: Vec<ComparedPlans>,
@@ -130,7 +134,8 @@ pub struct ComparedStep {
     pub base_values: Vec<Sample>,
     /// The target's values that count.
     pub values: Vec<Sample>,
-    /// Target / base: for pairs, the geometric mean of their ratios; otherwise the ratio of the geometric means.
+    /// Target / base: for pairs, the geometric mean of their ratios; otherwise the ratio of the
+    /// geometric means.
     pub ratio: Option<f64>,
     /// The interval that holds the true ratio; `None` without repeats.
     pub interval: Option<Interval>,
@@ -140,16 +145,18 @@ pub struct ComparedStep {
     pub machines: ComparedMachines,
     /// The verdict.
     pub verdict: Verdict,
-    /// The probability that chance alone shows a change at least as large, before the number of comparisons is taken into
-    /// account.
+    /// The probability that chance alone shows a change at least as large, before the number of
+    /// comparisons is taken into account.
     pub p_value: Option<f64>,
-    /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
+    /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01
+    /// is about 1 %).
     pub spread: Option<f64>,
-    /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at most [`REPEATS_CAP`], which
-    /// means that or more. `None` if unknown, or if the figures are too coarse for any number of repeats.
+    /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at
+    /// most [`REPEATS_CAP`], which means that or more. `None` if unknown, or if the figures
+    /// are too coarse for any number of repeats.
     pub repeats_needed: Option<u32>,
-    /// Notes: repeats that were left out, differences between base and target, and why a ratio, interval or verdict is
-    /// missing.
+    /// Notes: repeats that were left out, differences between base and target, and why a ratio,
+    /// interval or verdict is missing.
     pub reasons: Vec<String>,
 }
 
@@ -169,8 +176,8 @@ impl ComparedStep {
 }
 
 impl ComparedStep {
-    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None` if there is
-    /// no interval, or the figures are too coarse.
+    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03
+    /// is 3 %. `None` if there is no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
         let power = self.power(self.interval?);
@@ -180,9 +187,9 @@ impl ComparedStep {
         }
     }
 
-    /// Returns the total repeats per target that show a change of `effect` in [`POWER`] of all cases, up to
-    /// [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one value, this assumes more machines with as many
-    /// repeats each.
+    /// Returns the total repeats per target that show a change of `effect` in [`POWER`] of all
+    /// cases, up to [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one
+    /// value, this assumes more machines with as many repeats each.
     fn repeats_for(&self, effect: f64) -> Option<u32> {
         let power = self.power(self.interval?);
         let Some(spread) = self.machines.ratio_spread else {
@@ -200,10 +207,7 @@ impl ComparedStep {
 
     /// Returns the power at the confidence of its interval, which is that of its family.
     fn power(&self, interval: Interval) -> PowerAnalysis {
-        PowerAnalysis {
-            level: 1.0 - interval.confidence,
-            pairing: self.pairing,
-        }
+        PowerAnalysis { level: 1.0 - interval.confidence, pairing: self.pairing }
     }
 }
 
@@ -212,10 +216,11 @@ impl ComparedStep {
 pub struct ComparedMachines {
     /// The number of machines.
     pub count: usize,
-    /// The share of the variance of single values that is between machines; `None` with one machine, or without pairs.
+    /// The share of the variance of single values that is between machines; `None` with one
+    /// machine, or without pairs.
     pub variance_share: Option<VarianceShare>,
-    /// The standard deviation of the logarithm of one machine's ratio, if ratios differ between machines, so that each
-    /// machine counts as one value; `None` if each repeat does.
+    /// The standard deviation of the logarithm of one machine's ratio, if ratios differ between
+    /// machines, so that each machine counts as one value; `None` if each repeat does.
     pub ratio_spread: Option<f64>,
 }
 
@@ -237,14 +242,15 @@ pub struct Interval {
     pub low: f64,
     /// The upper bound.
     pub high: f64,
-    /// The confidence: 1 less the error rate, or more. It takes the number of comparisons into account, so that the interval
-    /// excludes 1 exactly where the verdict is faster or slower.
+    /// The confidence: 1 less the error rate, or more. It takes the number of comparisons into
+    /// account, so that the interval excludes 1 exactly where the verdict is faster or slower.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// Formats the ratio, or one of the bounds, with as many digits as the interval allows: two to four. Bounds from two
-    /// repeats may be extreme, so values below 0.001 or above 1000 are cut.
+    /// Formats the ratio, or one of the bounds, with as many digits as the interval allows: two to
+    /// four. Bounds from two repeats may be extreme, so values below 0.001 or above 1000 are
+    /// cut.
     pub fn digits_of(&self, ratio: f64) -> String {
         const LEAST: f64 = 0.001;
         const MOST: f64 = 1000.0;

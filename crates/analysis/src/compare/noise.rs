@@ -53,11 +53,13 @@ pub struct StepNoise {
 pub struct DetectableEffect {
     /// Repeats per target.
     pub repeats: u32,
-    /// The least relative change that is shown in four of five cases, if it is the only one of all steps: 0.03 is 3 %.
+    /// The least relative change that is shown in four of five cases, if it is the only one of all
+    /// steps: 0.03 is 3 %.
     pub effect: f64,
 }
 
-/// Returns the noise floor from a run in which targets were measured against themselves, under two names.
+/// Returns the noise floor from a run in which targets were measured against themselves, under two
+/// names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
     let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<DetectableEffect> {
@@ -76,9 +78,8 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         // Unpaired samples are matched by their number: any match is as good.
         let ratios = row.values.iter().zip(&row.base_values);
         let ratios = ratios.map(|(value, base)| value.value / base.value);
-        let largest = ratios
-            .filter(|ratio| ratio.is_finite())
-            .max_by(|a, b| away(*a).total_cmp(&away(*b)));
+        let largest =
+            ratios.filter(|ratio| ratio.is_finite()).max_by(|a, b| away(*a).total_cmp(&away(*b)));
         floor.shown += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
         floor.steps.push(StepNoise {
             row: index,

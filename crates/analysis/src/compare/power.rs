@@ -20,8 +20,9 @@ pub(super) struct PowerAnalysis {
 }
 
 impl PowerAnalysis {
-    /// Returns the least relative change that is shown in [`POWER`] of all cases with a number of repeats, where ratios
-    /// differ by `spread`. `None` with fewer than two repeats; with more than [`REPEATS_CAP`], the change for these.
+    /// Returns the least relative change that is shown in [`POWER`] of all cases with a number of
+    /// repeats, where ratios differ by `spread`. `None` with fewer than two repeats; with more
+    /// than [`REPEATS_CAP`], the change for these.
     pub fn effect(self, repeats: u32, spread: f64) -> Option<f64> {
         if repeats < 2 {
             return None;
@@ -51,8 +52,9 @@ impl PowerAnalysis {
     }
 }
 
-/// Returns the number of standard errors by which a mean must differ so that |t| exceeds `threshold` in [`POWER`] of all
-/// cases: the noncentral t distribution's approximation by the normal (Abramowitz and Stegun, 26.7.10).
+/// Returns the number of standard errors by which a mean must differ so that |t| exceeds
+/// `threshold` in [`POWER`] of all cases: the noncentral t distribution's approximation by the
+/// normal (Abramowitz and Stegun, 26.7.10).
 fn shown(threshold: f64, freedom: f64) -> f64 {
     threshold * (1.0 - 1.0 / (4.0 * freedom))
         + POWER_QUANTILE * (1.0 + threshold * threshold / (2.0 * freedom)).sqrt()
@@ -63,14 +65,11 @@ mod tests {
     use super::*;
 
     fn paired(level: f64) -> PowerAnalysis {
-        PowerAnalysis {
-            level,
-            pairing: Pairing::Paired,
-        }
+        PowerAnalysis { level, pairing: Pairing::Paired }
     }
 
-    /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them (Cohen 1988 and G*Power):
-    /// effect in standard deviations -> pairs.
+    /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them
+    /// (Cohen 1988 and G*Power): effect in standard deviations -> pairs.
     #[test]
     fn sample_sizes_are_those_of_the_tables() {
         let sight = paired(0.05);
@@ -78,11 +77,9 @@ mod tests {
             let got = sight.repeats(size.exp_m1(), 1.0);
             assert!(got.abs_diff(pairs) <= 1, "{size}: {got}, in tables {pairs}");
         }
-        // Two samples of n each: the difference of one repeat has the square root of 2 times a sample's spread.
-        let sight = PowerAnalysis {
-            pairing: Pairing::Independent,
-            ..paired(0.05)
-        };
+        // Two samples of n each: the difference of one repeat has the square root of 2 times a
+        // sample's spread.
+        let sight = PowerAnalysis { pairing: Pairing::Independent, ..paired(0.05) };
         for (size, each) in [(0.5_f64, 64), (0.8, 26), (1.0, 17), (1.5, 9)] {
             let got = sight.repeats(size.exp_m1(), 2.0_f64.sqrt());
             assert!(got.abs_diff(each) <= 1, "{size}: {got}, in tables {each}");

@@ -1,4 +1,5 @@
-//! Selects the values that are compared with each other: those of valid steps, and of repeats that ran side by side.
+//! Selects the values that are compared with each other: those of valid steps, and of repeats that
+//! ran side by side.
 
 use std::collections::BTreeMap;
 
@@ -66,11 +67,7 @@ struct OrderSpan {
 
 impl OrderSpan {
     fn at(moment: u64) -> Self {
-        Self {
-            first: moment,
-            mean: moment,
-            last: moment,
-        }
+        Self { first: moment, mean: moment, last: moment }
     }
 
     /// Returns the span of several positions.
@@ -78,11 +75,7 @@ impl OrderSpan {
         let first = all.clone().map(|it| it.first).min()?;
         let count = all.clone().count() as u64;
         let mean = all.clone().map(|it| it.mean - first).sum::<u64>() / count;
-        Some(Self {
-            first,
-            mean: first + mean,
-            last: all.map(|it| it.last).max()?,
-        })
+        Some(Self { first, mean: first + mean, last: all.map(|it| it.last).max()? })
     }
 }
 
@@ -96,10 +89,7 @@ impl TimedSample {
         let begun = all.iter().all(has_times);
         let moments = || OrderSpan::of_all(all.iter().filter_map(|it| it.begun));
         Some(Self {
-            sample: Sample {
-                value: ln_mean.exp(),
-                ..first.sample
-            },
+            sample: Sample { value: ln_mean.exp(), ..first.sample },
             rounding: all.iter().map(|it| it.rounding.powi(2)).sum::<f64>().sqrt() / count,
             index: OrderSpan::of_all(all.iter().map(|it| it.index))?,
             block: first.block,
@@ -111,7 +101,8 @@ impl TimedSample {
 /// The values that are compared with each other.
 pub(super) struct Matched {
     pub pairing: Pairing,
-    /// The pairs of [`Pairing::Paired`], in the order of machines and, on each, of time; empty for other pairings.
+    /// The pairs of [`Pairing::Paired`], in the order of machines and, on each, of time; empty for
+    /// other pairings.
     pub pairs: Vec<Pair>,
     /// The number of machines that measured the values that count.
     pub machine_count: usize,
@@ -131,18 +122,11 @@ impl<'a> Samples<'a> {
             many_runs: figures.rows.iter().any(|row| row.run > 0),
         };
         for (index, row) in figures.rows.iter().enumerate() {
-            let rows = samples
-                .rows
-                .entry((place(row), &row.cell.target))
-                .or_default();
+            let rows = samples.rows.entry((place(row), &row.cell.target)).or_default();
             rows.push((index, row));
         }
         for cell in &figures.begun {
-            let block = Block {
-                machine: cell.machine,
-                run: cell.run,
-                invocation: cell.invocation,
-            };
+            let block = Block { machine: cell.machine, run: cell.run, invocation: cell.invocation };
             let begun = (block, cell.started_unix_ns);
             samples.begun.insert((cell.run, &cell.cell), begun);
         }
@@ -170,8 +154,9 @@ impl<'a> Samples<'a> {
         distinct(self.shown().map(|row| row.step.as_str()))
     }
 
-    /// Returns every step of every target but the base, in the order of the figures: by variant and clients, then target,
-    /// then step. Steps that are not among the results are left out, unless there are no others.
+    /// Returns every step of every target but the base, in the order of the figures: by variant and
+    /// clients, then target, then step. Steps that are not among the results are left out,
+    /// unless there are no others.
     pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
         let targets = distinct(self.shown().map(|row| row.cell.target.as_str()));
         let (groups, steps) = (self.groups(), self.steps());
@@ -209,9 +194,7 @@ impl<'a> Samples<'a> {
 
     /// Returns the rows of a target.
     pub fn rows(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Row> + '_ {
-        self.numbered_rows(place, target)
-            .iter()
-            .map(|(_, row)| *row)
+        self.numbered_rows(place, target).iter().map(|(_, row)| *row)
     }
 
     fn numbered_rows(&self, place: Place<'a>, target: &str) -> &[(usize, &'a Row)] {
@@ -240,10 +223,7 @@ impl<'a> Samples<'a> {
                 side.reasons.push(format!("{name} is left out: {reason}"));
             } else if let Some(value) = measured {
                 let (run, repeat) = (row.run, row.cell.repeat);
-                let unknown = Block {
-                    run,
-                    ..Block::default()
-                };
+                let unknown = Block { run, ..Block::default() };
                 let begun = self.begun.get(&(run, &row.cell)).copied();
                 let (block, ns) = begun.unwrap_or((unknown, 0));
                 side.values.push(TimedSample {
@@ -267,12 +247,10 @@ impl<'a> Samples<'a> {
                     Some(Status::Complete) => "has lost a part of its record",
                     status => ended(status),
                 };
-                side.reasons
-                    .push(format!("{name} does not have the step: its cell {ended}"));
+                side.reasons.push(format!("{name} does not have the step: its cell {ended}"));
             }
         }
-        side.values
-            .sort_by_key(|value| (value.sample.run, value.sample.repeat));
+        side.values.sort_by_key(|value| (value.sample.run, value.sample.repeat));
         side
     }
 
@@ -286,8 +264,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Pairs repeats that ran next to each other, if base and target took turns on each machine: each pair ended before the
-    /// next one began.
+    /// Pairs repeats that ran next to each other, if base and target took turns on each machine:
+    /// each pair ended before the next one began.
     pub fn matched(&self, base_name: &str, base: &Side, target: &str, side: &Side) -> Matched {
         let all = |side: &Side| side.values.iter().map(|value| value.sample).collect();
         let mut matched = Matched {
@@ -315,19 +293,17 @@ impl<'a> Samples<'a> {
             return matched;
         }
         matched.pairing = Pairing::Paired;
-        let partners: Vec<(usize, u32)> = pairs
-            .iter()
-            .map(|(base, _)| (base.sample.run, base.sample.repeat))
-            .collect();
+        let partners: Vec<(usize, u32)> =
+            pairs.iter().map(|(base, _)| (base.sample.run, base.sample.repeat)).collect();
         let paired = |sample: &Sample| partners.contains(&(sample.run, sample.repeat));
         matched.base.retain(paired);
         matched.values.retain(paired);
         for (is_of_base, sample) in unpaired {
             let name = if is_of_base { base_name } else { target };
             let name = self.repeat_name(name, sample.run, sample.repeat);
-            matched.reasons.push(format!(
-                "{name} is left out: the other target has no repeat next to it"
-            ));
+            matched
+                .reasons
+                .push(format!("{name} is left out: the other target has no repeat next to it"));
         }
         matched.machine_count = machines(&mut pairs.iter().map(|(base, _)| base));
         matched.pairs = with_times(&pairs);
@@ -341,9 +317,9 @@ impl Side {
         self.values.is_empty() && self.invalid == 0
     }
 
-    /// Returns the geometric mean of several targets in each repeat that all of them have. A zero makes the mean zero.
-    /// Without common repeats, as in different runs, it combines the first values of all targets, then the second ones, and
-    /// so on.
+    /// Returns the geometric mean of several targets in each repeat that all of them have. A zero
+    /// makes the mean zero. Without common repeats, as in different runs, it combines the first
+    /// values of all targets, then the second ones, and so on.
     pub fn mean_of(sides: &[Self]) -> Self {
         let [first, others @ ..] = sides else {
             return Self::default();
@@ -363,10 +339,7 @@ impl Side {
             }
         }
         Self {
-            values: rounds
-                .iter()
-                .filter_map(|it| TimedSample::of_all(it))
-                .collect(),
+            values: rounds.iter().filter_map(|it| TimedSample::of_all(it)).collect(),
             reasons: Vec::new(),
             invalid: sides.iter().map(|side| side.invalid).sum(),
             not_applicable: sides.iter().map(|side| side.not_applicable).sum(),
@@ -381,8 +354,9 @@ impl Side {
     }
 }
 
-/// Returns the ratio of each combination of two targets relative to the mean of all combinations, as pairs. All combinations
-/// have the repeats `samples`. The time between the two repeats of a pair is relative to the mean too.
+/// Returns the ratio of each combination of two targets relative to the mean of all combinations,
+/// as pairs. All combinations have the repeats `samples`. The time between the two repeats of a
+/// pair is relative to the mean too.
 pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<Vec<Vec<Pair>>> {
     let mut deviations = vec![Vec::new(); sides.len()];
     let mut rounds = Vec::new();
@@ -395,12 +369,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
     // One call, so that all times have the same start.
     let pairs = with_times(&rounds.concat());
     let mut rounds: Vec<&[Pair]> = pairs.chunks(sides.len().max(1)).collect();
-    let start = |round: &&[Pair]| {
-        round
-            .iter()
-            .map(|pair| pair.base_at)
-            .fold(f64::MAX, f64::min)
-    };
+    let start = |round: &&[Pair]| round.iter().map(|pair| pair.base_at).fold(f64::MAX, f64::min);
     rounds.sort_by(|a, b| {
         let by_machine = a[0].block.machine.cmp(&b[0].block.machine);
         by_machine.then(start(a).total_cmp(&start(b)))
@@ -433,11 +402,7 @@ fn mean_square(side: &Side) -> f64 {
 }
 
 fn place(row: &Row) -> Place<'_> {
-    Place {
-        workload: &row.workload,
-        load: row.cell.load(),
-        step: &row.step,
-    }
+    Place { workload: &row.workload, load: row.cell.load(), step: &row.step }
 }
 
 impl Place<'_> {
@@ -461,8 +426,8 @@ fn ended(status: Option<Status>) -> &'static str {
 /// The pairs, and the samples without a partner, each with `true` if it is the base's.
 type Turns = (Vec<(TimedSample, TimedSample)>, Vec<(bool, Sample)>);
 
-/// Returns the pairs in the order of machines and, on each, of time; `None` if base and target did not take turns on a
-/// machine. Machines measure at the same time, and their clocks differ.
+/// Returns the pairs in the order of machines and, on each, of time; `None` if base and target did
+/// not take turns on a machine. Machines measure at the same time, and their clocks differ.
 fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     let are_partners = |a: &TimedSample, b: &TimedSample| {
         (a.sample.run, a.sample.repeat, a.block) == (b.sample.run, b.sample.repeat, b.block)
@@ -481,9 +446,8 @@ fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     });
     unpaired.extend(others.map(|value| (false, value.sample)));
 
-    let have_times = pairs
-        .iter()
-        .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
+    let have_times =
+        pairs.iter().all(|(base, value)| base.begun.is_some() && value.begun.is_some());
     let at = |value: &TimedSample| match value.begun.filter(|_| have_times) {
         Some(times) => times,
         None => value.index,
@@ -498,12 +462,11 @@ fn pair_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
     took_turns.then_some((pairs, unpaired))
 }
 
-/// Returns the pairs with the times at which their cells began, or their positions if the record has no times.
+/// Returns the pairs with the times at which their cells began, or their positions if the record
+/// has no times.
 fn with_times(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
-    let start = both()
-        .map(|value| value.begun.map(|times| times.first))
-        .min();
+    let start = both().map(|value| value.begun.map(|times| times.first)).min();
     let at = |value: &TimedSample| match (start.flatten(), value.begun) {
         (Some(start), Some(times)) => (times.mean - start) as f64 / 1e9,
         _ => value.index.mean as f64,

@@ -1,27 +1,30 @@
-//! Student's t and Fisher's F distribution, whose tails are the regularised incomplete beta function (Abramowitz and Stegun,
-//! 26.6.2 and 26.7.1).
+//! Student's t and Fisher's F distribution, whose tails are the regularised incomplete beta
+//! function (Abramowitz and Stegun, 26.6.2 and 26.7.1).
 
 use statrs::function::beta::{beta_reg, inv_beta_reg};
 
-/// Returns the probability that |t| is at least this by chance, with so many degrees of freedom: both tails.
+/// Returns the probability that |t| is at least this by chance, with so many degrees of freedom:
+/// both tails.
 pub(crate) fn tails(t: f64, freedom: f64) -> f64 {
     beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// Returns the |t| that chance alone reaches with probability `both_tails`, in 0..1: of both tails together.
+/// Returns the |t| that chance alone reaches with probability `both_tails`, in 0..1: of both tails
+/// together.
 pub(crate) fn quantile(both_tails: f64, freedom: f64) -> f64 {
     let x = inv_beta_reg(freedom / 2.0, 0.5, both_tails);
     (freedom * (1.0 - x) / x).sqrt()
 }
 
-/// Returns the probability that a ratio of two equal variances is at least `ratio` by chance, with the degrees of freedom
-/// of the first and the second.
+/// Returns the probability that a ratio of two equal variances is at least `ratio` by chance, with
+/// the degrees of freedom of the first and the second.
 pub(super) fn f_tail(ratio: f64, freedom: [f64; 2]) -> f64 {
     let [first, second] = freedom;
     beta_reg(second / 2.0, first / 2.0, second / (second + first * ratio))
 }
 
-/// Returns the ratio of two equal variances that chance alone exceeds with probability `tail`, in 0..1.
+/// Returns the ratio of two equal variances that chance alone exceeds with probability `tail`, in
+/// 0..1.
 pub(super) fn f_quantile(tail: f64, freedom: [f64; 2]) -> f64 {
     let [first, second] = freedom;
     let x = inv_beta_reg(second / 2.0, first / 2.0, tail);
@@ -32,7 +35,8 @@ pub(super) fn f_quantile(tail: f64, freedom: [f64; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Abramowitz and Stegun, table 26.10, and the table of the NIST/SEMATECH e-Handbook, 1.3.6.7.2.
+    /// Abramowitz and Stegun, table 26.10, and the table of the NIST/SEMATECH e-Handbook,
+    /// 1.3.6.7.2.
     #[test]
     fn quantiles_are_those_of_the_published_tables() {
         for (both_tails, freedom, expected) in [

@@ -14,26 +14,22 @@ use crate::plans::compare_plans;
 use crate::waits::compare_waits;
 use crate::{Figures, Row, compare_profiles, counted, initial_tree};
 
-/// The recommended minimum of repeats: with fewer, bursts of noise look like changes (`docs/statistics.md`).
+/// The recommended minimum of repeats: with fewer, bursts of noise look like changes
+/// (`docs/statistics.md`).
 const REPEATS_ADVISED: usize = 5;
 
 /// The note where [`drift::is_hidden`].
 pub(super) const HIDDEN_DRIFT: &str = "of runs or invocations with one repeat each, what the machine does in each of \
     them anew, such as slowing down from its beginning, counts as a change";
 
-/// Compares every target with the base, step by step. The figures may be of several runs, whose repeats are distinct.
+/// Compares every target with the base, step by step. The figures may be of several runs, whose
+/// repeats are distinct.
 pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let mut drafts = Vec::new();
     for (place, target) in samples.comparisons(&options.base) {
         for metric in options.all_metrics(&options.metrics) {
-            drafts.extend(draft(
-                &samples,
-                place,
-                [&options.base, target],
-                metric,
-                options,
-            ));
+            drafts.extend(draft(&samples, place, [&options.base, target], metric, options));
         }
     }
     let families = families().map(|family| {
@@ -46,11 +42,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
     notes.extend(has_hidden_drift.then(|| HIDDEN_DRIFT.to_owned()));
-    notes.extend(
-        families
-            .iter()
-            .filter_map(|(family, decided)| decided.note(family)),
-    );
+    notes.extend(families.iter().filter_map(|(family, decided)| decided.note(family)));
     Compared {
         base: options.base.clone(),
         effect: options.effect,
@@ -82,7 +74,8 @@ pub(super) struct FamilyDecision {
     level: f64,
 }
 
-/// Returns one comparison, before its family is decided; `None` if neither of the two has the metric.
+/// Returns one comparison, before its family is decided; `None` if neither of the two has the
+/// metric.
 pub(super) fn draft(
     samples: &Samples<'_>,
     place: Place<'_>,
@@ -127,12 +120,7 @@ impl UndecidedRow {
             more_is_better: more_is_better(metric),
             ..ComparedStep::default()
         };
-        Self {
-            row,
-            estimate: None,
-            rounding: 0.0,
-            has_hidden_drift: false,
-        }
+        Self { row, estimate: None, rounding: 0.0, has_hidden_drift: false }
     }
 
     /// Fills in its values, ratio and estimate, and the verdict if there is no estimate.
@@ -177,8 +165,7 @@ impl UndecidedRow {
                 };
                 row.reasons.push("zero in all repeats of both".to_owned());
             } else {
-                row.reasons
-                    .push("not above zero in every repeat: there is no ratio".to_owned());
+                row.reasons.push("not above zero in every repeat: there is no ratio".to_owned());
             }
             return;
         }
@@ -236,11 +223,7 @@ impl UndecidedRow {
             return;
         };
         let (low, high) = estimate.interval(level);
-        let interval = Interval {
-            low,
-            high,
-            confidence: 1.0 - level,
-        };
+        let interval = Interval { low, high, confidence: 1.0 - level };
         row.interval = Some(interval);
         let is_more = low > 1.0;
         let is_shown = is_more || high < 1.0;
@@ -271,17 +254,11 @@ pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -
     let p_values = family.iter().filter_map(|draft| draft.row.p_value);
     let p_values: Vec<f64> = p_values.collect();
     let level = family::level(&p_values, options.error_rate);
-    let mut decided = FamilyDecision {
-        count: p_values.len(),
-        shown: 0,
-        level,
-    };
+    let mut decided = FamilyDecision { count: p_values.len(), shown: 0, level };
     for draft in family {
         draft.judge(level, options);
-        decided.shown += usize::from(matches!(
-            draft.row.verdict,
-            Verdict::Faster | Verdict::Slower
-        ));
+        decided.shown +=
+            usize::from(matches!(draft.row.verdict, Verdict::Faster | Verdict::Slower));
     }
     decided
 }
@@ -371,9 +348,7 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
         (cells.filter(|cell| cell.status == status).count(), label)
     });
     let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts
-        .map(|(count, label)| format!("{count} {label}"))
-        .collect();
+    let parts: Vec<String> = parts.map(|(count, label)| format!("{count} {label}")).collect();
     (!parts.is_empty()).then(|| {
         format!(
             "the comparison is not finished: cells are missing ({}), and verdicts can change once they are measured",
@@ -382,7 +357,8 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
     })
 }
 
-/// Formats a share in percent with three significant digits, but with all of its nines: `5`, `0.152`, `99.848`.
+/// Formats a share in percent with three significant digits, but with all of its nines: `5`,
+/// `0.152`, `99.848`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let small = percent.min(100.0 - percent);

@@ -10,7 +10,8 @@ pub fn label(run: usize) -> String {
     format!("run {}", run + 1)
 }
 
-/// Returns the key of a cell where runs are compared: the run is its target, and its target is a variant.
+/// Returns the key of a cell where runs are compared: the run is its target, and its target is a
+/// variant.
 pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
     key_of(label(run), cell)
 }
@@ -21,11 +22,7 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
         Some(variant) => format!("{} {variant}", cell.target),
         None => cell.target.clone(),
     };
-    CellKey {
-        target,
-        variant: Some(variant),
-        ..*cell
-    }
+    CellKey { target, variant: Some(variant), ..*cell }
 }
 
 /// Turns runs into targets, and targets into variants. Drops cells that the first run lacks.
@@ -35,9 +32,8 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
 pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
     let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
     let names = runs[0].run.targets.iter().map(|it| it.name.as_str());
-    let shared: Vec<&str> = names
-        .filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name)))
-        .collect();
+    let shared: Vec<&str> =
+        names.filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name))).collect();
     if shared.is_empty() {
         return Err(Incomparable {
             message:
@@ -60,10 +56,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     unfinished.retain_mut(|it| keep(it.run, &mut it.cell));
     figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));
     let differences = shared.iter().flat_map(|name| settings::by_run(runs, name));
-    figures.settings = Settings {
-        differences: differences.collect(),
-        ..Settings::default()
-    };
+    figures.settings = Settings { differences: differences.collect(), ..Settings::default() };
     Ok(as_targets(runs, |name| shared.contains(&name)))
 }
 
@@ -72,17 +65,9 @@ fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
     let targets = runs.iter().enumerate().filter_map(|(index, recorded)| {
         let mut targets = recorded.run.targets.iter();
         let target = targets.find(|target| is_shared(&target.name))?;
-        Some(Target {
-            name: label(index),
-            ..target.clone()
-        })
+        Some(Target { name: label(index), ..target.clone() })
     });
-    Run {
-        targets: targets.collect(),
-        builds: Vec::new(),
-        base: label(0),
-        ..runs[0].run.clone()
-    }
+    Run { targets: targets.collect(), builds: Vec::new(), base: label(0), ..runs[0].run.clone() }
 }
 
 #[cfg(test)]
@@ -117,10 +102,7 @@ mod tests {
                 files: Vec::new(),
             }],
             targets: names.iter().map(target).collect(),
-            cells: names
-                .iter()
-                .map(|name| CellRef::new(name, "insert", None, 1, 1))
-                .collect(),
+            cells: names.iter().map(|name| CellRef::new(name, "insert", None, 1, 1)).collect(),
             ..Run::default()
         }
     }
@@ -132,10 +114,7 @@ mod tests {
             run(&["pg.b"], "17.2", "off"),
             run(&["pg.a"], "17.3", "on"),
         ];
-        let runs = runs.map(|run| Recorded {
-            run,
-            cells: Vec::new(),
-        });
+        let runs = runs.map(|run| Recorded { run, cells: Vec::new() });
         let compared = |name: &str| settings::by_run(&runs, name).remove(0);
         let comparison = compared("pg.b");
         assert_eq!((&*comparison.b, &*comparison.b_build), ("run 2", "pg"));

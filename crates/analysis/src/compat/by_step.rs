@@ -10,7 +10,8 @@ use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
 /// Two steps that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPair {
-    /// The names of both steps as targets, the base first. The base has the same name in all pairs.
+    /// The names of both steps as targets, the base first. The base has the same name in all
+    /// pairs.
     pub labels: [String; 2],
     /// The steps.
     pub steps: [String; 2],
@@ -24,13 +25,14 @@ impl StepPair {
     }
 }
 
-/// Returns the key of a cell where steps are compared: the step is its target, and its target is a variant.
+/// Returns the key of a cell where steps are compared: the step is its target, and its target is a
+/// variant.
 pub fn key_by_step(label: &str, cell: &CellKey) -> CellKey {
     key_of(label.to_owned(), cell)
 }
 
-/// Turns steps into targets, and targets into variants. Drops steps that are in no pair. Returns the run to compare, and
-/// notes on it.
+/// Turns steps into targets, and targets into variants. Drops steps that are in no pair. Returns
+/// the run to compare, and notes on it.
 ///
 /// # Errors
 /// Fails if the steps of a pair count different operations.
@@ -63,10 +65,7 @@ pub fn by_step(
     });
     figures.begun = begun.collect();
     figures.settings = Settings::default();
-    let target = |name: &String| Target {
-        name: name.clone(),
-        ..run.targets[0].clone()
-    };
+    let target = |name: &String| Target { name: name.clone(), ..run.targets[0].clone() };
     let shown = Run {
         targets: labels().into_iter().map(target).collect(),
         base: pairs[0].labels[0].clone(),
@@ -75,16 +74,14 @@ pub fn by_step(
     Ok((shown, notes(run, pairs)))
 }
 
-/// Returns a row once for each name that its step has in pairs; the base of several pairs has one name.
+/// Returns a row once for each name that its step has in pairs; the base of several pairs has one
+/// name.
 fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for pair in pairs {
         for (label, _) in pair.both().filter(|(_, step)| **step == row.step) {
             let cell = key_by_step(label, &row.cell);
-            if !rows
-                .iter()
-                .any(|it| it.cell == cell && it.step == pair.name)
-            {
+            if !rows.iter().any(|it| it.cell == cell && it.step == pair.name) {
                 rows.push(Row {
                     cell,
                     step: pair.name.clone(),
@@ -195,15 +192,11 @@ mod tests {
         run
     }
 
-    /// Three repeats of three steps, of which the second is 10 % slower than the first, and of one that only loads.
+    /// Three repeats of three steps, of which the second is 10 % slower than the first, and of one
+    /// that only loads.
     fn figures() -> Figures {
         let mut figures = Figures::default();
-        let steps = [
-            ("qr0", 100.0),
-            ("qr100", 90.0),
-            ("qr500", 80.0),
-            ("l.i1", 7.0),
-        ];
+        let steps = [("qr0", 100.0), ("qr100", 90.0), ("qr500", 80.0), ("l.i1", 7.0)];
         for repeat in 1..=3 {
             let cell = CellKey::new("pg.base", None, 1, repeat);
             for (step, rate) in steps {
@@ -242,17 +235,9 @@ mod tests {
         let names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["qr0", "qr100", "qr500"]);
         assert_eq!(figures.rows.len(), 9, "the base is there once");
-        assert!(
-            notes[0].starts_with("Steps differ in the plan: `rate` none -> 100"),
-            "{notes:?}"
-        );
-        let compared = compare(
-            &figures,
-            &CompareOptions {
-                base: shown.base,
-                ..CompareOptions::default()
-            },
-        );
+        assert!(notes[0].starts_with("Steps differ in the plan: `rate` none -> 100"), "{notes:?}");
+        let compared =
+            compare(&figures, &CompareOptions { base: shown.base, ..CompareOptions::default() });
         let row = &compared.rows[0];
         let place = (&*row.cell.target, row.cell.variant.as_deref(), &*row.step);
         assert_eq!(place, ("qr100", Some("pg.base"), "qr"));
@@ -265,9 +250,6 @@ mod tests {
     fn steps_that_count_other_things_are_refused() {
         let pairs = [pair(["qr0", "l.i1"], ["qr0", "l.i1"], "qr0")];
         let refused = by_step(&run(), &mut figures(), &pairs).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "steps `qr0` and `l.i1` do not count the same operations"
-        );
+        assert_eq!(refused.to_string(), "steps `qr0` and `l.i1` do not count the same operations");
     }
 }

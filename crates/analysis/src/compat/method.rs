@@ -13,14 +13,11 @@ pub const CLOCK: &str = "assay_clock";
 const SOURCE: &str = "assay";
 
 /// Options of a config that are not settings of the engine, each with its default.
-const CONFIG_OPTIONS: [(&str, &str); 4] = [
-    ("statistics", "false"),
-    ("memory", ""),
-    ("cpus", ""),
-    ("cpu-quota", ""),
-];
+const CONFIG_OPTIONS: [(&str, &str); 4] =
+    [("statistics", "false"), ("memory", ""), ("cpus", ""), ("cpu-quota", "")];
 
-/// Returns the values of [`CONFIG_OPTIONS`] of a target that are not the default, in the plan's notation.
+/// Returns the values of [`CONFIG_OPTIONS`] of a target that are not the default, in the plan's
+/// notation.
 pub fn declared(run: &Run, target: &Target) -> Facts {
     let value = |config: &str, key: &str| {
         let key = format!("config.{}.{config}.{key}", target.engine);
@@ -47,10 +44,7 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
 pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
     let engines = |recorded: &Recorded| -> BTreeSet<String> {
         // An engine that never started has no known settings.
-        let known = recorded
-            .cells
-            .iter()
-            .filter(|(_, cell)| !cell.settings.is_empty());
+        let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
         known.map(|(_, cell)| cell.engine.clone()).collect()
     };
     let shared = &engines(first) & &engines(other);

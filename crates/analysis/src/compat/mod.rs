@@ -1,5 +1,5 @@
-//! Decides whether runs can be compared: they must be different runs of the same work, and targets of one name must be the
-//! same.
+//! Decides whether runs can be compared: they must be different runs of the same work, and targets
+//! of one name must be the same.
 
 mod by_run;
 mod by_step;
@@ -72,9 +72,7 @@ const VALUE_LENGTH_MAX: usize = 60;
 /// Returns the facts that differ.
 pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
-    let differ = names
-        .into_iter()
-        .filter(|name| was.get(*name) != is.get(*name));
+    let differ = names.into_iter().filter(|name| was.get(*name) != is.get(*name));
     differ
         .map(|name| FactDifference {
             name: name.clone(),
@@ -84,7 +82,8 @@ pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
         .collect()
 }
 
-/// Lists differences: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. `absent` stands for a missing value.
+/// Lists differences: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. `absent` stands for a missing
+/// value.
 pub fn differences_text(differences: &[FactDifference], absent: &str) -> String {
     let text = |FactDifference { name, first, now }: &FactDifference| {
         let is_long = |value: &Option<String>| {
@@ -121,7 +120,8 @@ pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     Ok(notes(runs, |fact| fact != HOST_ID))
 }
 
-/// Refuses runs that can't be compared target by target, and returns notes on those that can: changes of targets come last.
+/// Refuses runs that can't be compared target by target, and returns notes on those that can:
+/// changes of targets come last.
 ///
 /// # Errors
 /// The runs can't be compared.
@@ -133,8 +133,8 @@ pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     Ok(notes)
 }
 
-/// Refuses a run that shares a cell with another run: the same directory, a link to it, or a copy. Measurements that count
-/// twice make intervals too narrow.
+/// Refuses a run that shares a cell with another run: the same directory, a link to it, or a copy.
+/// Measurements that count twice make intervals too narrow.
 ///
 /// # Errors
 /// Two runs are the same.
@@ -173,9 +173,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
             value.key.starts_with("workload.")
                 && (value.origin != "default" || is_known(&value.key))
         });
-        values
-            .map(|value| (value.key.clone(), value.value.clone()))
-            .collect()
+        values.map(|value| (value.key.clone(), value.value.clone())).collect()
     };
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
         let first = &runs[0].run;
@@ -240,7 +238,8 @@ fn target_differences<'a>(
     .filter(|(_, differences)| !differences.is_empty())
 }
 
-/// Returns the facts of a target's config: its settings, their order, limits, and the texts of its files by their positions.
+/// Returns the facts of a target's config: its settings, their order, limits, and the texts of its
+/// files by their positions.
 fn config_facts(run: &Run, target: &Target) -> Facts {
     let mut facts = Facts::new();
     for (name, value) in &target.set {
@@ -252,22 +251,17 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
     facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
     for (place, name) in target.files.iter().enumerate() {
         let mut files = run.plan.files.iter();
-        let text = files
-            .find(|file| file.name == *name)
-            .map(|file| file.text.clone());
+        let text = files.find(|file| file.name == *name).map(|file| file.text.clone());
         let text = text.unwrap_or_default() + "\n";
         facts.insert(format!("config file {}", place + 1), text);
     }
     facts
 }
 
-/// Returns the differences between two builds. The path does not count, nor the version of the null engine, which is assay's.
+/// Returns the differences between two builds. The path does not count, nor the version of the null
+/// engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
-    let hashed = if is.files.len() < was.files.len() {
-        was
-    } else {
-        is
-    };
+    let hashed = if is.files.len() < was.files.len() { was } else { is };
     let facts = |build: &Build| -> Facts {
         let version = ("version".to_owned(), build.version.clone());
         let version = (build.engine != "null").then_some(version);
@@ -312,10 +306,7 @@ fn named_runs(numbers: &[usize]) -> String {
 /// Returns the differences between two machines, without the facts that always do.
 pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
     let facts = |host: &Host| -> Facts {
-        let lasting = host
-            .facts
-            .iter()
-            .filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
+        let lasting = host.facts.iter().filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
         lasting.cloned().collect()
     };
     let mut differences = differences(&facts(first), &facts(now));
@@ -336,17 +327,15 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
                 [one] => format!("Target {one} is not"),
                 many => format!("None of {} is", first_texts(many)),
             };
-            format!(
-                "{subject} the same in run {} as in run 1: {what}.",
-                index + 1
-            )
+            format!("{subject} the same in run {} as in run 1: {what}.", index + 1)
         };
         notes.extend(by_text.into_iter().map(note));
     }
     notes
 }
 
-/// Returns notes on runs that are compared in spite of differences. Of the machine's facts, those that `counts` counts.
+/// Returns notes on runs that are compared in spite of differences. Of the machine's facts, those
+/// that `counts` counts.
 fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
     let machine = |recorded: &Recorded| {
         let mut machine = host_differences(&runs[0].run.host, &recorded.run.host);

@@ -5,10 +5,7 @@ use record::{ResolvedValue, Setting};
 use super::*;
 
 fn recorded(run: &Run) -> Recorded {
-    Recorded {
-        run: run.clone(),
-        cells: Vec::new(),
-    }
+    Recorded { run: run.clone(), cells: Vec::new() }
 }
 
 fn all<const N: usize>(runs: [&Run; N]) -> [Recorded; N] {
@@ -51,13 +48,8 @@ fn runs_of_other_work_are_not_compared() {
     let first = run("20M", "plan:1:1", "17.2", "1GB");
     assert!(refuse_other_work(&all([&first, &run("20M", "--set", "17.3", "2GB")])).is_ok());
     let other = run("40M", "plan:1:1", "17.2", "1GB");
-    let message = refuse_other_work(&all([&first, &other]))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.ends_with("`workload.insert.initial-rows` 20M -> 40M"),
-        "{message}"
-    );
+    let message = refuse_other_work(&all([&first, &other])).unwrap_err().to_string();
+    assert!(message.ends_with("`workload.insert.initial-rows` 20M -> 40M"), "{message}");
     // A default that one version does not know yet is no other work; what was asked for is.
     let mut without = first.clone();
     without.plan.resolved.clear();
@@ -75,10 +67,7 @@ fn only_the_same_target_is_repeated() {
     };
     assert_eq!(refused(first.clone()), None);
     let version = refused(run("1", "default", "17.3", "1GB")).unwrap();
-    assert!(
-        version.contains("runs 1 and 2: `version` 17.2 -> 17.3"),
-        "{version}"
-    );
+    assert!(version.contains("runs 1 and 2: `version` 17.2 -> 17.3"), "{version}");
     let config = refused(run("1", "default", "17.2", "2GB")).unwrap();
     assert!(config.contains("`cache` 1GB -> 2GB"), "{config}");
     let mut other_name = run("1", "default", "17.3", "1GB");
@@ -128,17 +117,11 @@ fn another_way_of_measuring_is_no_difference_of_the_machine() {
         source: Some("assay".into()),
         ..record::Setting::new("perf_level", "disable")
     };
-    let of_other = Cell {
-        settings: vec![setting],
-        ..Cell::default()
-    };
+    let of_other = Cell { settings: vec![setting], ..Cell::default() };
     let mut of_first = of_other.clone();
     of_first.settings[0].value = "enable_count".into();
     let reference = CellRef::new("pg.base", "insert", None, 1, 1);
-    let with = |run: Run, cell: Cell| Recorded {
-        run,
-        cells: vec![(reference.clone(), cell)],
-    };
+    let with = |run: Run, cell: Cell| Recorded { run, cells: vec![(reference.clone(), cell)] };
     assert_eq!(
         notes(&[with(known, of_first), with(other, of_other)], |_| true),
         [
@@ -165,10 +148,7 @@ fn a_library_that_counts_is_no_repeat_of_one_that_does_not() {
 #[test]
 fn another_machine_version_and_seed_have_notes() {
     let first = run("1", "default", "17.2", "1GB");
-    assert_eq!(
-        notes(&all([&first, &first]), |_| true),
-        Vec::<String>::new()
-    );
+    assert_eq!(notes(&all([&first, &first]), |_| true), Vec::<String>::new());
     let mut other = first.clone();
     other.host.facts = vec![("cpu_model".into(), "Z".into())];
     (other.assay.version, other.seed) = ("9".into(), 7);
@@ -180,15 +160,9 @@ fn another_machine_version_and_seed_have_notes() {
 #[test]
 fn another_machine_of_the_same_kind_has_a_note_only_where_runs_are_compared() {
     let on = |id: &str, cpu: &str, memory: &str| {
-        let facts = [
-            (HOST_ID, id),
-            ("cpu_model", cpu),
-            ("memory_total_bytes", memory),
-        ];
+        let facts = [(HOST_ID, id), ("cpu_model", cpu), ("memory_total_bytes", memory)];
         let mut run = run("1", "default", "17.2", "1GB");
-        run.host.facts = facts
-            .map(|(name, value)| (name.into(), value.into()))
-            .into();
+        run.host.facts = facts.map(|(name, value)| (name.into(), value.into())).into();
         run
     };
     let (first, same) = (on("a", "Z", "134900000000"), on("b", "Z", "134899000000"));
@@ -212,22 +186,11 @@ fn another_machine_of_the_same_kind_has_a_note_only_where_runs_are_compared() {
 #[test]
 fn only_what_lasts_is_compared() {
     let host = |facts: &[(&str, &str)]| Host {
-        facts: facts
-            .iter()
-            .map(|&(name, value)| (name.into(), value.into()))
-            .collect(),
+        facts: facts.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
         ..Host::default()
     };
-    let first = host(&[
-        ("cpu_model", "A"),
-        ("memory_available_bytes", "1"),
-        ("gone", "x"),
-    ]);
-    let now = host(&[
-        ("cpu_model", "B"),
-        ("memory_available_bytes", "2"),
-        ("new", "y"),
-    ]);
+    let first = host(&[("cpu_model", "A"), ("memory_available_bytes", "1"), ("gone", "x")]);
+    let now = host(&[("cpu_model", "B"), ("memory_available_bytes", "2"), ("new", "y")]);
     assert_eq!(host_differences(&first, &first), []);
     let found: Vec<String> = host_differences(&first, &now)
         .iter()
@@ -235,11 +198,7 @@ fn only_what_lasts_is_compared() {
         .collect();
     assert_eq!(
         found,
-        [
-            r#"cpu_model Some("A") Some("B")"#,
-            r#"gone Some("x") None"#,
-            r#"new None Some("y")"#,
-        ]
+        [r#"cpu_model Some("A") Some("B")"#, r#"gone Some("x") None"#, r#"new None Some("y")"#,]
     );
 }
 
@@ -248,11 +207,7 @@ fn cell(engine: &str, settings: &[(&str, &str, Option<&str>)]) -> Cell {
         source: source.map(str::to_owned),
         ..Setting::new(*name, *value)
     });
-    Cell {
-        engine: engine.to_owned(),
-        settings: settings.collect(),
-        ..Cell::default()
-    }
+    Cell { engine: engine.to_owned(), settings: settings.collect(), ..Cell::default() }
 }
 
 const CACHE: (&str, &str, Option<&str>) = ("block_size", "8192", Some("config"));
@@ -280,10 +235,7 @@ fn settings_made_by_assay_have_a_note_if_they_differ() {
     let one = std::slice::from_ref(&without);
     assert_eq!(measured(one, &both), "`perf_level` not set -> disable");
     let mixed = [with.clone(), without];
-    assert_eq!(
-        measured(&both, &mixed),
-        "`perf_level` disable -> disable and not set"
-    );
+    assert_eq!(measured(&both, &mixed), "`perf_level` disable -> disable and not set");
     // What never came up has no settings; another engine has others.
     assert_eq!(measured(&[cell("rocksdb", &[])], &both), "");
     assert_eq!(measured(&[cell("sqlite", &[CACHE])], &both), "");
@@ -298,10 +250,7 @@ fn another_clock_has_a_note() {
     };
     let (was, is) = (run("tsc"), run("clock_gettime"));
     let of = |was: &Run, is: &Run| {
-        differences_text(
-            &method::differences(&recorded(was), &recorded(is)),
-            "unknown",
-        )
+        differences_text(&method::differences(&recorded(was), &recorded(is)), "unknown")
     };
     assert_eq!(of(&was, &is), "`assay_clock` tsc -> clock_gettime");
     assert_eq!(of(&was, &was), "");
@@ -337,11 +286,7 @@ fn a_config_has_what_those_have_that_it_extends() {
     assert_eq!(with(&[("base.statistics", "true")]), []);
     let extends = ("small.extends", "\"base\"");
     assert_eq!(
-        with(&[
-            ("base.statistics", "true"),
-            extends,
-            ("small.cpus", "\"0\"")
-        ]),
+        with(&[("base.statistics", "true"), extends, ("small.cpus", "\"0\"")]),
         [own("cpus", "\"0\""), own("statistics", "true")]
     );
     let over = ("small.statistics", "false");

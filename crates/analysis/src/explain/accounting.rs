@@ -50,7 +50,8 @@ impl ChangedPart {
         self.difference.is_shown()
     }
 
-    /// Returns whether the part is shown to have changed with the time of an operation, by enough to name a cause.
+    /// Returns whether the part is shown to have changed with the time of an operation, by enough
+    /// to name a cause.
     fn is_candidate(&self) -> bool {
         self.difference.is_shown() && self.share >= EXPLAINS
     }
@@ -75,8 +76,8 @@ pub(super) enum Gap {
 }
 
 impl Accounting {
-    /// Divides the change among the parts. `is_limited`: the targets differ in the number of processors or threads, which
-    /// explains a wait for them.
+    /// Divides the change among the parts. `is_limited`: the targets differ in the number of
+    /// processors or threads, which explains a wait for them.
     pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
         let change =
             |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
@@ -101,8 +102,8 @@ impl Accounting {
         if !is_limited {
             count_induced_wait_as_cpu(&mut parts, whole.mean);
         }
-        // The unexplained time is known only if all parts are: without one of them, the largest of the others may not be the
-        // cause.
+        // The unexplained time is known only if all parts are: without one of them, the largest of
+        // the others may not be the cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
             return Err(Gap::NotMeasured);
         }
@@ -110,14 +111,12 @@ impl Accounting {
         Ok(Self { time, parts })
     }
 
-    /// Returns the parts that may explain the change, the largest first. A step that only reads is never explained by
-    /// writes and fsyncs.
+    /// Returns the parts that may explain the change, the largest first. A step that only reads is
+    /// never explained by writes and fsyncs.
     pub(super) fn candidates(&self, only_reads: bool) -> Vec<&ChangedPart> {
         let is_of_writes = |kind: FindingKind| matches!(kind, Writes | Fsyncs);
         let parts = self.parts.iter().filter(|part| part.is_candidate());
-        parts
-            .filter(|part| !(only_reads && is_of_writes(part.part.kind)))
-            .collect()
+        parts.filter(|part| !(only_reads && is_of_writes(part.part.kind))).collect()
     }
 
     /// Returns the part of one kind, where it was measured.
@@ -126,8 +125,9 @@ impl Accounting {
     }
 }
 
-/// Counts the wait for a processor that more CPU causes as CPU. On a busy host, a thread waits some time for each microsecond
-/// of CPU that it uses. The side with the shorter wait shows how long. A longer wait has another cause.
+/// Counts the wait for a processor that more CPU causes as CPU. On a busy host, a thread waits some
+/// time for each microsecond of CPU that it uses. The side with the shorter wait shows how long. A
+/// longer wait has another cause.
 fn count_induced_wait_as_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     let place = |kind| parts.iter().position(|part| part.part.kind == kind);
     let (Some(cpu), Some(wait)) = (place(Cpu), place(ProcessorWait)) else {

@@ -36,7 +36,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Appends the variant and clients to a name, where several were compared: `scan`, `scan of small at 8 clients`.
+    /// Appends the variant and clients to a name, where several were compared: `scan`, `scan of
+    /// small at 8 clients`.
     pub(super) fn named(self, name: &str, cell: &CellKey) -> String {
         let (variant, clients) = cell.load();
         let variant = variant.filter(|_| self.names_variants);
@@ -87,7 +88,8 @@ impl<'a> Side<'a> {
         mean(self.rows.iter().filter_map(|row| row.metric(name)))
     }
 
-    /// Returns the growth of an engine's counter per operation: the mean over the repeats that have it.
+    /// Returns the growth of an engine's counter per operation: the mean over the repeats that have
+    /// it.
     pub(super) fn counter_per_op(&self, name: &str) -> Option<f64> {
         let of_row = |row: &&Row| {
             let operations = self.throughput * row.seconds;
@@ -97,18 +99,16 @@ impl<'a> Side<'a> {
         mean(self.rows.iter().filter_map(of_row))
     }
 
-    /// Returns the time of one operation in microseconds: the time of all clients over their operations.
+    /// Returns the time of one operation in microseconds: the time of all clients over their
+    /// operations.
     pub(super) fn time_us(&self) -> f64 {
         f64::from(self.rows[0].cell.clients.max(1)) * 1e6 / self.throughput
     }
 
-    /// Returns the sum of a host column over all seconds of all repeats; the growth, if the column is cumulative.
+    /// Returns the sum of a host column over all seconds of all repeats; the growth, if the column
+    /// is cumulative.
     pub(super) fn host_sum(&self, name: &str) -> Option<f64> {
-        let mut values = self
-            .rows
-            .iter()
-            .filter_map(|row| row.host_sums.get(name))
-            .peekable();
+        let mut values = self.rows.iter().filter_map(|row| row.host_sums.get(name)).peekable();
         values.peek()?;
         Some(values.sum())
     }
@@ -182,8 +182,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns whether the base and the target missed the rate of writes in some repeat. A missed rate of the main operation
-    /// is its throughput.
+    /// Returns whether the base and the target missed the rate of writes in some repeat. A missed
+    /// rate of the main operation is its throughput.
     pub(super) fn missed_writes(&self) -> [bool; 2] {
         [&self.base, &self.side].map(|side| {
             side.rows.iter().any(|row| {
@@ -250,8 +250,9 @@ impl<'a> Case<'a> {
         of_step.map_or(&[], |it| &it.statements)
     }
 
-    /// Returns the wait of sessions that changed most, if it makes up enough of the change of an operation's time. Where
-    /// something has a rate, other connections work beside the main ones, and their waits say nothing about these.
+    /// Returns the wait of sessions that changed most, if it makes up enough of the change of an
+    /// operation's time. Where something has a rate, other connections work beside the main
+    /// ones, and their waits say nothing about these.
     pub(super) fn named_wait(&self) -> Option<&'a StateDifference> {
         let mut rows = self.base.rows.iter().chain(&self.side.rows);
         if rows.any(|row| row.sla.is_some()) {
@@ -284,14 +285,11 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn pair(&self, figure: impl Fn(&Side<'a>) -> Option<f64>) -> Option<Pair> {
-        Some(Pair {
-            base: figure(&self.base)?,
-            value: figure(&self.side)?,
-        })
+        Some(Pair { base: figure(&self.base)?, value: figure(&self.side)? })
     }
 
-    /// Returns the difference of a figure between the repeats, paired as for throughput; `None` if a repeat lacks it, or
-    /// there is only one.
+    /// Returns the difference of a figure between the repeats, paired as for throughput; `None` if
+    /// a repeat lacks it, or there is only one.
     pub(super) fn difference(
         &self,
         figure: impl Fn(&Row) -> Option<f64>,
@@ -341,7 +339,8 @@ impl<'a> Case<'a> {
         throughput_unit(row.kind, row.main_op.as_deref())
     }
 
-    /// Returns the figures that both sides have: those of the engine and its clients first, then those of the whole host.
+    /// Returns the figures that both sides have: those of the engine and its clients first, then
+    /// those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         const FIGURES: [(&str, &str, &str); 26] = [
             ("time of an operation", "op_time_us", "us"),
@@ -361,11 +360,7 @@ impl<'a> Case<'a> {
             ("written by the engine", "own_write_kb_per_op", "KB/op"),
             ("fsyncs", "fsyncs_per_commit", "/commit"),
             ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
-            (
-                "syncs of the binary log",
-                "binlog_syncs_per_commit",
-                "/commit",
-            ),
+            ("syncs of the binary log", "binlog_syncs_per_commit", "/commit"),
             ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
             ("write amplification", "w_amp", "bytes/byte"),
             ("time with writes stalled", "stall%", "%"),
@@ -375,10 +370,7 @@ impl<'a> Case<'a> {
             ("device reads", "rpq", "/op"),
             ("device flushes", "flushes_per_commit", "/commit"),
         ];
-        let throughput = Pair {
-            base: self.base.throughput,
-            value: self.side.throughput,
-        };
+        let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
         let metrics = FIGURES.iter().filter_map(|(name, metric, unit)| {
             let pair = self.metric(metric)?;
             (pair.max() > 0.0).then(|| Evidence::new(name, unit, pair))
@@ -389,8 +381,7 @@ impl<'a> Case<'a> {
             .chain(metrics)
             .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
             .chain(
-                self.read_kb()
-                    .map(|pair| Evidence::new("mean size of device reads", "KB", pair)),
+                self.read_kb().map(|pair| Evidence::new("mean size of device reads", "KB", pair)),
             )
             .chain(self.changed_states().take(STATES_SHOWN).map(|state| {
                 let (base, value) = (state.time.base_us, state.time.target_us);

@@ -33,11 +33,7 @@ pub(super) enum Cause {
         reason: Option<(&'static str, &'static str, Pair)>,
     },
     /// Seconds without progress.
-    Standstill {
-        percent: Pair,
-        share: f64,
-        longest: Option<Stall>,
-    },
+    Standstill { percent: Pair, share: f64, longest: Option<Stall> },
     /// A part of an operation's time changed.
     Part(PartOfTime),
     /// The rate of one target changed its level, and one of the levels is the other target's rate.
@@ -76,10 +72,7 @@ impl PartOfTime {
 
     /// Returns the cause that was expected from a setting.
     fn expected(changed: &ChangedPart, setting: &Difference) -> Cause {
-        Cause::Part(Self {
-            setting: Some(setting.clone()),
-            ..Self::new(changed)
-        })
+        Cause::Part(Self { setting: Some(setting.clone()), ..Self::new(changed) })
     }
 }
 
@@ -106,9 +99,11 @@ pub(super) enum Detail {
     ClientThreads,
     /// The engine's own bytes changed with the wait.
     BytesChanged,
-    /// The engine's own bytes did not change with the wait: each read or write takes longer, or less time.
+    /// The engine's own bytes did not change with the wait: each read or write takes longer, or
+    /// less time.
     BytesUnchanged,
-    /// Fsyncs per commit changed with waiting for other threads, as expected from a setting about durability.
+    /// Fsyncs per commit changed with waiting for other threads, as expected from a setting about
+    /// durability.
     SharedFsyncs,
     /// No setting limits processors.
     NoLimit,
@@ -147,7 +142,8 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
 
-/// Names no cause where both targets missed the rate of writes: they did different work next to the operations.
+/// Names no cause where both targets missed the rate of writes: they did different work next to the
+/// operations.
 fn both_missed_writes(case: &Case<'_>) -> Option<Cause> {
     let [base, target] = case.missed_writes();
     (base && target).then_some(Cause::BothMissedWrites)
@@ -161,7 +157,8 @@ pub(super) const FSYNCS: [&str; 4] = [
     "data_fsyncs_per_commit",
 ];
 
-/// Explains a change by fsyncs per commit that start or stop, as expected from a setting. Other changes follow from it.
+/// Explains a change by fsyncs per commit that start or stop, as expected from a setting. Other
+/// changes follow from it.
 fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
     if only_reads(case) {
         return None;
@@ -191,26 +188,24 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     is_large.then(|| PartOfTime::expected(waiting, setting))
 }
 
-/// Explains a change by reads from storage that start or stop, as expected from the size of a cache. Their CPU follows from
-/// them.
+/// Explains a change by reads from storage that start or stop, as expected from the size of a
+/// cache. Their CPU follows from them.
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let setting = case.declares(SettingRole::CacheSize)?;
     let part = accounting.part(FindingKind::Reads)?;
     let kb = large_change(case, "own_read_kb_per_op")?;
     large_change(case, "op_read_us")?;
-    // Together with their CPU they have to explain the change, and the smaller cache has to be the one that reads.
-    let cpu = accounting
-        .part(FindingKind::Cpu)
-        .filter(|cpu| cpu.is_shown());
+    // Together with their CPU they have to explain the change, and the smaller cache has to be the
+    // one that reads.
+    let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
     let share = part.share + cpu.map_or(0.0, |cpu| cpu.share);
     let is_large = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
-    let is_contrary = setting
-        .growth()
-        .is_some_and(|grown| (grown > 0.0) == (kb.growth() > 0.0));
+    let is_contrary = setting.growth().is_some_and(|grown| (grown > 0.0) == (kb.growth() > 0.0));
     (is_large && !is_contrary).then(|| PartOfTime::expected(part, setting))
 }
 
-/// Returns a figure that is shown to have changed with the time of an operation, by [`BEGINS_FACTOR`] or more.
+/// Returns a figure that is shown to have changed with the time of an operation, by
+/// [`BEGINS_FACTOR`] or more.
 fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
     let pair = case.metric(name)?;
     let is_same_direction = (pair.growth() > 0.0) == case.is_slower();
@@ -219,10 +214,7 @@ fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
 }
 
 fn only_reads(case: &Case<'_>) -> bool {
-    case.side
-        .rows
-        .iter()
-        .all(|row| initial_tree::only_reads(row))
+    case.side.rows.iter().all(|row| initial_tree::only_reads(row))
 }
 
 /// Returns the part of an operation's time that changed the most, where it may be called a cause.
@@ -251,7 +243,8 @@ fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
     }
 }
 
-/// Returns whether the CPU of the client or of the server changed more. An embedded engine works on its clients' threads.
+/// Returns whether the CPU of the client or of the server changed more. An embedded engine works on
+/// its clients' threads.
 fn cpu_detail(case: &Case<'_>) -> Option<Detail> {
     let client = case.metric("op_client_cpu_us")?.growth().abs();
     Some(match case.metric("op_server_cpu_us").map(Pair::growth) {
@@ -261,8 +254,8 @@ fn cpu_detail(case: &Case<'_>) -> Option<Detail> {
     })
 }
 
-/// Returns whether threads wait for the thread that syncs: a setting about durability differs, and fsyncs per commit changed
-/// with the time.
+/// Returns whether threads wait for the thread that syncs: a setting about durability differs, and
+/// fsyncs per commit changed with the time.
 fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
     let moves_along = |metric: &&str| {
         let pair = case.metric(metric).filter(|pair| !pair.is_same());
@@ -273,7 +266,8 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
         && FSYNCS.iter().any(moves_along)
 }
 
-/// Returns whether the engine's own bytes changed with the time, or each read or write took longer or less.
+/// Returns whether the engine's own bytes changed with the time, or each read or write took longer
+/// or less.
 fn bytes_detail(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     let kb = case.metric(metric)?;
     let is_same_direction = (kb.growth() > 0.0) == (us.growth() > 0.0);
@@ -283,8 +277,9 @@ fn bytes_detail(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     })
 }
 
-/// Returns the share of a change that the remaining working time accounts for; `None` if that is too little. The percentages
-/// are shares of time of base and target, which must be shown to differ.
+/// Returns the share of a change that the remaining working time accounts for; `None` if that is
+/// too little. The percentages are shares of time of base and target, which must be shown to
+/// differ.
 fn stalled_share(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
     let is_shown = case.difference(row)?.is_shown();
     if !is_shown || percent.growth().abs() < STALLED_POINTS || percent.max() >= 100.0 {
@@ -294,7 +289,8 @@ fn stalled_share(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f6
     (share >= EXPLAINS).then_some(share)
 }
 
-/// Explains a change by the share of time in which a log-structured merge tree stalled writes, by its own count.
+/// Explains a change by the share of time in which a log-structured merge tree stalled writes, by
+/// its own count.
 fn write_stalls(case: &Case<'_>) -> Option<Cause> {
     let percent = case.metric("stall%")?;
     Some(Cause::WriteStalls {
@@ -304,13 +300,11 @@ fn write_stalls(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
-/// Returns the reason for delays or stops whose count changed the most. Sums and parts of these counts are left out.
+/// Returns the reason for delays or stops whose count changed the most. Sums and parts of these
+/// counts are left out.
 fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
-    const REASONS: [&str; 3] = [
-        "l0-file-count-limit",
-        "memtable-limit",
-        "pending-compaction-bytes",
-    ];
+    const REASONS: [&str; 3] =
+        ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
     let count = |side: &Side<'_>, reason: &str, how: &str| -> Option<f64> {
         let name = format!("{reason}-{how}");
         let mut rows = side.rows.iter().filter_map(|row| row.lsm.as_ref());
@@ -351,17 +345,12 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
         return None;
     }
     let qualities = longer.rows.iter().filter_map(|row| row.quality.as_ref());
-    let longest = qualities
-        .flat_map(|quality| &quality.stalls)
-        .max_by_key(|stall| stall.seconds);
-    Some(Cause::Standstill {
-        percent,
-        share,
-        longest: longest.cloned(),
-    })
+    let longest = qualities.flat_map(|quality| &quality.stalls).max_by_key(|stall| stall.seconds);
+    Some(Cause::Standstill { percent, share, longest: longest.cloned() })
 }
 
-/// Explains a change by a level that changed in most repeats of one of the two, and matched the other before or after.
+/// Explains a change by a level that changed in most repeats of one of the two, and matched the
+/// other before or after.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
     shift_of(&case.side, &case.base, false)
         .or_else(|| shift_of(&case.base, &case.side, true))
@@ -384,10 +373,7 @@ fn shift_of(side: &Side<'_>, other: &Side<'_>, is_of_base: bool) -> Option<Level
         .iter()
         .filter(|quality| quality.shift_count <= LEVELS_MAX)
         .filter_map(|quality| {
-            let largest = quality
-                .shifts
-                .iter()
-                .max_by(|a, b| size(a).total_cmp(&size(b)))?;
+            let largest = quality.shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
             let matches_before = matches(largest.before);
             (matches_before != matches(largest.after)).then(|| LevelShift {
                 is_of_base,

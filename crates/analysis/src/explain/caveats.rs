@@ -14,7 +14,8 @@ use crate::{Figures, Pairing, Row};
 /// A reason to doubt a finding. A pair has the base's figure and the target's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Caveat {
-    /// Repeats of the base differ by a large part of the change: their lowest and highest throughput.
+    /// Repeats of the base differ by a large part of the change: their lowest and highest
+    /// throughput.
     WideBase { low: f64, high: f64 },
     /// Base and target were measured in different runs.
     OtherRuns,
@@ -34,11 +35,9 @@ pub(super) enum Caveat {
     Debt { what: &'static str, left: Pair },
     /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one. Each is the larger percentage of both sides.
-    BusyHost {
-        others: Option<f64>,
-        waiting: Option<f64>,
-    },
+    /// Other processes used processors, or operations waited for one. Each is the larger percentage
+    /// of both sides.
+    BusyHost { others: Option<f64>, waiting: Option<f64> },
     /// The hypervisor took CPU time, in percent.
     Steal(Pair),
     /// The processors ran at other frequencies, in MHz.
@@ -56,11 +55,7 @@ pub(super) enum Caveat {
         read_kb: Option<Pair>,
     },
     /// The mean sizes of device reads differ.
-    ReadSizes {
-        kb: Pair,
-        max_sectors_kb: f64,
-        read_ahead_kb: f64,
-    },
+    ReadSizes { kb: Pair, max_sectors_kb: f64, read_ahead_kb: f64 },
     /// The host swapped: pages.
     Swap(Pair),
     /// Threads waited for memory, in percent of the time.
@@ -72,10 +67,7 @@ pub(super) enum Caveat {
     /// Several settings differ.
     SeveralSettings,
     /// Steps have warnings: their codes.
-    Warnings {
-        base: Vec<String>,
-        target: Vec<String>,
-    },
+    Warnings { base: Vec<String>, target: Vec<String> },
 }
 
 /// Returns all caveats of one case, the most serious first.
@@ -84,9 +76,7 @@ pub(super) fn caveats(case: &Case<'_>, cause: FindingKind) -> Vec<Caveat> {
     let found = [
         wide_base(case),
         order(case),
-        case.difference
-            .is_nothing()
-            .then_some(Caveat::NothingDiffers),
+        case.difference.is_nothing().then_some(Caveat::NothingDiffers),
         client(case),
         missed_writes(case),
         debt(case),
@@ -104,16 +94,14 @@ pub(super) fn caveats(case: &Case<'_>, cause: FindingKind) -> Vec<Caveat> {
     found.into_iter().flatten().collect()
 }
 
-/// Doubts a change where the base's own repeats differ by a large part of it. Pairs of repeats cancel such differences.
+/// Doubts a change where the base's own repeats differ by a large part of it. Pairs of repeats
+/// cancel such differences.
 fn wide_base(case: &Case<'_>) -> Option<Caveat> {
     if case.compared.pairing != Pairing::Independent {
         return None;
     }
     let values = || case.compared.base_values.iter().map(|sample| sample.value);
-    let (low, high) = (
-        values().fold(f64::INFINITY, f64::min),
-        values().fold(0.0, f64::max),
-    );
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let is_wide = (high / low).ln() >= SPREAD * case.ratio.ln().abs();
     is_wide.then_some(Caveat::WideBase { low, high })
 }
@@ -192,9 +180,8 @@ fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
 fn busy_host(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let others = case.metric("others%").map_or(0.0, Pair::max);
     let wait = case.metric("op_cpu_wait_us").zip(case.metric("op_time_us"));
-    let wait = wait.map_or(0.0, |(wait, time)| {
-        (wait.base / time.base).max(wait.value / time.value)
-    });
+    let wait =
+        wait.map_or(0.0, |(wait, time)| (wait.base / time.base).max(wait.value / time.value));
     let others = (others >= 100.0 * OTHERS).then_some(others);
     let waiting = (wait >= CPU_WAIT).then_some(100.0 * wait);
     let is_busy = others.is_some() || waiting.is_some() || cause == FindingKind::HostBusy;
@@ -206,15 +193,16 @@ fn steal(case: &Case<'_>) -> Option<Caveat> {
     (percent.max() >= 100.0 * STEAL).then_some(Caveat::Steal(percent))
 }
 
-/// Doubts a change where the processors were slower on the slower side. If CPU is a small part of the time, a governor
-/// lowers the frequency for threads that wait.
+/// Doubts a change where the processors were slower on the slower side. If CPU is a small part of
+/// the time, a governor lowers the frequency for threads that wait.
 pub(super) fn frequency(case: &Case<'_>) -> Option<Caveat> {
     let cpu = case.metric("own_cpu_us_per_op");
     let is_small = cpu.is_some_and(|cpu| case.share_of_time(cpu) < CPU_OF_TIME);
     cost_frequency(case, case.log_time()).filter(|_| !is_small)
 }
 
-/// Doubts a change of a cost by the factor e^`log_cost`, if the frequency of the processors changed the other way.
+/// Doubts a change of a cost by the factor e^`log_cost`, if the frequency of the processors changed
+/// the other way.
 pub(super) fn cost_frequency(case: &Case<'_>, log_cost: f64) -> Option<Caveat> {
     let mhz = case.metric("cpu_mhz")?;
     let log = mhz.ratio()?.ln();
@@ -232,23 +220,17 @@ fn fsync(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
 }
 
 /// The causes to which reads of compaction may contribute.
-const COMPACTION_CAUSES: [FindingKind; 4] = [
-    FindingKind::Reads,
-    FindingKind::WriteStalls,
-    FindingKind::Stall,
-    FindingKind::Locks,
-];
+const COMPACTION_CAUSES: [FindingKind; 4] =
+    [FindingKind::Reads, FindingKind::WriteStalls, FindingKind::Stall, FindingKind::Locks];
 
-/// Doubts a change where compaction asks the kernel to read ahead more than the disk accepts in one request, or where reads
-/// are the cause and the sizes of device reads differ.
+/// Doubts a change where compaction asks the kernel to read ahead more than the disk accepts in one
+/// request, or where reads are the cause and the sizes of device reads differ.
 fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let read_kb = case.read_kb().filter(|kb| !kb.is_same());
     let limits = |side: &Side<'_>| side.rows[0].read_limits.clone();
     let too_much = |side: &Side<'_>| {
         let limits = limits(side)?;
-        let (setting, kb) = limits
-            .compaction
-            .filter(|(_, kb)| *kb > limits.max_sectors_kb)?;
+        let (setting, kb) = limits.compaction.filter(|(_, kb)| *kb > limits.max_sectors_kb)?;
         Some((setting, kb, limits.max_sectors_kb))
     };
     let (of_base, of_target) = (too_much(&case.base), too_much(&case.side));

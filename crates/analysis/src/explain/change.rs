@@ -1,5 +1,5 @@
-//! Explains changes of throughput: one explanation for each cause, target and direction, or one for all targets if many have
-//! the same.
+//! Explains changes of throughput: one explanation for each cause, target and direction, or one for
+//! all targets if many have the same.
 
 use std::mem::discriminant;
 
@@ -41,7 +41,8 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     explanations
 }
 
-/// Returns the importance of a case: the size of the change, more for a loss, so that losses come before gains.
+/// Returns the importance of a case: the size of the change, more for a loss, so that losses come
+/// before gains.
 fn weight(case: &Case<'_>) -> f64 {
     let loss = if case.is_slower() { 1.25 } else { 1.0 };
     case.ratio.ln().abs() * loss
@@ -64,9 +65,7 @@ fn explanation<'a>(
         let is_paired = it.case.compared.pairing == Pairing::Paired;
         it.cause.kind().is_cause() && is_paired && frequency(it.case).is_none()
     });
-    let differences = group
-        .iter()
-        .map(|it| (it.case.shared(), &it.case.difference));
+    let differences = group.iter().map(|it| (it.case.shared(), &it.case.difference));
     Some(Explanation {
         places: group.iter().map(|it| place(it.case.compared)).collect(),
         evidence,
@@ -94,12 +93,7 @@ fn counted_caveats<'a>(group: &[ExplainedCase<'a>]) -> Vec<CountedCaveat<'a>> {
     let counted = |(_, alike): (_, Vec<_>)| {
         let count = alike.len();
         let (caveat, case) = alike.into_iter().next()?;
-        Some(CountedCaveat {
-            caveat,
-            case,
-            count,
-            case_count: group.len(),
-        })
+        Some(CountedCaveat { caveat, case, count, case_count: group.len() })
     };
     grouped(caveats).into_iter().filter_map(counted).collect()
 }

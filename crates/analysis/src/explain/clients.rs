@@ -1,4 +1,5 @@
-//! Explains findings about clients: they are the limit, they ended far apart, or they missed their rate.
+//! Explains findings about clients: they are the limit, they ended far apart, or they missed their
+//! rate.
 
 use super::case::{Case, Context, Pair};
 use super::explanation::{Explanation, MissedRate, Statement, UnfairStep};
@@ -9,17 +10,19 @@ use crate::operation::has_rate_in_rows;
 use crate::order::{distinct, grouped};
 use crate::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 
-/// The weight of a limit at the client. It is above that of differences of a few percent, which the limit may hide, and grows
-/// with the number of steps.
+/// The weight of a limit at the client. It is above that of differences of a few percent, which the
+/// limit may hide, and grows with the number of steps.
 const BOUND_WEIGHT: f64 = 0.08;
 
-/// Added to the weight of a missed rate where another target reached it: the two did not do the same work.
+/// Added to the weight of a missed rate where another target reached it: the two did not do the
+/// same work.
 const MISSED_WEIGHT: f64 = 0.2;
 
 /// The weight of the logarithm of the slowest client's extra time: it is not a loss of throughput.
 const UNFAIR_WEIGHT: f64 = 0.3;
 
-/// Returns the steps in which client threads have no time left: these compare the client, not the server.
+/// Returns the steps in which client threads have no time left: these compare the client, not the
+/// server.
 pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let busy = |case: &'a Case<'a>| {
         let client = case.metric("client_cpu_us_per_op")?;
@@ -61,7 +64,8 @@ impl<'a, T> RepeatFigures<'a, T> {
     }
 }
 
-/// Returns the figures of each target, variant and number of clients, those with the worst typical figure first.
+/// Returns the figures of each target, variant and number of clients, those with the worst typical
+/// figure first.
 fn by_cell<'a, T>(
     rows: &[&'a Row],
     context: Context<'a>,
@@ -82,9 +86,7 @@ fn by_cell<'a, T>(
 /// Returns the steps whose clients ended far apart in most repeats.
 pub(super) fn unfair<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
     let steps = by_step(context.figures).into_iter();
-    steps
-        .filter_map(|(_, rows)| unfair_step(context, &rows))
-        .collect()
+    steps.filter_map(|(_, rows)| unfair_step(context, &rows)).collect()
 }
 
 /// Returns the targets whose clients ended far apart in a step.
@@ -133,7 +135,8 @@ fn share(sla: &Sla) -> f64 {
     sla.achieved / sla.target
 }
 
-/// Returns true where a repeat fell short by more than one commit of each client: these may end after the step.
+/// Returns true where a repeat fell short by more than one commit of each client: these may end
+/// after the step.
 fn falls_short(row: &Row, sla: &Sla) -> bool {
     let ops = row.ops.get(&sla.kind).filter(|ops| ops.count > 0);
     let batch = match ops {
@@ -147,10 +150,7 @@ fn falls_short(row: &Row, sla: &Sla) -> bool {
 /// Returns true where most repeats missed the rate, and the interval of all of them lies below it.
 fn is_missed(cell: &RepeatFigures<'_, Sla>) -> bool {
     let shares: Vec<f64> = cell.repeats.iter().map(|(_, sla)| share(sla)).collect();
-    let missed = cell
-        .repeats
-        .iter()
-        .filter(|(row, sla)| falls_short(row, sla));
+    let missed = cell.repeats.iter().filter(|(row, sla)| falls_short(row, sla));
     let interval = Difference::of_values(&shares);
     2 * missed.count() > shares.len() && interval.is_some_and(|shares| shares.high < SLA_SHARE)
 }
@@ -159,10 +159,7 @@ fn is_missed(cell: &RepeatFigures<'_, Sla>) -> bool {
 pub(super) fn missed_rates<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
     let steps = by_step(context.figures).into_iter();
     let by_workload = grouped(steps.map(|((workload, step), rows)| (workload, (step, rows))));
-    by_workload
-        .iter()
-        .filter_map(|(_, steps)| missed_rates_of(context, steps))
-        .collect()
+    by_workload.iter().filter_map(|(_, steps)| missed_rates_of(context, steps)).collect()
 }
 
 /// Returns the rates that were missed in the steps of one workload.
@@ -183,34 +180,21 @@ fn missed_rates_of<'a>(
         .filter(|(other, cell)| other == step && cell.repeats.iter().all(|(_, sla)| sla.met));
     let reached_by = distinct(reached.map(|(_, it)| it.typical().0.cell.target.as_str()));
     let size = (1.0 / share(sla).max(1e-9)).ln().min(1.0);
-    let uneven = if reached_by.is_empty() {
-        0.0
-    } else {
-        MISSED_WEIGHT
-    };
+    let uneven = if reached_by.is_empty() { 0.0 } else { MISSED_WEIGHT };
     let rates = missed.iter().map(|(step, cell)| {
         let (_, sla) = cell.typical();
-        let rate = Pair {
-            base: sla.target,
-            value: sla.achieved,
-        };
+        let rate = Pair { base: sla.target, value: sla.achieved };
         Evidence::new(&format!("{} in {step}", cell.who), rate_unit(sla), rate)
     });
     let mut evidence: Vec<Evidence> = rates.collect();
     evidence.splice(1..1, sla.history.iter().flat_map(seconds_missed));
     Some(Explanation {
-        places: missed
-            .iter()
-            .map(|(_, it)| place_of(it.typical().0))
-            .collect(),
+        places: missed.iter().map(|(_, it)| place_of(it.typical().0)).collect(),
         evidence,
         caveats: Vec::new(),
         weight: size + uneven,
         statement: Statement::SlaMissed {
-            missed: missed
-                .iter()
-                .map(|(step, it)| missed_rate(step, it))
-                .collect(),
+            missed: missed.iter().map(|(step, it)| missed_rate(step, it)).collect(),
             reached_by,
         },
     })

@@ -7,7 +7,8 @@ use super::finding::Evidence;
 use super::thresholds::COUNTER;
 use crate::order::distinct;
 
-/// Returns the least growth of a counter per operation that makes its ratio meaningful. It is added to both sides.
+/// Returns the least growth of a counter per operation that makes its ratio meaningful. It is added
+/// to both sides.
 fn least(name: &str) -> f64 {
     match unit_of(name) {
         "bytes" | "us" => 1.0,
@@ -16,7 +17,8 @@ fn least(name: &str) -> f64 {
     }
 }
 
-/// Returns the counter that changed the most per operation, in the same direction as the time of an operation.
+/// Returns the counter that changed the most per operation, in the same direction as the time of an
+/// operation.
 pub(super) fn largest_change(case: &Case<'_>) -> Option<Evidence> {
     // Counters of two engines have different meanings.
     let [of_base, of_target] =
@@ -39,9 +41,5 @@ pub(super) fn largest_change(case: &Case<'_>) -> Option<Evidence> {
         .max_by(|a, b| a.2.total_cmp(&b.2))
         .filter(|(.., factor)| *factor >= COUNTER.ln())?;
     let unit = unit_of(name);
-    Some(Evidence::new(
-        name,
-        &format!("{unit}/{}", case.noun()),
-        pair,
-    ))
+    Some(Evidence::new(name, &format!("{unit}/{}", case.noun()), pair))
 }

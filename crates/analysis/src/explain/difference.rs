@@ -16,7 +16,8 @@ pub(super) enum TargetDifference {
         build: Option<OtherBuild>,
         /// Settings that the plan declares; `a` is the base's.
         declared: Vec<Difference>,
-        /// The number of other settings that differ: defaults of another version, or derived by the server.
+        /// The number of other settings that differ: defaults of another version, or derived by
+        /// the server.
         undeclared: usize,
     },
 }
@@ -28,7 +29,8 @@ pub(super) struct OtherBuild {
     pub base: String,
     pub target: String,
     pub has_other_version: bool,
-    /// The number of settings that only the base has and the plan does not declare: they are a part of its version.
+    /// The number of settings that only the base has and the plan does not declare: they are a
+    /// part of its version.
     pub only_base: usize,
     /// The number of settings that only the target has and the plan does not declare.
     pub only_target: usize,
@@ -42,30 +44,19 @@ impl OtherBuild {
         let (a, b) = (&comparison.a_build, &comparison.b_build);
         let builds = (a != b).then(|| (a.clone(), b.clone()));
         let (base, target) = other_version.or(builds)?;
-        Some(Self {
-            base,
-            target,
-            has_other_version,
-            only_base,
-            only_target,
-        })
+        Some(Self { base, target, has_other_version, only_base, only_target })
     }
 }
 
 impl Difference {
-    /// Returns the change of a size, if both values are numbers with the same unit. SQLite writes sizes in KiB as negative
-    /// numbers.
+    /// Returns the change of a size, if both values are numbers with the same unit. SQLite writes
+    /// sizes in KiB as negative numbers.
     pub(super) fn growth(&self) -> Option<f64> {
         let split = |value: &str| -> Option<(f64, String)> {
             let digits = value.trim_start_matches('-');
-            let end = digits
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(digits.len());
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
             let (number, unit) = digits.split_at(end);
-            Some((
-                number.parse().ok()?,
-                format!("{}{unit}", value.starts_with('-')),
-            ))
+            Some((number.parse().ok()?, format!("{}{unit}", value.starts_with('-'))))
         };
         let (base, unit) = split(self.a.as_deref()?)?;
         let (target, other) = split(self.b.as_deref()?)?;
@@ -101,43 +92,28 @@ impl TargetDifference {
     fn known(comparison: Comparison) -> Self {
         let mut declared = Vec::new();
         if comparison.identical {
-            return Self::Known {
-                build: None,
-                declared,
-                undeclared: 0,
-            };
+            return Self::Known { build: None, declared, undeclared: 0 };
         }
         // Keeps those that the plan declares, and returns the number of the others.
         let mut keep_declared = |differences: Vec<Difference>| {
-            let (of_plan, others): (Vec<_>, Vec<_>) = differences
-                .into_iter()
-                .partition(|it| it.mark != DifferenceKind::Undeclared);
-            declared.extend(of_plan.into_iter().map(|it| Difference {
-                mark: DifferenceKind::Declared,
-                ..it
-            }));
+            let (of_plan, others): (Vec<_>, Vec<_>) =
+                differences.into_iter().partition(|it| it.mark != DifferenceKind::Undeclared);
+            declared.extend(
+                of_plan.into_iter().map(|it| Difference { mark: DifferenceKind::Declared, ..it }),
+            );
             others.len()
         };
         let mut undeclared = keep_declared(comparison.settings.clone());
-        let only_a = keep_declared(
-            comparison
-                .only_a
-                .iter()
-                .map(OneSidedSetting::of_a)
-                .collect(),
-        );
+        let only_a = keep_declared(comparison.only_a.iter().map(OneSidedSetting::of_a).collect());
         let of_b = comparison.only_b.iter().map(|it| it.of_a().swapped());
         let only_b = keep_declared(of_b.collect());
         let build = OtherBuild::new(&comparison, only_a, only_b);
         if build.is_none() {
-            // Two servers of one build have the same settings. A setting of only one of them comes from how it runs.
+            // Two servers of one build have the same settings. A setting of only one of them comes
+            // from how it runs.
             undeclared += only_a + only_b;
         }
-        Self::Known {
-            build,
-            declared,
-            undeclared,
-        }
+        Self::Known { build, declared, undeclared }
     }
 
     /// Returns the differing settings that the plan declares.
@@ -148,7 +124,8 @@ impl TargetDifference {
         }
     }
 
-    /// Returns the declared setting that alone differs, apart from settings that the server derived from it.
+    /// Returns the declared setting that alone differs, apart from settings that the server derived
+    /// from it.
     pub(super) fn only_setting(&self) -> Option<&Difference> {
         match (self, self.declared()) {
             (Self::Known { build: None, .. }, [setting]) => Some(setting),
@@ -163,24 +140,14 @@ impl TargetDifference {
 
     /// Returns the caveat that several differences may cause the change.
     pub(super) fn caveat(&self) -> Option<Caveat> {
-        let Self::Known {
-            build,
-            declared,
-            undeclared,
-        } = self
-        else {
+        let Self::Known { build, declared, undeclared } = self else {
             return matches!(self, Self::Engines { .. }).then_some(Caveat::OtherEngines);
         };
         match (build, declared.len(), undeclared) {
             (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => None,
-            (
-                Some(OtherBuild {
-                    has_other_version, ..
-                }),
-                ..,
-            ) => Some(Caveat::OtherSettings {
-                has_other_version: *has_other_version,
-            }),
+            (Some(OtherBuild { has_other_version, .. }), ..) => {
+                Some(Caveat::OtherSettings { has_other_version: *has_other_version })
+            }
             (None, ..) => Some(Caveat::SeveralSettings),
         }
     }
@@ -195,7 +162,8 @@ pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     })
 }
 
-/// Returns both versions, if they differ. A MySQL server with a binary log adds `-log` to its version.
+/// Returns both versions, if they differ. A MySQL server with a binary log adds `-log` to its
+/// version.
 fn versions(base: &str, target: &str) -> Option<(String, String)> {
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
     let (base, target) = (release(base), release(target));

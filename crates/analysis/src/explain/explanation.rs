@@ -31,7 +31,8 @@ pub(super) struct CountedCaveat<'a> {
 pub(super) enum Statement<'a> {
     /// Throughput changed.
     Change(Change<'a>),
-    /// Client threads have no time left: the share of their time in which they are busy, the largest first.
+    /// Client threads have no time left: the share of their time in which they are busy, the
+    /// largest first.
     ClientBound(Vec<(f64, &'a Case<'a>)>),
     /// Clients of one step ended far apart.
     Unfair(UnfairStep),
@@ -45,10 +46,7 @@ pub(super) enum Statement<'a> {
     /// One setting differs, and throughput shows no change.
     NoEffect(NoEffect<'a>),
     /// Own CPU changed where throughput shows no change; the largest change first.
-    HiddenCost {
-        costs: Vec<(&'a ComparedStep, &'a Case<'a>)>,
-        is_noisy: bool,
-    },
+    HiddenCost { costs: Vec<(&'a ComparedStep, &'a Case<'a>)>, is_noisy: bool },
     /// Known differences between targets that were measured once.
     Facts(Vec<Fact<'a>>),
     /// Several machines measured the repeats.
@@ -65,7 +63,8 @@ pub(super) struct Change<'a> {
     pub comparison_count: usize,
     /// The differences between the base and the only target, for each target that two runs share.
     pub differences: Vec<(Option<&'a str>, &'a TargetDifference)>,
-    /// Neither chance nor the host makes the change, so that a setting that alone differs is the cause.
+    /// Neither chance nor the host makes the change, so that a setting that alone differs is the
+    /// cause.
     pub is_sure: bool,
 }
 

@@ -33,7 +33,8 @@ pub enum FindingKind {
     Locks,
     /// Handover between client and server.
     Handover,
-    /// The rate changed its level within the step, and matched the other target's at one of the levels.
+    /// The rate changed its level within the step, and matched the other target's at one of the
+    /// levels.
     LevelShift,
     /// There was too much competition for processors to name a cause.
     HostBusy,
@@ -85,16 +86,18 @@ pub struct Finding {
     pub steps: Vec<String>,
     /// One line: the change, its size, and its cause.
     pub title: String,
-    /// The cause of a change of throughput without figures, such as `less CPU per operation`; `None` if throughput did not
-    /// change.
+    /// The cause of a change of throughput without figures, such as `less CPU per operation`;
+    /// `None` if throughput did not change.
     pub cause: Option<String>,
-    /// At most three sentences: the change with its size and certainty; the cause; the other places, and the differences.
+    /// At most three sentences: the change with its size and certainty; the cause; the other
+    /// places, and the differences.
     pub text: String,
     /// The figures of the step with the largest change.
     pub evidence: Vec<Evidence>,
     /// Reasons to doubt the finding, each a part of a sentence.
     pub caveats: Vec<String>,
-    /// The importance of the finding, about the logarithm of the change. Findings are sorted by it.
+    /// The importance of the finding, about the logarithm of the change. Findings are sorted by
+    /// it.
     pub weight: f64,
 }
 
@@ -112,7 +115,8 @@ pub(super) fn place_of(row: &Row) -> Place<'_> {
 }
 
 impl Finding {
-    /// Returns a finding about some places, the most important one first, without its text and figures.
+    /// Returns a finding about some places, the most important one first, without its text and
+    /// figures.
     pub(crate) fn about<'a>(
         kind: FindingKind,
         base: &str,
@@ -178,13 +182,7 @@ impl Evidence {
 
     /// Returns a figure without a base.
     pub(super) fn single(name: String, unit: &str, value: f64) -> Self {
-        Self {
-            name,
-            unit: unit.to_owned(),
-            base: None,
-            value: Some(value),
-            ratio: None,
-        }
+        Self { name, unit: unit.to_owned(), base: None, value: Some(value), ratio: None }
     }
 
     /// Returns the throughput of base and target, which the table of a finding always shows.
@@ -192,8 +190,8 @@ impl Evidence {
         Self::new(THROUGHPUT_NAME, unit, pair)
     }
 
-    /// Returns true where a table shows the figure: it is throughput, has no base, or differs by more than background work
-    /// moves it.
+    /// Returns true where a table shows the figure: it is throughput, has no base, or differs by
+    /// more than background work moves it.
     pub fn is_shown(&self) -> bool {
         let both = self.base.zip(self.value);
         let both = both.map(|(base, value)| Pair { base, value });

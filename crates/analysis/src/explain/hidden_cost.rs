@@ -1,4 +1,5 @@
-//! CPU of the engine and its clients that changed where throughput shows no change: something else limits, or noise hides it.
+//! CPU of the engine and its clients that changed where throughput shows no change: something else
+//! limits, or noise hides it.
 
 use super::case::{Case, Context};
 use super::caveats::cost_frequency;
@@ -14,23 +15,20 @@ const WEIGHT: f64 = 0.4;
 /// The metric of CPU that only the connections use, in client and server.
 const METRIC: &str = "own_cpu_us_per_op";
 
-/// Returns one explanation for each target and direction of own CPU that is shown to differ where throughput is not.
+/// Returns one explanation for each target and direction of own CPU that is shown to differ where
+/// throughput is not.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let rows = context.compared.rows.iter();
-    let cases = rows
-        .filter(|cost| cost.metric == METRIC)
-        .filter_map(|cost| {
-            let case = cases
-                .iter()
-                .find(|case| place(case.compared) == place(cost))?;
-            let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
-            let ratio = cost.ratio?;
-            let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
-            let throughput = case.compared.verdict;
-            let is_hidden = matches!(throughput, Verdict::NoChangeShown | Verdict::TooNoisy);
-            let key = (&cost.cell.target, cost.verdict);
-            (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
-        });
+    let cases = rows.filter(|cost| cost.metric == METRIC).filter_map(|cost| {
+        let case = cases.iter().find(|case| place(case.compared) == place(cost))?;
+        let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
+        let ratio = cost.ratio?;
+        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+        let throughput = case.compared.verdict;
+        let is_hidden = matches!(throughput, Verdict::NoChangeShown | Verdict::TooNoisy);
+        let key = (&cost.cell.target, cost.verdict);
+        (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
+    });
     let groups = grouped(cases).into_iter();
     groups.filter_map(|(_, group)| explanation(group)).collect()
 }

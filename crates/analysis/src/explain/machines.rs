@@ -1,4 +1,5 @@
-//! Says how much of the variance of throughput is between machines, where several measured the repeats.
+//! Says how much of the variance of throughput is between machines, where several measured the
+//! repeats.
 
 use super::case::Case;
 use super::explanation::{Explanation, MachineVariance, Statement};
@@ -15,19 +16,12 @@ pub(super) fn variance<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let machine_count = |(_, case): &(_, &Case<'_>)| case.compared.machines.count;
     let most = shares.iter().map(machine_count).max()?;
     let evidence = shares.iter().map(|(share, case)| {
-        let name = format!(
-            "variance between machines of {} in {}",
-            case.target(),
-            case.place()
-        );
+        let name = format!("variance between machines of {} in {}", case.target(), case.place());
         Evidence::single(name, "%", 100.0 * share.share)
     });
     let rests_on_machines = |case: &&Case<'_>| case.compared.machines.ratio_spread.is_some();
     Some(Explanation {
-        places: shares
-            .iter()
-            .map(|(_, case)| place(case.compared))
-            .collect(),
+        places: shares.iter().map(|(_, case)| place(case.compared)).collect(),
         evidence: evidence.collect(),
         caveats: Vec::new(),
         weight: WEIGHT,

@@ -1,4 +1,5 @@
-//! Facts about targets that were measured once: without an interval there is no verdict, and so no cause.
+//! Facts about targets that were measured once: without an interval there is no verdict, and so no
+//! cause.
 
 use super::case::{Case, Pair};
 use super::cause::FSYNCS;
@@ -11,11 +12,10 @@ use crate::order::grouped;
 /// Facts come after all findings.
 const WEIGHT: f64 = 0.01;
 
-/// Lists the known differences of each target in one explanation: fsyncs per commit, as engines count them, and declared settings.
+/// Lists the known differences of each target in one explanation: fsyncs per commit, as engines
+/// count them, and declared settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
-    let single = cases
-        .iter()
-        .filter(|case| case.compared.verdict == Verdict::Single);
+    let single = cases.iter().filter(|case| case.compared.verdict == Verdict::Single);
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for (who, cases) in grouped(single.map(|case| (case.who(), case))) {
         let mut steps = Vec::new();
@@ -27,11 +27,7 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         let settings = cases[0].difference.declared();
         if !steps.is_empty() || !settings.is_empty() {
             places.extend(cases.iter().map(|case| place(case.compared)));
-            facts.push(Fact {
-                who,
-                fsyncs: steps,
-                settings,
-            });
+            facts.push(Fact { who, fsyncs: steps, settings });
         }
     }
     Some(Explanation {

@@ -1,5 +1,6 @@
-//! Findings: what changed, by how much, how sure that is, why, and the caveats. `docs/findings.md` states the rules that make
-//! them from the figures, and their thresholds. The rules return values, and `prose` puts them in words.
+//! Findings: what changed, by how much, how sure that is, why, and the caveats. `docs/findings.md`
+//! states the rules that make them from the figures, and their thresholds. The rules return values,
+//! and `prose` puts them in words.
 
 mod accounting;
 mod case;
@@ -24,8 +25,8 @@ use explanation::Explanation;
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use prose::numbers::{factor, factor_within, figure, range};
 
-/// Explains a comparison, the most important finding first. Only a change with a verdict has a cause. Steps that were measured
-/// once, are too noisy or are invalid have none.
+/// Explains a comparison, the most important finding first. Only a change with a verdict has a
+/// cause. Steps that were measured once, are too noisy or are invalid have none.
 pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
     let cases = cases(figures, compared);
     let explanations = explanations(figures, compared, &cases).into_iter();

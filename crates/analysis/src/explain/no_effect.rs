@@ -28,15 +28,10 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
             steps: cases.iter().map(|case| case.compared).collect(),
             setting,
         };
-        cases
-            .iter()
-            .all(is_without)
-            .then_some((&setting.name, without))
+        cases.iter().all(is_without).then_some((&setting.name, without))
     });
     let by_setting = grouped(of_targets).into_iter();
-    by_setting
-        .map(|(_, group)| explanation(context.compared, group))
-        .collect()
+    by_setting.map(|(_, group)| explanation(context.compared, group)).collect()
 }
 
 fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) -> Explanation<'a> {
@@ -57,10 +52,7 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
         weight: WEIGHT,
         statement: Statement::NoEffect(NoEffect {
             comparison_count: rows.len(),
-            ratios: (
-                ratios().fold(f64::INFINITY, f64::min),
-                ratios().fold(0.0, f64::max),
-            ),
+            ratios: (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max)),
             effect: compared.effect,
             settings: group.into_iter().map(|it| (it.who, it.setting)).collect(),
         }),

@@ -36,13 +36,7 @@ fn cost<'a>(
     rate: f64,
     metrics: &'a [(&'static str, f64)],
 ) -> Cost<'a> {
-    Cost {
-        target,
-        step,
-        clients: 4,
-        rate,
-        metrics,
-    }
+    Cost { target, step, clients: 4, rate, metrics }
 }
 
 fn kind(step: &str) -> StepKind {
@@ -53,8 +47,8 @@ fn kind(step: &str) -> StepKind {
     }
 }
 
-/// Returns the row of a step of 100 s. Where parts of an operation's time are given, the time is what clients had for it,
-/// and the rest is in no part. A load commits 50 rows at a time.
+/// Returns the row of a step of 100 s. Where parts of an operation's time are given, the time is
+/// what clients had for it, and the rest is in no part. A load commits 50 rows at a time.
 fn row(cost: &Cost<'_>, repeat: u32) -> Row {
     let kind = kind(cost.step);
     let (throughput, main_op) = match (kind, cost.step) {
@@ -64,16 +58,10 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         (_, "update-index") => ("qps", "event"),
         _ => ("qps", "query"),
     };
-    let mut metrics: BTreeMap<&'static str, Option<f64>> = cost
-        .metrics
-        .iter()
-        .map(|(name, value)| (*name, Some(*value)))
-        .collect();
+    let mut metrics: BTreeMap<&'static str, Option<f64>> =
+        cost.metrics.iter().map(|(name, value)| (*name, Some(*value))).collect();
     metrics.insert(throughput, Some(cost.rate));
-    let parts = cost
-        .metrics
-        .iter()
-        .filter(|(name, _)| name.starts_with("op_"));
+    let parts = cost.metrics.iter().filter(|(name, _)| name.starts_with("op_"));
     if parts.clone().count() > 0 {
         let time = f64::from(cost.clients) * 1e6 / cost.rate;
         let known: f64 = parts.map(|(_, us)| us).sum();
@@ -86,9 +74,7 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
             let own = Some(cpu.iter().sum());
             metrics.entry("own_cpu_us_per_op").or_insert(own);
         }
-        metrics
-            .entry("op_unexplained_us")
-            .or_insert(Some((time - known).max(0.0)));
+        metrics.entry("op_unexplained_us").or_insert(Some((time - known).max(0.0)));
     }
     let count = (cost.rate * 100.0) as u64;
     let each = if main_op == "insert" { 50 } else { 1 };
@@ -118,10 +104,7 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
 
 /// Measures each once: the first target is the base.
 fn single(costs: &[Cost<'_>]) -> Figures {
-    Figures {
-        rows: costs.iter().map(|cost| row(cost, 1)).collect(),
-        ..Figures::default()
-    }
+    Figures { rows: costs.iter().map(|cost| row(cost, 1)).collect(), ..Figures::default() }
 }
 
 /// Five repeats that took turns; each is off by less than 0.5 %, and base and target not alike.
@@ -131,23 +114,13 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
     for repeat in 1..=5_u32 {
         for (number, cost) in costs.iter().enumerate() {
             let off = off[(repeat as usize * 3 + number * 2) % off.len()];
-            let metrics: Vec<(&'static str, f64)> = cost
-                .metrics
-                .iter()
-                .map(|(name, value)| (*name, value * (2.0 - off)))
-                .collect();
-            let cost = Cost {
-                rate: cost.rate * off,
-                metrics: &metrics,
-                ..*cost
-            };
+            let metrics: Vec<(&'static str, f64)> =
+                cost.metrics.iter().map(|(name, value)| (*name, value * (2.0 - off))).collect();
+            let cost = Cost { rate: cost.rate * off, metrics: &metrics, ..*cost };
             rows.push(row(&cost, repeat));
         }
     }
-    Figures {
-        rows,
-        ..Figures::default()
-    }
+    Figures { rows, ..Figures::default() }
 }
 
 /// Compares figures with the first target as the base.
@@ -232,7 +205,8 @@ fn only(figures: &Figures, kind: FindingKind) -> Finding {
     findings.remove(0)
 }
 
-/// Two targets that differ in versions and settings as stated: name, value of the base, value of the other.
+/// Two targets that differ in versions and settings as stated: name, value of the base, value of
+/// the other.
 fn differing(
     base: (&str, &str),
     other: (&str, &str),

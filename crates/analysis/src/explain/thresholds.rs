@@ -1,6 +1,7 @@
 //! The thresholds of the rules. Each is stated in `docs/findings.md`.
 
-/// Figures within this share of each other count as unchanged: background work changes them by as much.
+/// Figures within this share of each other count as unchanged: background work changes them by as
+/// much.
 pub(super) const SAME: f64 = 0.10;
 
 /// The number of states of sessions among the figures of a finding.
@@ -12,7 +13,8 @@ pub(super) const EXPLAINS: f64 = 0.4;
 /// Shares of a change up to this one count as all of it: parts and whole are measured separately.
 pub(super) const WHOLE_MAX: f64 = 1.35;
 
-/// The factor by which fsyncs per commit, or bytes read, change when operations begin or cease to wait for them.
+/// The factor by which fsyncs per commit, or bytes read, change when operations begin or cease to
+/// wait for them.
 pub(super) const BEGINS_FACTOR: f64 = 10.0;
 
 /// Fewer fsyncs per commit than this come from checkpoints: commits do not wait for them.
@@ -39,7 +41,8 @@ pub(super) const HIDDEN_CHANGE: f64 = 0.05;
 /// The share of all processors that others may use before a finding mentions it.
 pub(super) const OTHERS: f64 = 0.25;
 
-/// The share of an operation's time that is spent waiting for a processor before a finding mentions it.
+/// The share of an operation's time that is spent waiting for a processor before a finding mentions
+/// it.
 pub(super) const CPU_WAIT: f64 = 0.2;
 
 /// The share of all processors' time that a hypervisor may take before a finding mentions it.
@@ -48,11 +51,12 @@ pub(super) const STEAL: f64 = 0.01;
 /// The CPU's share of an operation's time below which the processors' frequency does not matter.
 pub(super) const CPU_OF_TIME: f64 = 0.2;
 
-/// Frequencies of processors that differ by this factor are not the same: a stable governor keeps them within 2 % or 3 %.
+/// Frequencies of processors that differ by this factor are not the same: a stable governor keeps
+/// them within 2 % or 3 %.
 pub(super) const FREQUENCY: f64 = 1.05;
 
-/// Fsync latencies before the cells that differ by this factor show another state of the disk: the median of an idle disk
-/// differs by less from hour to hour.
+/// Fsync latencies before the cells that differ by this factor show another state of the disk: the
+/// median of an idle disk differs by less from hour to hour.
 pub(super) const FSYNC_LATENCY: f64 = 2.0;
 
 /// Pages swapped in or out in a step: 4 MB.
@@ -70,8 +74,9 @@ pub(super) const DEBT: f64 = 2.0;
 /// Client threads that use this share of their time on their own CPU are the limit.
 pub(super) const CLIENT_BUSY: f64 = 0.8;
 
-/// Clients that end further apart than this, in percent of the fastest, were treated unequally. InnoDB and MyRocks stay
-/// within a few percent in published results; the best of 15 configurations of PostgreSQL has 18, the others 54 to 317.
+/// Clients that end further apart than this, in percent of the fastest, were treated unequally.
+/// InnoDB and MyRocks stay within a few percent in published results; the best of 15 configurations
+/// of PostgreSQL has 18, the others 54 to 317.
 pub(super) const UNFAIR_PCT: f64 = 25.0;
 
 /// The same in seconds, since one slow commit is a large share of a short step.

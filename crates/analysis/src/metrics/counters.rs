@@ -13,7 +13,8 @@ impl<'a> Counters<'a> {
         Self::between(&step.counters_before, &step.counters_after)
     }
 
-    /// Returns the counters up to the end of what followed the step; `None` if they were not read there.
+    /// Returns the counters up to the end of what followed the step; `None` if they were not read
+    /// there.
     pub(crate) fn to_end(step: &'a Step) -> Option<Self> {
         (!step.counters_end.is_empty())
             .then_some(Self::between(&step.counters_before, &step.counters_end))
@@ -23,7 +24,8 @@ impl<'a> Counters<'a> {
         Self { before, after }
     }
 
-    /// Returns the growth of all counters of a role; `None` without any, or if one restarted or was missing at an end.
+    /// Returns the growth of all counters of a role; `None` without any, or if one restarted or was
+    /// missing at an end.
     pub(crate) fn growth(&self, role: Role) -> Option<f64> {
         let mut of_role = self.labeled(role).peekable();
         of_role.peek()?;
@@ -41,9 +43,7 @@ impl<'a> Counters<'a> {
     /// Returns the error of a role's growth by the engine's rounding.
     pub(crate) fn rounding(&self, role: Role) -> f64 {
         let sum = |counters: &[Counter]| -> f64 {
-            of_role(counters, role)
-                .map(|counter| counter.rounding)
-                .sum()
+            of_role(counters, role).map(|counter| counter.rounding).sum()
         };
         sum(self.before) + sum(self.after)
     }

@@ -1,4 +1,5 @@
-//! Computes the figures of a log-structured merge tree. Each formula is explained in `docs/metrics.md`.
+//! Computes the figures of a log-structured merge tree. Each formula is explained in
+//! `docs/metrics.md`.
 
 mod tree;
 
@@ -11,7 +12,8 @@ use super::{GIB, MIB, growth_per_second, over, seconds};
 use crate::{CounterSeries, Lsm, operation};
 use tree::{tree, tree_at_end};
 
-/// Returns the reasons of write stalls and the levels of the tree; `None` where the engine has no such tree.
+/// Returns the reasons of write stalls and the levels of the tree; `None` where the engine has no
+/// such tree.
 pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Option<Lsm> {
     let tree = tree(step)?;
     Some(Lsm {
@@ -24,17 +26,14 @@ pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Opti
 }
 
 /// The reasons of stalls that add up to the totals.
-const STALL_REASONS: [&str; 3] = [
-    "l0-file-count-limit",
-    "memtable-limit",
-    "pending-compaction-bytes",
-];
+const STALL_REASONS: [&str; 3] =
+    ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
 
 /// The time without a reason.
 const UNKNOWN: &str = "unknown";
 
-/// Divides the time in which writes were held up among the reasons. Each second has the share of the step's time that the
-/// samples around it show, and the reasons that counted in it divide that.
+/// Divides the time in which writes were held up among the reasons. Each second has the share of
+/// the step's time that the samples around it show, and the reasons that counted in it divide that.
 fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap<String, f64> {
     let of_role = |role| {
         let series = engine.iter();
@@ -68,9 +67,7 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
         let count_of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
         let sum: f64 = counts.iter().map(count_of).sum();
         match sum > 0.0 {
-            true => counts
-                .iter()
-                .for_each(|it| give(it.0, time * count_of(it) / sum)),
+            true => counts.iter().for_each(|it| give(it.0, time * count_of(it) / sum)),
             false => give(UNKNOWN, time),
         }
     }
@@ -103,10 +100,7 @@ fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
         ("c_mbps", written),
         ("w_amp", over_given(tree, written)),
         ("compaction_write_gb", compacted),
-        (
-            "compaction_read_gb",
-            tree.rounding_share(Role::CompactionReadBytes),
-        ),
+        ("compaction_read_gb", tree.rounding_share(Role::CompactionReadBytes)),
         ("wal_gb", logged),
         ("wal_amp", over_given(tree, logged)),
     ];
@@ -137,8 +131,8 @@ pub(super) fn figures(
     figures
 }
 
-/// Returns the work of flushes and compactions up to the end of what followed the step, when the debt of the step is paid as
-/// far as it is known.
+/// Returns the work of flushes and compactions up to the end of what followed the step, when the
+/// debt of the step is paid as far as it is known.
 fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     let Some(tree) = tree_at_end(step) else {
         return Vec::new();
@@ -149,38 +143,25 @@ fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
         ("c_wgb_settled", written.map(|bytes| bytes / GIB)),
         (
             "w_amp_settled",
-            written
-                .zip(ingested)
-                .and_then(|(written, ingested)| over(written, ingested)),
+            written.zip(ingested).and_then(|(written, ingested)| over(written, ingested)),
         ),
-        (
-            "c_wsecs_settled",
-            tree.growth(Role::CompactionAndFlushSeconds),
-        ),
-        (
-            "c_csecs_settled",
-            tree.growth(Role::CompactionAndFlushCpuSeconds),
-        ),
+        ("c_wsecs_settled", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_csecs_settled", tree.growth(Role::CompactionAndFlushCpuSeconds)),
     ]
 }
 
 /// Returns the figures of the load, by the names of db_bench.
 fn of_operations(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     vec![
-        (
-            "mb_sec",
-            key_value_bytes_per_second(step).map(|bytes| bytes / MIB),
-        ),
+        ("mb_sec", key_value_bytes_per_second(step).map(|bytes| bytes / MIB)),
         ("usec_op", thread_us_per_op(step)),
     ]
 }
 
-/// Returns bytes of keys and values that the step's main operation wrote or read, by the sizes of whole entries. SQL queries
-/// do not read whole entries.
+/// Returns bytes of keys and values that the step's main operation wrote or read, by the sizes of
+/// whole entries. SQL queries do not read whole entries.
 fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
-    let kind = step
-        .main_operation()
-        .filter(|kind| operation::is_key_value(kind))?;
+    let kind = step.main_operation().filter(|kind| operation::is_key_value(kind))?;
     let rows = step.ops.get(kind)?.rows as f64;
     over(rows * step.row_bytes_mean?, seconds(step)?)
 }
@@ -217,9 +198,7 @@ fn of_tree(
         };
         let (_, series) = engine.iter().find(is_it)?;
         let samples = series.values.iter().flatten().copied();
-        samples
-            .reduce(f64::max)
-            .map(|most| end.map_or(most, |end| most.max(end)))
+        samples.reduce(f64::max).map(|most| end.map_or(most, |end| most.max(end)))
     };
     let read = tree.growth(Role::CompactionReadBytes);
     let written = tree.written();
@@ -227,10 +206,7 @@ fn of_tree(
     let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
     let stall_seconds = tree.growth(Role::StallSeconds);
     let (live, blobs) = (tree.gauge(Role::TreeBytes), tree.gauge(Role::BlobBytes));
-    let (memtables, cache) = (
-        tree.gauge(Role::MemtableBytes),
-        tree.gauge(Role::BlockCacheBytes),
-    );
+    let (memtables, cache) = (tree.gauge(Role::MemtableBytes), tree.gauge(Role::BlockCacheBytes));
     let pending = tree.gauge(Role::PendingCompactionBytes);
     let logged = tree.growth(Role::LogBytes);
     let (before, after) = (tree.files_before(), tree.files());
@@ -248,10 +224,7 @@ fn of_tree(
         ("b_wgb", gb(tree.growth(Role::BlobWrittenBytes))),
         ("uptime", tree.growth(Role::UptimeSeconds)),
         ("stall_s", stall_seconds),
-        (
-            "stall%",
-            per_second(stall_seconds.map(|seconds| 100.0 * seconds)),
-        ),
+        ("stall%", per_second(stall_seconds.map(|seconds| 100.0 * seconds))),
         ("Nstall", tree.stall_count()),
         ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
         ("compaction_write_gb", gb(tree.compacted())),
@@ -261,32 +234,23 @@ fn of_tree(
         ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
         ("r_amp", blocks_per_key(step, tree)),
         ("cache_hit%", cache_hit_percent(step, tree)),
-        (
-            "s_amp",
-            over_data(step, live.map(|live| live + blobs.unwrap_or(0.0))),
-        ),
-        (
-            "pending_max_mb",
-            mb(largest(Role::PendingCompactionBytes, pending)),
-        ),
+        ("s_amp", over_data(step, live.map(|live| live + blobs.unwrap_or(0.0)))),
+        ("pending_max_mb", mb(largest(Role::PendingCompactionBytes, pending))),
         ("l0_files_begin", before.map(|files| files.first_level)),
         ("l0_files", first_level),
         ("l0_files_max", largest(Role::LevelFileCount, first_level)),
         ("levels_begin", before.map(|files| files.levels)),
         ("levels", after.map(|files| files.levels)),
         ("lsm_files", after.map(|files| files.all)),
-        (
-            "memtable_max_mb",
-            mb(largest(Role::MemtableBytes, memtables)),
-        ),
+        ("memtable_max_mb", mb(largest(Role::MemtableBytes, memtables))),
         ("memtable_mb", mb(memtables)),
         ("cache_mb", mb(cache)),
     ]
 }
 
-/// Returns bytes that the user gave the engine: the written rows at their recorded size, or else the engine's own count,
-/// which is rounded and has a few more bytes for each row. Index steps and settling are given nothing, so their writes have
-/// no ratio.
+/// Returns bytes that the user gave the engine: the written rows at their recorded size, or else
+/// the engine's own count, which is rounded and has a few more bytes for each row. Index steps and
+/// settling are given nothing, so their writes have no ratio.
 fn ingested_bytes(step: &Step, tree: &Counters<'_>) -> Option<f64> {
     if matches!(step.kind, StepKind::Index | StepKind::Settle) {
         return None;
@@ -309,12 +273,8 @@ fn block_lookups(counters: &Counters<'_>) -> Option<(f64, f64)> {
 
 fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     let (hits, misses) = block_lookups(counters)?;
-    let keys: u64 = step
-        .ops
-        .iter()
-        .filter(|(kind, _)| operation::reads(kind))
-        .map(|(_, ops)| ops.rows)
-        .sum();
+    let keys: u64 =
+        step.ops.iter().filter(|(kind, _)| operation::reads(kind)).map(|(_, ops)| ops.rows).sum();
     over(hits + misses, keys as f64)
 }
 
@@ -330,10 +290,7 @@ fn cache_hit_percent(step: &Step, counters: &Counters<'_>) -> Option<f64> {
 /// Returns the server's CPU seconds, as in `u_cpu` and `s_cpu`.
 fn of_processes(step: &Step, host: &HostSeries) -> Vec<(&'static str, Option<f64>)> {
     let cpu = |column: &str| Some(growth_per_second(host, column)? / 1e9 * seconds(step)?);
-    vec![
-        ("u_cpu", cpu("server_cpu_user_ns")),
-        ("s_cpu", cpu("server_cpu_system_ns")),
-    ]
+    vec![("u_cpu", cpu("server_cpu_user_ns")), ("s_cpu", cpu("server_cpu_system_ns"))]
 }
 
 #[cfg(test)]

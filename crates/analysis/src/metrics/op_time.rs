@@ -1,8 +1,9 @@
-//! Accounts for the time of an operation: CPU, waiting for a processor, for storage and for other threads, and the
-//! unexplained time. Each part is measured by itself; only the unexplained time is a difference.
+//! Accounts for the time of an operation: CPU, waiting for a processor, for storage and for other
+//! threads, and the unexplained time. Each part is measured by itself; only the unexplained time is
+//! a difference.
 //!
-//! All figures are those of the connections that do the step's main operation. Other connections may work at a fixed rate;
-//! their cost per operation would grow whenever operations are slower.
+//! All figures are those of the connections that do the step's main operation. Other connections
+//! may work at a fixed rate; their cost per operation would grow whenever operations are slower.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,12 @@ use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind};
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
 use crate::operation::role_of;
 
-/// With fewer samples a share of the time has an error of more than 16 points (one standard error at one half).
+/// With fewer samples a share of the time has an error of more than 16 points (one standard error
+/// at one half).
 const SAMPLES_MIN: u64 = 10;
 
-/// Returns the parts of an operation's time, and other use of its connections, each with its metric's name.
+/// Returns the parts of an operation's time, and other use of its connections, each with its
+/// metric's name.
 pub(super) fn op_time(
     step: &Step,
     host: &HostSeries,
@@ -42,9 +45,7 @@ pub(super) fn op_time(
     let server_cpu = server(|thread| thread.cpu_ns);
     let own_cpu = client_cpu.zip(server_cpu).map(|(a, b)| a + b);
     let client_wait = sum(&|it| it.cpu_wait_ns);
-    let cpu_wait = client_wait
-        .zip(server(|thread| thread.cpu_wait_ns))
-        .map(|(a, b)| a + b);
+    let cpu_wait = client_wait.zip(server(|thread| thread.cpu_wait_ns)).map(|(a, b)| a + b);
     let steal = own_cpu.zip(stolen_per_busy(host)).map(|(a, b)| a * b);
 
     let duration = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
@@ -94,9 +95,7 @@ pub(super) fn op_time(
         ("op_unexplained_us", unexplained),
         (
             "op_unexplained%",
-            unexplained
-                .zip(busy)
-                .and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
+            unexplained.zip(busy).and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
         ),
         ("own_cpu_us_per_op", own_cpu),
         (
@@ -143,33 +142,24 @@ fn main_connections(step: &Step) -> Vec<&Connection> {
     connections.filter(is_main).collect()
 }
 
-/// Returns the CPU time of the engine outside the threads of connections: purge, checkpoints, compaction, and assay's own
-/// sampling with an embedded engine. `None` if either time is unknown.
+/// Returns the CPU time of the engine outside the threads of connections: purge, checkpoints,
+/// compaction, and assay's own sampling with an embedded engine. `None` if either time is unknown.
 fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
     let connections = step.connections.iter();
     let (all, served): (u64, Option<u64>) = match embedded {
-        true => (
-            step.cpu.assay_ns,
-            connections
-                .map(|it| Some(it.cpu_user_ns + it.cpu_system_ns))
-                .sum(),
-        ),
-        false => (
-            step.cpu.server_ns?,
-            connections.map(|it| Some(it.server_thread?.cpu_ns)).sum(),
-        ),
+        true => {
+            (step.cpu.assay_ns, connections.map(|it| Some(it.cpu_user_ns + it.cpu_system_ns)).sum())
+        }
+        false => (step.cpu.server_ns?, connections.map(|it| Some(it.server_thread?.cpu_ns)).sum()),
     };
     // The server's time is in ticks, so that the difference may be below zero.
     Some((all as f64 - served? as f64).max(0.0))
 }
 
-/// Returns the time that the hypervisor took per time that the processors worked: a running thread loses it, and neither CPU
-/// time nor waiting includes it.
+/// Returns the time that the hypervisor took per time that the processors worked: a running thread
+/// loses it, and neither CPU time nor waiting includes it.
 fn stolen_per_busy(host: &HostSeries) -> Option<f64> {
-    over(
-        growth_per_second(host, "cpu_steal_ns")?,
-        busy_cpu_ns_per_second(host)?,
-    )
+    over(growth_per_second(host, "cpu_steal_ns")?, busy_cpu_ns_per_second(host)?)
 }
 
 /// Shares of the connections' time by state, from samples.
@@ -181,8 +171,8 @@ struct Shares {
 }
 
 impl Shares {
-    /// Computes the shares; `None` with too few samples. With a rate (`is_open`) a connection sleeps until an operation is
-    /// due.
+    /// Computes the shares; `None` with too few samples. With a rate (`is_open`) a connection
+    /// sleeps until an operation is due.
     fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
         let mut counts: BTreeMap<ConnectionState, u64> = BTreeMap::new();
         for (state, count) in main.iter().flat_map(|it| &it.states) {
@@ -193,10 +183,7 @@ impl Shares {
         let share = |count: u64, total: u64| count as f64 / total as f64;
         (busy >= SAMPLES_MIN).then(|| Self {
             idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
-            states: counts
-                .into_iter()
-                .map(|(state, count)| (state, share(count, busy)))
-                .collect(),
+            states: counts.into_iter().map(|(state, count)| (state, share(count, busy))).collect(),
         })
     }
 
@@ -214,16 +201,12 @@ mod tests {
 
     use super::*;
 
-    /// Returns ten seconds of a connection and its server thread. Each uses 2 s of CPU and waits 0.5 s for a processor. Of 100
-    /// samples, 60 are runnable (in 2 of them both threads are), 30 in fsyncs, 5 in locks, and 5 have a message in transit.
+    /// Returns ten seconds of a connection and its server thread. Each uses 2 s of CPU and waits
+    /// 0.5 s for a processor. Of 100 samples, 60 are runnable (in 2 of them both threads are),
+    /// 30 in fsyncs, 5 in locks, and 5 have a message in transit.
     fn connection() -> Connection {
-        let states = [
-            (ConnectionState::Runnable, 58),
-            (Overlap, 2),
-            (Fsync, 30),
-            (Lock, 5),
-            (Handover, 5),
-        ];
+        let states =
+            [(ConnectionState::Runnable, 58), (Overlap, 2), (Fsync, 30), (Lock, 5), (Handover, 5)];
         Connection {
             role: "insert".to_owned(),
             ended_ns: 10_000_000_000,
@@ -255,21 +238,13 @@ mod tests {
     }
 
     fn step(connections: Vec<Connection>) -> Step {
-        let ops = Ops {
-            ok: 100,
-            rows: 1000,
-            ..Ops::default()
-        };
+        let ops = Ops { ok: 100, rows: 1000, ..Ops::default() };
         Step {
             kind: StepKind::Load,
             elapsed_ns: 10_000_000_000,
             connections,
             ops: [("insert".to_owned(), ops)].into(),
-            cpu: Cpu {
-                server_ns: Some(3_500_000_000),
-                assay_ns: 2_600_000_000,
-                ..Cpu::default()
-            },
+            cpu: Cpu { server_ns: Some(3_500_000_000), assay_ns: 2_600_000_000, ..Cpu::default() },
             ..Step::default()
         }
     }
@@ -356,10 +331,7 @@ mod tests {
 
     #[test]
     fn other_connections_do_not_count_as_the_cost_of_the_main_operation() {
-        let other = Connection {
-            role: "delete".to_owned(),
-            ..connection()
-        };
+        let other = Connection { role: "delete".to_owned(), ..connection() };
         let figures = [
             ("op_time_us", Some(10_000.0)),
             ("own_cpu_us_per_op", Some(4000.0)),
@@ -375,11 +347,7 @@ mod tests {
         connection.states.insert(Sleep, 300);
         let mut step = step(vec![connection]);
         // Without a rate, a thread sleeps only to back off from a lock.
-        check(
-            &step,
-            false,
-            &[("op_time_us", Some(10_000.0)), ("op_lock_us", Some(7625.0))],
-        );
+        check(&step, false, &[("op_time_us", Some(10_000.0)), ("op_lock_us", Some(7625.0))]);
         if let Some(ops) = step.ops.get_mut("insert") {
             ops.rate_target_ops_per_s = Some(10.0);
         }

@@ -10,13 +10,15 @@ use crate::CounterSeries;
 use crate::compare::quantile;
 use crate::quality::mean;
 
-/// The least growth over the second half of a step that counts, in milliseconds: twice the resolution of the lag.
+/// The least growth over the second half of a step that counts, in milliseconds: twice the
+/// resolution of the lag.
 const GROWTH_MS_MIN: f64 = 200.0;
 
 /// The lag of a step's replicas: of several, the largest of each second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lag {
-    /// Its growth over the second half of the step in milliseconds per second; `None` if the step is too short.
+    /// Its growth over the second half of the step in milliseconds per second; `None` if the step
+    /// is too short.
     pub slope_ms_per_s: Option<f64>,
     /// Half of the width of the slope's 95% interval.
     pub slope_half_ms_per_s: Option<f64>,
@@ -44,8 +46,9 @@ pub enum LagVerdict {
 
 /// Returns the lag of a step, whose counters of the engine are `engine`, and whether it is bounded.
 ///
-/// It is bounded if the lower end of the 95% interval of [`Lag::slope_ms_per_s`] is not above 0, and no second's lag exceeds
-/// `lag-at-most` of the plan. A growth of less than 0.2 s over the second half of the step counts as none.
+/// It is bounded if the lower end of the 95% interval of [`Lag::slope_ms_per_s`] is not above 0,
+/// and no second's lag exceeds `lag-at-most` of the plan. A growth of less than 0.2 s over the
+/// second half of the step counts as none.
 pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
     let lag_ms = largest_of_each_second(engine, "lag_ms");
     let slope = lag_slope(&lag_ms);
@@ -142,10 +145,12 @@ fn largest(values: &[Option<f64>]) -> Option<f64> {
     values.iter().flatten().copied().reduce(f64::max)
 }
 
-/// Returns how fast the lag grows over the second half of a step, in milliseconds per second, and half of the width of its 95%
-/// interval. `lag` has the largest lag of each second in milliseconds. `None` with fewer than four seconds.
+/// Returns how fast the lag grows over the second half of a step, in milliseconds per second, and
+/// half of the width of its 95% interval. `lag` has the largest lag of each second in milliseconds.
+/// `None` with fewer than four seconds.
 ///
-/// It is a least-squares line. Its interval uses as many independent seconds as the correlation of successive residuals leaves.
+/// It is a least-squares line. Its interval uses as many independent seconds as the correlation of
+/// successive residuals leaves.
 fn lag_slope(lag: &[Option<f64>]) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> = (lag.len() / 2..lag.len())
         .filter_map(|second| Some((second as f64, lag[second]?)))
@@ -186,36 +191,24 @@ mod tests {
             (0..40).map(value).collect()
         };
         let (slope, half) = lag_slope(&lag(250.0)).unwrap();
-        assert!(
-            (slope - 250.0).abs() < half && half < 1.0,
-            "{slope} +- {half}"
-        );
+        assert!((slope - 250.0).abs() < half && half < 1.0, "{slope} +- {half}");
         let (slope, half) = lag_slope(&lag(0.0)).unwrap();
-        assert!(
-            slope - half < 0.0 && slope + half > 0.0,
-            "{slope} +- {half}"
-        );
+        assert!(slope - half < 0.0 && slope + half > 0.0, "{slope} +- {half}");
         assert_eq!(lag_slope(&lag(1.0)[..6]), None);
     }
 
     /// Returns the lag of a step in which the replicas had these lags and CPU times each second.
     fn step_with(replicas: &[(&[f64], f64)]) -> (Step, BTreeMap<String, CounterSeries>) {
         let mut engine = BTreeMap::new();
-        let series = |values: Vec<Option<f64>>| CounterSeries {
-            values,
-            ..CounterSeries::default()
-        };
+        let series =
+            |values: Vec<Option<f64>>| CounterSeries { values, ..CounterSeries::default() };
         for (number, (lag_ms, cpu_ns)) in (1..).zip(replicas) {
             let lag_ms = lag_ms.iter().copied().map(Some).collect();
             engine.insert(format!("replica_{number}.lag_ms"), series(lag_ms));
             let name = format!("replica_{number}.cpu_user_ns");
             engine.insert(name, series(vec![None, Some(*cpu_ns)]));
         }
-        let ops = record::Ops {
-            rows: 1000,
-            ok: 10,
-            ..record::Ops::default()
-        };
+        let ops = record::Ops { rows: 1000, ok: 10, ..record::Ops::default() };
         let step = Step {
             elapsed_ns: 10_000_000_000,
             lag_at_most_ns: Some(1_000_000_000),
@@ -233,10 +226,7 @@ mod tests {
         };
         let growing =
             |by_ms: f64| -> Vec<f64> { (0..10).map(|it| f64::from(it) * by_ms).collect() };
-        assert_eq!(
-            verdict(&[0.0, 50.0, 0.0, 150.0, 0.0, 50.0, 0.0, 50.0]),
-            LagVerdict::Bounded
-        );
+        assert_eq!(verdict(&[0.0, 50.0, 0.0, 150.0, 0.0, 50.0, 0.0, 50.0]), LagVerdict::Bounded);
         // Below twice the resolution.
         assert_eq!(verdict(&growing(30.0)), LagVerdict::Bounded);
         assert_eq!(verdict(&growing(50.0)), LagVerdict::Grows);

@@ -19,7 +19,8 @@ fn of_host(step: &Step, host: &HostSeries) -> Metrics {
     of_seconds(step, host, &BTreeMap::new())
 }
 
-/// Returns samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
+/// Returns samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot
+/// do.
 fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
     let length = columns.first().map_or(0, |column| column.2.len());
     HostSeries {
@@ -36,18 +37,11 @@ fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
     }
 }
 
-/// Ten seconds on two processors: 6 s user, 1 s nice, 2 s system, 0.5 s irq, 0.5 s softirq, 8 s idle, 1.5 s iowait,
-/// 0.5 s steal; 1000 switches, 200 reads of 8 KiB, 400 writes of 16 KiB; 50 MiB
+/// Ten seconds on two processors: 6 s user, 1 s nice, 2 s system, 0.5 s irq, 0.5 s softirq, 8 s
+/// idle, 1.5 s iowait, 0.5 s steal; 1000 switches, 200 reads of 8 KiB, 400 writes of 16 KiB; 50 MiB
 /// received and 5 MiB sent, 3 segments of which again.
 fn busy_host() -> HostSeries {
-    let grows = |total: i64| {
-        vec![
-            Some(7 * S),
-            None,
-            Some(7 * S + total / 2),
-            Some(7 * S + total),
-        ]
-    };
+    let grows = |total: i64| vec![Some(7 * S), None, Some(7 * S + total / 2), Some(7 * S + total)];
     let tenths = |tenths: i64| grows(tenths * S / 10);
     let columns: Vec<(&str, bool, Vec<Option<i64>>)> = vec![
         ("cpu_user_ns", true, tenths(60)),
@@ -72,48 +66,23 @@ fn busy_host() -> HostSeries {
         ("disk_write_ns", true, tenths(8)),
         ("disk_queue_ns", true, tenths(10)),
         ("disk_io_ns", true, tenths(5)),
-        (
-            "server_rss_bytes",
-            false,
-            vec![Some(1 << 30), Some(3 << 30), None, Some(2 << 30)],
-        ),
+        ("server_rss_bytes", false, vec![Some(1 << 30), Some(3 << 30), None, Some(2 << 30)]),
     ];
-    let borrowed: Vec<_> = columns
-        .iter()
-        .map(|(name, grows, values)| (*name, *grows, values.as_slice()))
-        .collect();
-    HostSeries {
-        at_ns: vec![0, 2 * S, 5 * S, 10 * S],
-        ..host(&borrowed)
-    }
+    let borrowed: Vec<_> =
+        columns.iter().map(|(name, grows, values)| (*name, *grows, values.as_slice())).collect();
+    HostSeries { at_ns: vec![0, 2 * S, 5 * S, 10 * S], ..host(&borrowed) }
 }
 
 fn step(kind: StepKind, ops: &[(&str, u64, u64)]) -> Step {
     let ops = ops.iter().map(|&(name, ok, rows)| {
-        (
-            name.to_owned(),
-            Ops {
-                offered: ok,
-                ok,
-                rows,
-                ..Ops::default()
-            },
-        )
+        (name.to_owned(), Ops { offered: ok, ok, rows, ..Ops::default() })
     });
-    Step {
-        kind,
-        elapsed_ns: 10 * S as u64,
-        ops: ops.collect(),
-        ..Step::default()
-    }
+    Step { kind, elapsed_ns: 10 * S as u64, ops: ops.collect(), ..Step::default() }
 }
 
 /// Returns the seconds of a kind of operation of which only the longest response time is known.
 fn longest(kind: &str, us: f64) -> BTreeMap<String, OpSeries> {
-    let series = OpSeries {
-        response_us_max: vec![us],
-        ..OpSeries::default()
-    };
+    let series = OpSeries { response_us_max: vec![us], ..OpSeries::default() };
     BTreeMap::from([(kind.to_owned(), series)])
 }
 
@@ -139,10 +108,7 @@ fn check(metrics: &Metrics, expected: &str) {
 
 #[test]
 fn a_load_step_divides_by_rows_inserted() {
-    let step = step(
-        StepKind::Load,
-        &[("insert", 100, 5000), ("delete", 100, 4000)],
-    );
+    let step = step(StepKind::Load, &[("insert", 100, 5000), ("delete", 100, 4000)]);
     let metrics = of_seconds(&step, &busy_host(), &longest("insert", 2_500_000.0));
     check(
         &metrics,
@@ -152,10 +118,7 @@ fn a_load_step_divides_by_rows_inserted() {
     // 10 of 20 CPU seconds.
     check(&metrics, "cpups 50, cspq 0.2");
     check(&metrics, "us% 35, sy% 15, id% 40, wa% 7.5, steal% 2.5");
-    check(
-        &metrics,
-        "rawait 0.5, rareqsz 8, wawait 2, wareqsz 16, aqu-sz 0.1, util% 5",
-    );
+    check(&metrics, "rawait 0.5, rareqsz 8, wawait 2, wareqsz 16, aqu-sz 0.1, util% 5");
     check(
         &metrics,
         "net_received_mb_per_s 5, net_sent_mb_per_s 0.5, net_packets_per_s 1000, net_received_kb_per_op 10.24, \
@@ -171,10 +134,7 @@ fn a_load_step_divides_by_rows_inserted() {
 
 #[test]
 fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
-    let step = step(
-        StepKind::Query,
-        &[("insert", 20, 1000), ("query", 2000, 20_000)],
-    );
+    let step = step(StepKind::Query, &[("insert", 20, 1000), ("query", 2000, 20_000)]);
     let metrics = of_seconds(&step, &busy_host(), &longest("query", 30_000.0));
     check(
         &metrics,
@@ -184,16 +144,10 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
 
 #[test]
 fn an_index_step_divides_by_rows_indexed() {
-    let mut step = step(
-        StepKind::Index,
-        &[("insert", 1, 100), ("create_index", 3, 0)],
-    );
+    let mut step = step(StepKind::Index, &[("insert", 1, 100), ("create_index", 3, 0)]);
     step.rows_before = 9900;
     let metrics = of_seconds(&step, &busy_host(), &longest("insert", 1_000.0));
-    check(
-        &metrics,
-        "ips 1000, o/s 1000, cpupq 1000, wpi 0.04, maxop 0.001, p50 none",
-    );
+    check(&metrics, "ips 1000, o/s 1000, cpupq 1000, wpi 0.04, maxop 0.001, p50 none");
 }
 
 #[test]
@@ -209,11 +163,9 @@ fn a_step_divides_by_what_it_is_about() {
     };
     let ops = BTreeMap::from([("put".to_owned(), rates)]);
     let loaded = of_seconds(&load, &busy_host(), &ops);
-    check(
-        &loaded,
-        "ips 500, o/s 500, qps none, cpupq 2000, wpi 0.08, maxop 2, p50 500",
-    );
-    // Operations count, not the keys that each of them reads; the writer beside it has a figure of its own.
+    check(&loaded, "ips 500, o/s 500, qps none, cpupq 2000, wpi 0.08, maxop 2, p50 500");
+    // Operations count, not the keys that each of them reads; the writer beside it has a figure of
+    // its own.
     let multiget = ("multiget", 2000, 20_000);
     let mut read = step(StepKind::Query, &[put, multiget]);
     read.main_op = Some("multiget".into());
@@ -231,7 +183,8 @@ fn a_step_divides_by_what_it_is_about() {
     );
 }
 
-/// 200 events/s of 18 queries are 3600 queries/s: rates and costs are of queries, response times of events.
+/// 200 events/s of 18 queries are 3600 queries/s: rates and costs are of queries, response times of
+/// events.
 #[test]
 fn where_an_event_has_queries_these_are_counted() {
     let mut events = step(StepKind::Query, &[("event", 2000, 90_000)]);
@@ -243,11 +196,8 @@ fn where_an_event_has_queries_these_are_counted() {
         ..Connection::default()
     }];
     events.cpu.client_user_ns = 36_000_000;
-    let rates = OpSeries {
-        ok: vec![200; 10],
-        response_us_max: vec![30_000.0; 10],
-        ..OpSeries::default()
-    };
+    let rates =
+        OpSeries { ok: vec![200; 10], response_us_max: vec![30_000.0; 10], ..OpSeries::default() };
     let ops = BTreeMap::from([("event".to_owned(), rates)]);
     let of = |step: &Step| of_seconds(step, &busy_host(), &ops);
     let per_event = of(&events);
@@ -273,10 +223,7 @@ fn where_an_event_has_queries_these_are_counted() {
         let ratio = per_event[name].unwrap() / per_query[name].unwrap();
         assert!((ratio - 18.0).abs() < 1e-9, "{name}: {ratio}");
     }
-    check(
-        &per_query,
-        "client_cpu_us_per_op 1, maxop 0.03, ips none, log_fsyncs_per_commit none",
-    );
+    check(&per_query, "client_cpu_us_per_op 1, maxop 0.03, ips none, log_fsyncs_per_commit none");
 }
 
 #[test]
@@ -299,19 +246,13 @@ fn a_missing_sample_is_none_and_never_zero() {
     ] {
         assert_eq!(metrics[name], None, "{name}");
     }
-    assert_eq!(
-        metrics.keys().copied().collect::<Vec<_>>().len(),
-        METRICS.len()
-    );
+    assert_eq!(metrics.keys().copied().collect::<Vec<_>>().len(), METRICS.len());
 }
 
 #[test]
 fn one_sample_or_a_counter_that_fell_is_no_rate() {
     let at = |values: &[Option<i64>]| {
-        growth_per_second(
-            &host(&[("disk_read_count", true, values)]),
-            "disk_read_count",
-        )
+        growth_per_second(&host(&[("disk_read_count", true, values)]), "disk_read_count")
     };
     assert_eq!(at(&[Some(5), Some(7)]), Some(2.0));
     assert_eq!(at(&[Some(5), Some(5)]), Some(0.0));
@@ -328,14 +269,13 @@ fn no_operations_are_no_cost_per_operation() {
     check(&metrics, "qps 0, cpupq none, rpq none, maxop none");
 }
 
-/// Returns the same host with what assay and a server used: 2 s, and 1 s in user mode with half a second in the kernel.
+/// Returns the same host with what assay and a server used: 2 s, and 1 s in user mode with half a
+/// second in the kernel.
 fn shared_host() -> HostSeries {
     let mut host = busy_host();
-    for (name, tenths) in [
-        ("assay_cpu_ns", 20),
-        ("server_cpu_user_ns", 10),
-        ("server_cpu_system_ns", 5),
-    ] {
+    for (name, tenths) in
+        [("assay_cpu_ns", 20), ("server_cpu_user_ns", 10), ("server_cpu_system_ns", 5)]
+    {
         host.columns.push(HostColumnSeries {
             name: name.to_owned(),
             cumulative: true,
@@ -349,13 +289,7 @@ fn shared_host() -> HostSeries {
 fn cpu_of_others_is_neither_assays_nor_the_servers() {
     let mut step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |step: &Step, embedded| {
-        let metrics = metrics(
-            step,
-            &shared_host(),
-            &BTreeMap::new(),
-            &NO_COUNTERS,
-            embedded,
-        );
+        let metrics = metrics(step, &shared_host(), &BTreeMap::new(), &NO_COUNTERS, embedded);
         get(&metrics, "others%")
     };
     // Of 20 s 9 s in user mode and in the kernel; interrupts are nobody's.
@@ -403,14 +337,8 @@ fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
 
 #[test]
 fn client_and_server_cpu_are_kept_apart() {
-    let mut step = step(
-        StepKind::Query,
-        &[
-            ("insert", 20, 1000),
-            ("delete", 20, 500),
-            ("query", 2000, 1),
-        ],
-    );
+    let mut step =
+        step(StepKind::Query, &[("insert", 20, 1000), ("delete", 20, 500), ("query", 2000, 1)]);
     let thread = |role: &str, cpu_user_ns, cpu_system_ns| Connection {
         role: role.to_owned(),
         cpu_user_ns,
@@ -429,24 +357,13 @@ fn client_and_server_cpu_are_kept_apart() {
         server_ns: Some(50_000_000),
         ..step.cpu
     };
-    let of = |embedded| {
-        metrics(
-            &step,
-            &busy_host(),
-            &BTreeMap::new(),
-            &NO_COUNTERS,
-            embedded,
-        )
-    };
+    let of = |embedded| metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, embedded);
     check(
         &of(false),
         "client_cpu_us_per_op 5.3, server_cpu_us_per_op 25, client_cpu_us_per_query 5, \
          client_cpu_us_per_row_inserted 0.5, client_cpu_us_per_row_deleted 0.2",
     );
-    check(
-        &of(true),
-        "client_cpu_us_per_op 5.3, server_cpu_us_per_op none",
-    );
+    check(&of(true), "client_cpu_us_per_op 5.3, server_cpu_us_per_op none");
     // It was sampled: the engine has a process to itself, but for the load.
     check(&of(true), "rss 3");
 }
@@ -459,10 +376,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         ("log_bytes", false, &[Some(1 << 30), Some(1 << 30), None]),
     ]);
     check(&of_host(&step, &sampled), "dbgb1 4, dbgb2 5");
-    step.storage = Some(StorageSize {
-        data_bytes: 6 << 30,
-        log_bytes: 1 << 29,
-    });
+    step.storage = Some(StorageSize { data_bytes: 6 << 30, log_bytes: 1 << 29 });
     check(&of_host(&step, &sampled), "dbgb1 6, dbgb2 6.5");
     step.counters_after = vec![counter("database_bytes", 5.5 * GIB, false)];
     check(&of_host(&step, &sampled), "dbgb1 5.5, dbgb2 6.5");
@@ -470,17 +384,10 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
 
 #[test]
 fn percentiles_of_rates_are_of_all_clients() {
-    let series = |rows: Vec<u64>, ok: Vec<u64>| OpSeries {
-        rows,
-        ok,
-        ..OpSeries::default()
-    };
+    let series = |rows: Vec<u64>, ok: Vec<u64>| OpSeries { rows, ok, ..OpSeries::default() };
     let ops = BTreeMap::from([
         ("insert".to_owned(), series(vec![500; 10], vec![10; 10])),
-        (
-            "query".to_owned(),
-            series(vec![0; 10], vec![9, 8, 7, 6, 5, 4, 3, 2, 1, 0]),
-        ),
+        ("query".to_owned(), series(vec![0; 10], vec![9, 8, 7, 6, 5, 4, 3, 2, 1, 0])),
     ]);
     let of = |kind| of_seconds(&step(kind, &[]), &HostSeries::default(), &ops);
     check(&of(StepKind::Load), "p50 500, p99 500");
@@ -501,10 +408,7 @@ fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) 
 
 /// 100 inserts and 100 deletes: 200 commits.
 fn writes() -> Step {
-    step(
-        StepKind::Load,
-        &[("insert", 100, 5000), ("delete", 100, 5000)],
-    )
+    step(StepKind::Load, &[("insert", 100, 5000), ("delete", 100, 5000)])
 }
 
 fn upkeep_of(step: &Step) -> Metrics {
@@ -531,12 +435,9 @@ fn flushes_of_the_disks_are_over_the_commits_of_the_load() {
 #[test]
 fn an_event_is_as_many_commits_as_its_test_has() {
     let counters = [("fsync_count", Some(1000.0), Some(1400.0))];
-    for (commits, expected) in [
-        (Some(1.0), Some(2.0)),
-        (Some(2.0), Some(1.0)),
-        (Some(0.0), None),
-        (None, None),
-    ] {
+    for (commits, expected) in
+        [(Some(1.0), Some(2.0)), (Some(2.0), Some(1.0)), (Some(0.0), None), (None, None)]
+    {
         let mut step = with_counters(Step::default(), &counters);
         step.kind = StepKind::Query;
         step.commits_per_event = commits;

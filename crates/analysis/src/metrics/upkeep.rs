@@ -1,4 +1,5 @@
-//! Computes the costs of upkeep from the engine's counters: durable commits, write amplification, and deferred work.
+//! Computes the costs of upkeep from the engine's counters: durable commits, write amplification,
+//! and deferred work.
 
 use record::{HostSeries, Role, Step, StepKind};
 
@@ -6,8 +7,8 @@ use super::counters::Counters;
 use super::{MIB, growth_per_second, over, seconds};
 use crate::operation::{DELETE, EVENT, INSERT, PUT, writing};
 
-/// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many for an event as its test
-/// has. In an index step most durable work has other causes.
+/// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many
+/// for an event as its test has. In an index step most durable work has other causes.
 fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
@@ -46,9 +47,9 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     ]
 }
 
-/// Returns bytes written to the data's devices over bytes of values in the inserted rows, or of keys and values put. The
-/// kernel's count for the server's processes is no measure: for each written byte it counts a whole folio of the page cache,
-/// which may be megabytes.
+/// Returns bytes written to the data's devices over bytes of values in the inserted rows, or of
+/// keys and values put. The kernel's count for the server's processes is no measure: for each
+/// written byte it counts a whole folio of the page cache, which may be megabytes.
 fn write_amplification(step: &Step, host: &HostSeries) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;

@@ -4,10 +4,7 @@ use super::*;
 
 /// Returns the row of a step whose processes used so much CPU per operation.
 fn row(target: &str, repeat: u32, profiled: bool, cpu_us: f64) -> Row {
-    let cell = CellKey {
-        profiled,
-        ..CellKey::new(target, None, 1, repeat)
-    };
+    let cell = CellKey { profiled, ..CellKey::new(target, None, 1, repeat) };
     Row {
         cell,
         step: "l.i1".into(),
@@ -59,10 +56,7 @@ fn add(figures: &mut Figures, target: &str, costs: &Costs, repeats: u32, seed: u
         }
         figures.profiled.push(ProfiledStep {
             row: row(target, repeat, true, total * 1.1),
-            profile: StepProfile {
-                samples: 4000,
-                ..StepProfile::default()
-            },
+            profile: StepProfile { samples: 4000, ..StepProfile::default() },
             stacks,
         });
     }
@@ -87,10 +81,7 @@ fn a_function_that_became_slower_heads_the_difference_and_its_cost_is_right() {
         // All of the program is below it.
         assert!(compared.functions.iter().all(|it| it.name != "main"));
         let named = compared.named.as_ref().unwrap();
-        assert_eq!(
-            (named.name.as_str(), named.caller.as_deref()),
-            ("range", Some("estimate"))
-        );
+        assert_eq!((named.name.as_str(), named.caller.as_deref()), ("range", Some("estimate")));
     }
 }
 
@@ -99,20 +90,8 @@ fn equal_targets_show_a_function_in_at_most_the_error_rate() {
     let mut shown = 0;
     for seed in 0..200 {
         let mut figures = Figures::default();
-        add(
-            &mut figures,
-            "old",
-            BASE,
-            1 + (seed % 2) as u32,
-            1000 + 2 * seed,
-        );
-        add(
-            &mut figures,
-            "new",
-            BASE,
-            1 + (seed % 2) as u32,
-            1001 + 2 * seed,
-        );
+        add(&mut figures, "old", BASE, 1 + (seed % 2) as u32, 1000 + 2 * seed);
+        add(&mut figures, "new", BASE, 1 + (seed % 2) as u32, 1001 + 2 * seed);
         let compared = compare_profiles(&figures, "old", 0.05).remove(0);
         shown += u32::from(compared.shown_count > 0);
     }
@@ -196,10 +175,7 @@ fn a_function_passes_its_change_on_only_to_a_callee_whose_change_is_shown() {
         let function = FunctionDifference {
             name: String::new(),
             own: CostDifference::default(),
-            inclusive: CostDifference {
-                is_shown: true,
-                ..CostDifference::default()
-            },
+            inclusive: CostDifference { is_shown: true, ..CostDifference::default() },
         };
         names.iter().map(|it| (*it, function.clone())).collect()
     };

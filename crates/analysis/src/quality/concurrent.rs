@@ -24,8 +24,8 @@ const UNUSUAL_MIN: f64 = 3.0;
 /// Larger deviations count as this one.
 const UNUSUAL_MAX: f64 = 100.0;
 
-/// The largest difference between the ratios of a counter and of the rate if it grows with the rate: as a share, and
-/// absolutely where almost nothing is left of both.
+/// The largest difference between the ratios of a counter and of the rate if it grows with the
+/// rate: as a share, and absolutely where almost nothing is left of both.
 const PROPORTION: f64 = 0.2;
 const NEARLY_NONE: f64 = 0.02;
 
@@ -35,7 +35,8 @@ const COMMON: usize = 10;
 /// The least change, as a share of what is usual.
 const CHANGE_MIN: f64 = 0.2;
 
-/// The least deviation that counts as usual: as a share of the usual value, and of the largest value around.
+/// The least deviation that counts as usual: as a share of the usual value, and of the largest
+/// value around.
 const USUAL_SHARE: f64 = 0.02;
 const LARGEST_SHARE: f64 = 0.01;
 
@@ -86,15 +87,8 @@ impl<'a> ConcurrentActivity<'a> {
             is_growth: counter.cumulative,
             values: &counter.values,
         });
-        let lines = of_host
-            .chain(of_engine)
-            .filter(|line| has_moved(line.values))
-            .collect();
-        Self {
-            lines,
-            rates,
-            is_stalled,
-        }
+        let lines = of_host.chain(of_engine).filter(|line| has_moved(line.values)).collect();
+        Self { lines, rates, is_stalled }
     }
 
     /// Returns the unusual values in the seconds of a stall.
@@ -107,11 +101,8 @@ impl<'a> ConcurrentActivity<'a> {
         let usual_rate = median(around_rates).unwrap_or(0.0);
         let usual = Usual {
             seconds: &around,
-            rate_ratio: ratio(
-                mean(rates[from..end].iter().copied()).unwrap_or(0.0),
-                usual_rate,
-            )
-            .unwrap_or(0.0),
+            rate_ratio: ratio(mean(rates[from..end].iter().copied()).unwrap_or(0.0), usual_rate)
+                .unwrap_or(0.0),
         };
         let moved = self.lines.iter().filter_map(|line| {
             let during: Vec<f64> = sampled(line.values, from..end).collect();
@@ -143,10 +134,7 @@ impl<'a> ConcurrentActivity<'a> {
     }
 
     fn clients(&self, at: usize) -> Option<ConcurrentChange> {
-        let before = *self
-            .rates
-            .at_work
-            .get(at.saturating_sub(super::SECONDS_MIN))?;
+        let before = *self.rates.at_work.get(at.saturating_sub(super::SECONDS_MIN))?;
         let later = (at + super::SECONDS_MIN).min(self.rates.at_work.len().checked_sub(1)?);
         let after = *self.rates.at_work.get(later)?;
         (after < before).then(|| ConcurrentChange {
@@ -185,9 +173,7 @@ impl<'a> ConcurrentActivity<'a> {
             return None;
         }
         let otherwise = median(usual.iter().copied())?;
-        let largest = usual
-            .iter()
-            .fold(during.abs(), |most, value| most.max(value.abs()));
+        let largest = usual.iter().fold(during.abs(), |most, value| most.max(value.abs()));
         let deviation = scale(usual.iter().copied(), otherwise)?
             .max(USUAL_SHARE * otherwise.abs())
             .max(LARGEST_SHARE * largest);
@@ -223,27 +209,20 @@ fn ratio(value: f64, to: f64) -> Option<f64> {
 /// Returns whether the value ever changed.
 fn has_moved(values: &[Option<f64>]) -> bool {
     let mut known = values.iter().flatten();
-    known
-        .next()
-        .is_some_and(|first| known.any(|value| value != first))
+    known.next().is_some_and(|first| known.any(|value| value != first))
 }
 
 fn sampled(values: &[Option<f64>], seconds: Range<usize>) -> impl Iterator<Item = f64> {
     let end = seconds.end.min(values.len());
-    values[seconds.start.min(end)..end]
-        .iter()
-        .flatten()
-        .copied()
+    values[seconds.start.min(end)..end].iter().flatten().copied()
 }
 
-/// Sorts changes by how unusual they are. Those that moved against the rate come before those that moved with it, which
-/// mostly follow from it.
+/// Sorts changes by how unusual they are. Those that moved against the rate come before those that
+/// moved with it, which mostly follow from it.
 fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentChange> {
     let is_with = |one: &ConcurrentChange| (one.during > one.otherwise) == rate_rose;
-    let times = |one: &ConcurrentChange| {
-        one.ratio
-            .map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio))
-    };
+    let times =
+        |one: &ConcurrentChange| one.ratio.map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio));
     moved.sort_by(|a, b| {
         is_with(a)
             .cmp(&is_with(b))
@@ -258,19 +237,12 @@ fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentCh
 /// Returns the unit in the last part of a name, before its table or level.
 fn unit(name: &str, is_growth: bool) -> String {
     let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
-    let last = whole
-        .trim_end_matches("_max")
-        .rsplit_once('_')
-        .map_or("", |(_, last)| last);
+    let last = whole.trim_end_matches("_max").rsplit_once('_').map_or("", |(_, last)| last);
     let unit = match last {
         "bytes" | "ns" | "us" | "ms" => last,
         "seconds" => "s",
         "pages" | "rows" => last,
         _ => "",
     };
-    if is_growth {
-        format!("{unit}/s")
-    } else {
-        unit.to_owned()
-    }
+    if is_growth { format!("{unit}/s") } else { unit.to_owned() }
 }

@@ -10,8 +10,8 @@ use super::rates::longest_response;
 use crate::operation::{has_rate_in_rows, role_of};
 use crate::{OpSeries, SLA_SHARE, Sla};
 
-/// The seconds in which a requested rate was reached. A second reaches it with [`SLA_SHARE`] of the rate, less one operation
-/// for each connection, which may end in the second before or after.
+/// The seconds in which a requested rate was reached. A second reaches it with [`SLA_SHARE`] of the
+/// rate, less one operation for each connection, which may end in the second before or after.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SlaHistory {
     /// Whole seconds within the time that the step was given.
@@ -32,29 +32,21 @@ pub struct SlaHistory {
     pub worst_response: Option<WorstResponse>,
 }
 
-/// Returns the history of a requested rate; `None` in steps of less than a second, and where operations are too rare for
-/// seconds to mean anything.
+/// Returns the history of a requested rate; `None` in steps of less than a second, and where
+/// operations are too rare for seconds to mean anything.
 pub(crate) fn history(
     step: &Step,
     sla: &Sla,
     ops: &BTreeMap<String, OpSeries>,
 ) -> Option<SlaHistory> {
     let series = ops.get(&sla.kind)?;
-    let length_ns = step
-        .time_given_ns
-        .map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
+    let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
     let is_of_rows = has_rate_in_rows(&sla.kind);
     let counts = if is_of_rows { &series.rows } else { &series.ok };
-    let whole = usize::try_from(length_ns / 1_000_000_000)
-        .ok()?
-        .min(counts.len());
+    let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
     let role = role_of(&sla.kind);
-    let writers = step
-        .connections
-        .iter()
-        .filter(|connection| connection.role == role)
-        .count();
+    let writers = step.connections.iter().filter(|connection| connection.role == role).count();
     // Without any success the size of an operation is unknown, and every second missed the rate.
     let rows_per_operation = match (is_of_rows, ok) {
         (true, 0) => 0.0,

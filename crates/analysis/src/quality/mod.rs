@@ -1,6 +1,7 @@
-//! Computes the evenness of a step's throughput: its worst seconds, its stalls, the seconds at which its level changed, and
-//! what host and engine did then. All figures are of the step's main operation, over all clients, second by second. The rules
-//! and their limits are in `docs/metrics.md`.
+//! Computes the evenness of a step's throughput: its worst seconds, its stalls, the seconds at
+//! which its level changed, and what host and engine did then. All figures are of the step's main
+//! operation, over all clients, second by second. The rules and their limits are in
+//! `docs/metrics.md`.
 
 mod concurrent;
 mod history;
@@ -33,7 +34,8 @@ pub const STALL_SHARE: f64 = 0.1;
 /// The most stalls, and the most shifts, that are listed: the worst.
 pub const LISTED_MAX: usize = 10;
 
-/// The evenness of one step's throughput. Rates count what throughput counts: rows in load steps, queries in query steps.
+/// The evenness of one step's throughput. Rates count what throughput counts: rows in load steps,
+/// queries in query steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
     /// The kind of operation: `insert`.
@@ -46,24 +48,27 @@ pub struct Quality {
     pub worst_second: f64,
     /// The median rate of a second, per second.
     pub median: f64,
-    /// The usual rate, per second: the median, or the median of the other seconds if half of the seconds or more stood
-    /// still.
+    /// The usual rate, per second: the median, or the median of the other seconds if half of the
+    /// seconds or more stood still.
     pub usual: f64,
-    /// Coefficient of variation: standard deviation over mean of the rates; `None` with fewer than 10 seconds, or
-    /// without any progress.
+    /// Coefficient of variation: standard deviation over mean of the rates; `None` with fewer than
+    /// 10 seconds, or without any progress.
     pub cv: Option<f64>,
-    /// The thickness of a chart's line: (95th - 5th percentile of the rates) / usual; `None` as for `cv`.
+    /// The thickness of a chart's line: (95th - 5th percentile of the rates) / usual; `None` as
+    /// for `cv`.
     pub thickness: Option<f64>,
     /// The rate that all but 1 % of the seconds reached, over the usual; `None` as for `cv`.
     pub p1_of_median: Option<f64>,
-    /// Seconds with less than half the usual rate, in proportion to the clients that were still at work.
+    /// Seconds with less than half the usual rate, in proportion to the clients that were still at
+    /// work.
     pub below_half_median_seconds: usize,
-    /// Seconds of the longest stall, 0 without one; `None` if operations are too rare to show stalls.
+    /// Seconds of the longest stall, 0 without one; `None` if operations are too rare to show
+    /// stalls.
     pub longest_stall_seconds: Option<usize>,
     /// Seconds of all stalls; `None` if operations are too rare.
     pub stalled_seconds: Option<usize>,
-    /// The share of the step in which the engine reports stalled writes, in percent: the metric `stall%`; `None` if it
-    /// reports none.
+    /// The share of the step in which the engine reports stalled writes, in percent: the metric
+    /// `stall%`; `None` if it reports none.
     pub stalled_pct: Option<f64>,
     /// The longest response time; `None` without any progress.
     pub worst_response: Option<WorstResponse>,
@@ -71,8 +76,8 @@ pub struct Quality {
     pub stall_count: usize,
     /// The longest stalls, in the order of time.
     pub stalls: Vec<Stall>,
-    /// Shifts that were found; at most [`LISTED_MAX`] are in `shifts`. Many shifts mean that the rate swings and has no
-    /// levels. Zero with fewer than [`SHIFT_SECONDS_MIN`] seconds.
+    /// Shifts that were found; at most [`LISTED_MAX`] are in `shifts`. Many shifts mean that the
+    /// rate swings and has no levels. Zero with fewer than [`SHIFT_SECONDS_MIN`] seconds.
     pub shift_count: usize,
     /// The largest shifts, in the order of time.
     pub shifts: Vec<Shift>,
@@ -96,7 +101,8 @@ pub struct Stall {
     pub seconds: usize,
     /// The lowest rate of these seconds, per second.
     pub lowest: f64,
-    /// The longest response time that ended in these seconds or in the next one, in microseconds; `None` if none ended.
+    /// The longest response time that ended in these seconds or in the next one, in microseconds;
+    /// `None` if none ended.
     pub response_us_max: Option<f64>,
     /// The figures of host and engine that were unusual in these seconds, the most unusual first.
     pub concurrent_changes: Vec<ConcurrentChange>,
@@ -126,7 +132,8 @@ pub struct ConcurrentChange {
     pub unit: String,
     /// The mean of these seconds; after a shift, the median.
     pub during: f64,
-    /// The median of the seconds around it that were not stalled; for a shift, of the seconds before it.
+    /// The median of the seconds around it that were not stalled; for a shift, of the seconds
+    /// before it.
     pub otherwise: f64,
     /// `during / otherwise`; `None` if `otherwise` is zero.
     pub ratio: Option<f64>,
@@ -134,8 +141,8 @@ pub struct ConcurrentChange {
     pub unusual: f64,
 }
 
-/// Returns the evenness of a step's throughput; `None` if nothing is counted second by second, or the step is shorter than a
-/// second.
+/// Returns the evenness of a step's throughput; `None` if nothing is counted second by second, or
+/// the step is shorter than a second.
 pub(crate) fn quality(
     step: &Step,
     series: &Series,
@@ -147,11 +154,7 @@ pub(crate) fn quality(
     let is_stalled = stalls::marked(rates.values.len(), stalls.as_deref().unwrap_or_default());
     let levels = shifts::shifts(&rates.values, &is_stalled);
     let concurrent = ConcurrentActivity::new(series, host, &rates, &is_stalled);
-    let mut quality = Quality {
-        stalled_pct,
-        shift_count: levels.len(),
-        ..spread::spread(&rates)
-    };
+    let mut quality = Quality { stalled_pct, shift_count: levels.len(), ..spread::spread(&rates) };
     if let Some(stalls) = stalls {
         let lengths = || stalls.iter().map(|stall| stall.seconds);
         quality.longest_stall_seconds = Some(lengths().max().unwrap_or(0));
@@ -207,7 +210,8 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 /// The standard deviation of a normal distribution over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// Returns the robust scale of values around `center`: their median absolute deviation, as a standard deviation.
+/// Returns the robust scale of values around `center`: their median absolute deviation, as a
+/// standard deviation.
 pub(crate) fn scale(values: impl IntoIterator<Item = f64>, center: f64) -> Option<f64> {
     let distances = values.into_iter().map(|value| (value - center).abs());
     Some(NORMAL * median(distances)?)

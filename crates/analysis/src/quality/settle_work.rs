@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::metrics::{Counters, GIB};
 use crate::order::distinct;
 
-/// The deferred work that settling an engine completed: in a step of its own, or at the end of a measured one.
+/// The deferred work that settling an engine completed: in a step of its own, or at the end of a
+/// measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SettleWork {
     /// Its duration, in seconds.
@@ -41,7 +42,8 @@ pub struct Pending {
     pub after: Option<f64>,
 }
 
-/// Returns the work of settling a step; `None` if it was not settled. `metrics` are those of the step.
+/// Returns the work of settling a step; `None` if it was not settled. `metrics` are those of the
+/// step.
 pub(crate) fn settled(
     step: &Step,
     metrics: &BTreeMap<&'static str, Option<f64>>,
@@ -65,17 +67,14 @@ pub(crate) fn settled(
         actions: settle
             .actions
             .iter()
-            .map(|(what, ns)| SettleAction {
-                what: what.clone(),
-                seconds: seconds(*ns),
-            })
+            .map(|(what, ns)| SettleAction { what: what.clone(), seconds: seconds(*ns) })
             .collect(),
         pending: pending.collect(),
     })
 }
 
-/// Returns bytes that the engine wrote while it settled, by its own counters: those of flushes and compactions of a tree, or
-/// else of all files, or of checkpoints and the log.
+/// Returns bytes that the engine wrote while it settled, by its own counters: those of flushes and
+/// compactions of a tree, or else of all files, or of checkpoints and the log.
 fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Option<f64> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
     // The counters of settling at the end of a measured step continue those of the step.
@@ -86,9 +85,7 @@ fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> 
     if metric("c_wgb").is_some() {
         let gb = match step.kind {
             StepKind::Settle => metric("c_wgb"),
-            _ => metric("c_wgb_settled")
-                .zip(metric("c_wgb"))
-                .map(|(all, own)| all - own),
+            _ => metric("c_wgb_settled").zip(metric("c_wgb")).map(|(all, own)| all - own),
         };
         return gb.map(|gb| (gb * GIB).max(0.0));
     }

@@ -1,11 +1,13 @@
 //! Finds seconds at which the rate of a step changed its level, and stayed there.
 //!
-//! At a shift, the means of two neighboring stretches differ by more than noise explains. The search tries stretches of all
-//! lengths at fixed places that overlap by half ("seeded intervals"). This finds a short dip in a long step as well as one
-//! change in its middle. The work grows with n log n, and equal series have equal shifts.
+//! At a shift, the means of two neighboring stretches differ by more than noise explains. The
+//! search tries stretches of all lengths at fixed places that overlap by half ("seeded intervals").
+//! This finds a short dip in a long step as well as one change in its middle. The work grows with n
+//! log n, and equal series have equal shifts.
 //!
-//! Noise is the difference of neighboring seconds, or of neighboring means of 10 seconds if that is larger: a rate that
-//! swings all the time is noisy. A slow drift is no shift, so the medians shortly before and after must differ too.
+//! Noise is the difference of neighboring seconds, or of neighboring means of 10 seconds if that is
+//! larger: a rate that swings all the time is noisy. A slow drift is no shift, so the medians
+//! shortly before and after must differ too.
 
 use super::{NORMAL, SECONDS_MIN, Shift, median, scale};
 
@@ -18,7 +20,8 @@ const SHIFT_SHARE: f64 = 0.1;
 /// The seconds on both sides of a shift that must show it.
 const NEAR: usize = 30;
 
-/// The factor by which a shift must exceed the largest deviation that noise is expected to have among all seconds.
+/// The factor by which a shift must exceed the largest deviation that noise is expected to have
+/// among all seconds.
 const CERTAINTY: f64 = 1.4;
 
 /// The fewest seconds for shifts: in fewer, the means of 10 seconds are too few to measure noise.
@@ -29,11 +32,13 @@ struct Candidate {
     begin: usize,
     end: usize,
     at: usize,
-    /// The difference of the parts' means in standard deviations of one second, times the root of their weight.
+    /// The difference of the parts' means in standard deviations of one second, times the root of
+    /// their weight.
     strength: f64,
 }
 
-/// Returns all shifts in the order of time, without concurrent changes. Leaves out seconds of stalls, which are not a level.
+/// Returns all shifts in the order of time, without concurrent changes. Leaves out seconds of
+/// stalls, which are not a level.
 pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
     let kept: Vec<usize> = (0..rates.len())
         .filter(|&second| !is_stalled.get(second).copied().unwrap_or(false))
@@ -77,9 +82,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
         .filter(|one| one.strength > certain * noise_within(values, one))
         .collect();
     candidates.sort_by(|a, b| {
-        b.strength
-            .total_cmp(&a.strength)
-            .then((a.begin, a.end).cmp(&(b.begin, b.end)))
+        b.strength.total_cmp(&a.strength).then((a.begin, a.end).cmp(&(b.begin, b.end)))
     });
     let mut places: Vec<usize> = Vec::new();
     for one in candidates {
@@ -122,12 +125,7 @@ fn strongest(sums: &[f64], begin: usize, end: usize) -> Option<Candidate> {
         let weight = (left * right / (left + right)).sqrt();
         let strength = (mean(at, end) - mean(begin, at)).abs() * weight;
         if best.as_ref().is_none_or(|best| strength > best.strength) {
-            best = Some(Candidate {
-                begin,
-                end,
-                at,
-                strength,
-            });
+            best = Some(Candidate { begin, end, at, strength });
         }
     }
     best
@@ -163,7 +161,8 @@ fn noise_within(values: &[f64], one: &Candidate) -> f64 {
     scale(residuals, 0.0).unwrap_or(0.0)
 }
 
-/// Returns each value as the median of the five around it: spikes of one or two seconds vanish, edges stay in place.
+/// Returns each value as the median of the five around it: spikes of one or two seconds vanish,
+/// edges stay in place.
 fn without_spikes(values: &[f64]) -> Vec<f64> {
     (0..values.len())
         .map(|at| {
@@ -177,9 +176,9 @@ fn without_spikes(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the deviation of one second that candidates are compared with: the larger of the deviations from second to
-/// second, and from ten seconds to the next ten. It is a median, so that a few shifts don't change it, but a rate that
-/// swings does.
+/// Returns the deviation of one second that candidates are compared with: the larger of the
+/// deviations from second to second, and from ten seconds to the next ten. It is a median, so that
+/// a few shifts don't change it, but a rate that swings does.
 fn noise(values: &[f64], smooth: &[f64]) -> f64 {
     let batches: Vec<f64> = smooth
         .chunks_exact(LEVEL_MIN)
@@ -210,14 +209,12 @@ fn mean_step(values: &[f64]) -> f64 {
     steps(values).sum::<f64>() / count * std::f64::consts::PI.sqrt() / 2.0
 }
 
-/// Returns the places between levels that differ enough. Removes the smallest change until all are large enough.
+/// Returns the places between levels that differ enough. Removes the smallest change until all are
+/// large enough.
 fn levels(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     loop {
         let bounds = bounds(&places, values.len());
-        let medians: Vec<f64> = bounds
-            .iter()
-            .map(|level| median_of(values, level))
-            .collect();
+        let medians: Vec<f64> = bounds.iter().map(|level| median_of(values, level)).collect();
         let least = medians
             .windows(2)
             .enumerate()

@@ -10,11 +10,8 @@ pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     let usual = rates.usual();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count.max(1.0);
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (count - 1.0).max(1.0);
+    let variance =
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
     let enough = values.len() >= SECONDS_MIN;
     let mut sorted = values.clone();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -37,13 +34,10 @@ pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     }
 }
 
-/// Returns the value that at least `share` of the values, sorted from low to high, met or exceeded: as the metrics `p50` and
-/// `p99`.
+/// Returns the value that at least `share` of the values, sorted from low to high, met or exceeded:
+/// as the metrics `p50` and `p99`.
 fn exceeded_by(sorted: &[f64], share: f64) -> f64 {
     let position = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len().max(1));
     let index = sorted.len().checked_sub(position);
-    index
-        .and_then(|index| sorted.get(index))
-        .copied()
-        .unwrap_or(0.0)
+    index.and_then(|index| sorted.get(index)).copied().unwrap_or(0.0)
 }

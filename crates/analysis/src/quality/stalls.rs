@@ -3,7 +3,8 @@
 use super::rates::Rates;
 use super::{STALL_SHARE, Stall};
 
-/// Returns every stall in the order of time, without concurrent changes; `None` if operations are too rare to tell.
+/// Returns every stall in the order of time, without concurrent changes; `None` if operations are
+/// too rare to tell.
 pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
     if rates.are_rare() {
         return None;

@@ -1,4 +1,5 @@
-//! Series made by hand, with known answers; and made by rule, to see how often something is found that is not there.
+//! Series made by hand, with known answers; and made by rule, to see how often something is found
+//! that is not there.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +18,18 @@ fn op_series(ok: &[u64]) -> OpSeries {
         ok: ok.to_vec(),
         failed: vec![0; ok.len()],
         service_us_max: vec![900.0; ok.len()],
-        response_us_max: ok
-            .iter()
-            .map(|&ok| if ok > 0 { 1000.0 } else { 0.0 })
-            .collect(),
+        response_us_max: ok.iter().map(|&ok| if ok > 0 { 1000.0 } else { 0.0 }).collect(),
         ..OpSeries::default()
     }
 }
 
 fn series(ok: &[u64]) -> Series {
-    Series {
-        ops: BTreeMap::from([("query".to_owned(), op_series(ok))]),
-        ..Series::default()
-    }
+    Series { ops: BTreeMap::from([("query".to_owned(), op_series(ok))]), ..Series::default() }
 }
 
 /// Returns a query step of so many whole seconds.
 fn step(seconds: usize) -> Step {
-    Step {
-        kind: StepKind::Query,
-        elapsed_ns: seconds as u64 * SECOND_NS,
-        ..Step::default()
-    }
+    Step { kind: StepKind::Query, elapsed_ns: seconds as u64 * SECOND_NS, ..Step::default() }
 }
 
 fn of(ok: &[u64]) -> Quality {
@@ -86,10 +77,7 @@ fn a_pause_of_the_client_process_is_not_a_stall_of_the_engine() {
             from_ns: from_ms * 1_000_000,
             to_ns: to_ms * 1_000_000,
         });
-        let step = Step {
-            held_up: held_up.collect(),
-            ..step(ok.len())
-        };
+        let step = Step { held_up: held_up.collect(), ..step(ok.len()) };
         let host = HostSeries::default();
         quality(&step, &series(&ok), &host, None).unwrap()
     };
@@ -190,13 +178,8 @@ fn clients_that_begin_and_end_together_do_not_stall() {
         ended_ns: 60 * SECOND_NS,
         ..Connection::default()
     };
-    let step = Step {
-        connections: (0..20).map(connection).collect(),
-        ..step(60)
-    };
-    let ok: Vec<u64> = (0..60)
-        .map(|second| if second % 3 == 2 { 20 } else { 0 })
-        .collect();
+    let step = Step { connections: (0..20).map(connection).collect(), ..step(60) };
+    let ok: Vec<u64> = (0..60).map(|second| if second % 3 == 2 { 20 } else { 0 }).collect();
     let quality = quality(&step, &series(&ok), &HostSeries::default(), None).unwrap();
     assert_eq!(quality.longest_stall_seconds, None);
     assert_eq!(quality.stall_count, 0);
@@ -213,10 +196,7 @@ fn the_longest_stalls_are_listed_in_the_order_of_time() {
     let quality = of(&ok);
     assert_eq!(quality.stall_count, 15);
     assert_eq!(quality.stalls.len(), LISTED_MAX);
-    let in_order = quality
-        .stalls
-        .windows(2)
-        .all(|pair| pair[0].from_second < pair[1].from_second);
+    let in_order = quality.stalls.windows(2).all(|pair| pair[0].from_second < pair[1].from_second);
     assert!(in_order);
     let of_three = quality.stalls.iter().filter(|stall| stall.seconds == 3);
     assert_eq!(of_three.count(), 5);
@@ -237,9 +217,7 @@ fn clients_that_work_alone_at_the_end_do_not_stall() {
         connections: (0..20).map(connection).collect(),
         ..Step::default()
     };
-    let ok: Vec<u64> = (0..90)
-        .map(|second| if second < 60 { 200 } else { 10 })
-        .collect();
+    let ok: Vec<u64> = (0..90).map(|second| if second < 60 { 200 } else { 10 }).collect();
     let all = Series {
         ops: BTreeMap::from([("insert".to_owned(), op_series(&ok))]),
         ..Series::default()
@@ -261,11 +239,7 @@ fn clients_that_work_alone_at_the_end_do_not_stall() {
 
 #[test]
 fn seconds_after_the_time_that_was_given_are_not_looked_at() {
-    let step = Step {
-        time_given_ns: Some(20 * SECOND_NS),
-        elapsed_ns: 24 * SECOND_NS,
-        ..step(0)
-    };
+    let step = Step { time_given_ns: Some(20 * SECOND_NS), elapsed_ns: 24 * SECOND_NS, ..step(0) };
     let mut ok = vec![50; 20];
     ok.extend([0, 0, 0, 1]);
     let mut all = series(&ok);
@@ -279,10 +253,7 @@ fn seconds_after_the_time_that_was_given_are_not_looked_at() {
 
 #[test]
 fn a_last_second_that_is_not_whole_is_left_out() {
-    let step = Step {
-        elapsed_ns: 12 * SECOND_NS + SECOND_NS / 2,
-        ..step(0)
-    };
+    let step = Step { elapsed_ns: 12 * SECOND_NS + SECOND_NS / 2, ..step(0) };
     let mut ok = vec![50; 12];
     ok.push(3);
     let quality = quality(&step, &series(&ok), &HostSeries::default(), None).unwrap();
@@ -307,20 +278,13 @@ fn what_short_and_rare_steps_do_not_tell_is_not_applicable() {
     assert_eq!(nothing.worst_response, None);
     let host = HostSeries::default();
     assert!(quality(&step(0), &series(&[]), &host, None).is_none());
-    let index = Step {
-        kind: StepKind::Index,
-        ..step(30)
-    };
+    let index = Step { kind: StepKind::Index, ..step(30) };
     assert!(quality(&index, &series(&[1; 30]), &host, None).is_none());
 }
 
 #[test]
 fn queries_are_counted_where_the_step_counts_them() {
-    let step = Step {
-        queries_per_event: Some(20.0),
-        main_op: Some("query".into()),
-        ..step(30)
-    };
+    let step = Step { queries_per_event: Some(20.0), main_op: Some("query".into()), ..step(30) };
     let quality = quality(&step, &series(&[7; 30]), &HostSeries::default(), Some(2.5)).unwrap();
     assert_eq!((quality.median, quality.stalled_pct), (140.0, Some(2.5)));
 }
@@ -344,11 +308,7 @@ fn one_second_and_odd_series_never_panic() {
         assert!(quality.zero_seconds <= seconds && quality.below_half_median_seconds <= seconds);
         assert!(quality.stalls.len() <= LISTED_MAX && quality.shifts.len() <= LISTED_MAX);
         assert!(quality.cv.is_none_or(f64::is_finite));
-        assert!(
-            quality
-                .thickness
-                .is_none_or(|share| share.is_finite() && share >= 0.0)
-        );
+        assert!(quality.thickness.is_none_or(|share| share.is_finite() && share >= 0.0));
         assert!(quality.worst_second <= quality.median);
         let stalled: usize = quality.stalls.iter().map(|stall| stall.seconds).sum();
         assert!(quality.stalled_seconds.is_none_or(|all| all >= stalled));
@@ -361,14 +321,7 @@ fn one_second_and_odd_series_never_panic() {
 fn a_shift_is_found_where_it_is() {
     for seed in 0..40 {
         let at = 15 + (seed as usize * 37) % 270;
-        let rates = noisy(
-            300,
-            0.05,
-            seed,
-            |second| {
-                if second < at { 1000.0 } else { 800.0 }
-            },
-        );
+        let rates = noisy(300, 0.05, seed, |second| if second < at { 1000.0 } else { 800.0 });
         let found = shifts_of(&rates);
         assert_eq!(found.len(), 1, "seed {seed}, at {at}: {found:?}");
         assert!(found[0].second.abs_diff(at) <= 3, "seed {seed}: {found:?}");
@@ -381,11 +334,7 @@ fn a_shift_is_found_where_it_is() {
 fn a_dip_of_half_a_minute_in_an_hour_is_two_shifts() {
     for seed in 0..10 {
         let rates = noisy(3600, 0.05, 100 + seed, |second| {
-            if (2000..2030).contains(&second) {
-                700.0
-            } else {
-                1000.0
-            }
+            if (2000..2030).contains(&second) { 700.0 } else { 1000.0 }
         });
         let found = shifts_of(&rates);
         assert_eq!(found.len(), 2, "seed {seed}: {found:?}");
@@ -422,7 +371,8 @@ fn white_noise_has_hardly_ever_a_shift() {
 
 #[test]
 fn noise_that_lasts_has_hardly_ever_a_shift() {
-    // Each second takes over seven tenths of the one before; heavy tails: one second of fifty is far off.
+    // Each second takes over seven tenths of the one before; heavy tails: one second of fifty is
+    // far off.
     let mut fired = 0;
     for seed in 0..400 {
         let mut random = Random::new(9000 + seed);
@@ -478,11 +428,7 @@ fn a_stall_has_its_concurrent_changes() {
         let mut random = Random::new(1);
         (0..100)
             .map(|second| {
-                let level = if (50..53).contains(&second) {
-                    in_stall
-                } else {
-                    value
-                };
+                let level = if (50..53).contains(&second) { in_stall } else { value };
                 Some(level * (0.95 + 0.1 * random.fraction()))
             })
             .collect()
@@ -496,11 +442,7 @@ fn a_stall_has_its_concurrent_changes() {
         ("swap_used_bytes".to_owned(), vec![Some(0.0); 100]),
         ("page_in_bytes".to_owned(), vec![None; 100]),
     ]);
-    let counter = |cumulative, values| CounterSeries {
-        cumulative,
-        values,
-        role: None,
-    };
+    let counter = |cumulative, values| CounterSeries { cumulative, values, role: None };
     let mut stopped = vec![Some(0.0); 100];
     stopped[51] = Some(1.0);
     let clock = (0..100).map(|second| Some(f64::from(second))).collect();
@@ -520,11 +462,9 @@ fn a_stall_has_its_concurrent_changes() {
     let quality = quality(&step(100), &all, &host, None).unwrap();
     let concurrent = &quality.stalls[0].concurrent_changes;
     let names: Vec<_> = concurrent.iter().map(|moved| moved.name.as_str()).collect();
-    // First what rose, then what fell with the rate; never what is as ever, or only grows on, or is nothing as the rate.
-    assert_eq!(
-        names,
-        ["write_stopped", "disk_write_bytes", "server_cpu_user_ns"]
-    );
+    // First what rose, then what fell with the rate; never what is as ever, or only grows on, or is
+    // nothing as the rate.
+    assert_eq!(names, ["write_stopped", "disk_write_bytes", "server_cpu_user_ns"]);
     let (stopped, written) = (&concurrent[0], &concurrent[1]);
     assert_eq!(written.unit.as_str(), "bytes/s");
     assert!(!written.of_engine);
@@ -535,19 +475,13 @@ fn a_stall_has_its_concurrent_changes() {
 
 #[test]
 fn a_shift_has_its_concurrent_changes() {
-    let ok: Vec<u64> = (0..200)
-        .map(|second| if second < 100 { 1000 } else { 600 })
-        .collect();
+    let ok: Vec<u64> = (0..200).map(|second| if second < 100 { 1000 } else { 600 }).collect();
     let mut all = series(&ok);
     let reads = (0..200).map(|second| Some(if second < 100 { 10.0 } else { 400.0 }));
     all.host = BTreeMap::from([("disk_read_count".to_owned(), reads.collect())]);
     // What is done for each operation fell as the rate did.
     let writes = ok.iter().map(|&ok| Some(ok as f64 * 2.0)).collect();
-    let growth = CounterSeries {
-        cumulative: true,
-        values: writes,
-        role: None,
-    };
+    let growth = CounterSeries { cumulative: true, values: writes, role: None };
     all.engine = BTreeMap::from([("page_write_count".to_owned(), growth)]);
     let quality = quality(&step(200), &all, &HostSeries::default(), None).unwrap();
     assert_eq!(quality.shift_count, 1);
@@ -563,27 +497,15 @@ fn a_shift_has_its_concurrent_changes() {
 }
 
 fn rate_step(writers: u32) -> (Step, Sla) {
-    let connection = |client| Connection {
-        client,
-        role: "insert".into(),
-        ..Connection::default()
-    };
-    let ops = Ops {
-        ok: 100,
-        rows: 1000,
-        ..Ops::default()
-    };
+    let connection = |client| Connection { client, role: "insert".into(), ..Connection::default() };
+    let ops = Ops { ok: 100, rows: 1000, ..Ops::default() };
     let step = Step {
         connections: (0..writers).map(connection).collect(),
         ops: BTreeMap::from([("insert".to_owned(), ops)]),
         insert_rate_target_rows_per_s: Some(1000.0),
         ..step(20)
     };
-    let sla = Sla {
-        kind: "insert".into(),
-        target: 1000.0,
-        ..Sla::default()
-    };
+    let sla = Sla { kind: "insert".into(), target: 1000.0, ..Sla::default() };
     (step, sla)
 }
 
@@ -665,10 +587,7 @@ fn settling_says_how_long_it_took_and_what_was_pending() {
         ],
     };
     let ends = |written: f64, wal: f64| {
-        vec![
-            counter("checkpoint_bytes", written, true),
-            counter("log_bytes", wal, true),
-        ]
+        vec![counter("checkpoint_bytes", written, true), counter("log_bytes", wal, true)]
     };
     let step = Step {
         kind: StepKind::Settle,
@@ -681,11 +600,8 @@ fn settling_says_how_long_it_took_and_what_was_pending() {
     assert_eq!(settled.seconds, 2.0);
     assert_eq!(settled.written_bytes, Some(8232.0));
     assert_eq!(settled.actions[1].what, "CHECKPOINT");
-    let pending: Vec<_> = settled
-        .pending
-        .iter()
-        .map(|one| (one.name.as_str(), one.before, one.after))
-        .collect();
+    let pending: Vec<_> =
+        settled.pending.iter().map(|one| (one.name.as_str(), one.before, one.after)).collect();
     assert_eq!(
         pending,
         [

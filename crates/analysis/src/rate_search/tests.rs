@@ -20,7 +20,8 @@ fn trial(rate: Option<f64>, achieved: f64, verdict: TrialVerdict) -> RateTrial {
     }
 }
 
-/// Searches with four clients a system that sustains `limit` per second and achieves 4,000 per second without a rate.
+/// Searches with four clients a system that sustains `limit` per second and achieves 4,000 per
+/// second without a rate.
 fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
     let mut trials = match search.rate_max {
         None => vec![trial(None, 4000.0, no_response_time())],
@@ -62,23 +63,14 @@ fn the_limit_lies_between_the_rates_that_are_found() {
 fn a_rate_that_nothing_sustains_ends_the_search() {
     assert_eq!(search(10.0, &SEARCH), (SearchState::NoneSustained(62.8), 7));
     // Rounding makes of 1/64 of this rate 16, which is less.
-    let capped = RateSearch {
-        rate_max: Some(1024.8),
-        ..SEARCH
-    };
-    assert_eq!(
-        search(10.0, &capped),
-        (SearchState::NoneSustained(128.0), 6)
-    );
+    let capped = RateSearch { rate_max: Some(1024.8), ..SEARCH };
+    assert_eq!(search(10.0, &capped), (SearchState::NoneSustained(128.0), 6));
 }
 
 #[test]
 fn a_small_tolerance_is_reached() {
     for (tolerance, limit) in [(0.01, 404.1), (0.001, 1001.3), (1e-6, 2345.678)] {
-        let fine = RateSearch {
-            tolerance,
-            ..SEARCH
-        };
+        let fine = RateSearch { tolerance, ..SEARCH };
         let (state, _) = search(limit, &fine);
         let SearchState::Found { sustained, missed } = state else {
             panic!("{state:?}");
@@ -98,10 +90,7 @@ fn a_variant_says_its_rate() {
 
 #[test]
 fn the_highest_rate_is_tried_first_and_may_be_the_answer() {
-    let capped = RateSearch {
-        rate_max: Some(500.0),
-        ..SEARCH
-    };
+    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
     let found = search(2500.0, &capped);
     assert_eq!(found, (SearchState::NotLimited(2000.0), 1));
     let (state, _) = search(1000.0, &capped);
@@ -114,22 +103,14 @@ fn the_highest_rate_is_tried_first_and_may_be_the_answer() {
 #[test]
 fn a_lag_that_is_bounded_without_a_rate_ends_the_search() {
     let trials = [trial(None, 4000.0, TrialVerdict::Sustained)];
-    let of_lag = RateSearch {
-        p99_ms: None,
-        lag_ms: Some(1000.0),
-        ..SEARCH
-    };
+    let of_lag = RateSearch { p99_ms: None, lag_ms: Some(1000.0), ..SEARCH };
     assert_eq!(state(&of_lag, &trials, 4), SearchState::NotLimited(4000.0));
 }
 
 #[test]
 fn a_rate_that_cannot_be_judged_stops_the_search() {
     let trials = [
-        trial(
-            Some(2000.0),
-            2000.0,
-            TrialVerdict::NotJudged("it failed".into()),
-        ),
+        trial(Some(2000.0), 2000.0, TrialVerdict::NotJudged("it failed".into())),
         trial(None, 4000.0, no_response_time()),
     ];
     let stopped = SearchState::Stopped("tried can't be judged: it failed".into());
@@ -138,23 +119,16 @@ fn a_rate_that_cannot_be_judged_stops_the_search() {
 
 const STEP: &str = "l.i1";
 
-/// Returns a run that searches with four clients and has one or more repeats of these variants, and its figures: the
-/// statuses of its cells, with the row of each that has one.
+/// Returns a run that searches with four clients and has one or more repeats of these variants, and
+/// its figures: the statuses of its cells, with the row of each that has one.
 fn run_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> (Run, Figures) {
-    let mut run = Run {
-        search: Some(RateSearch {
-            step: STEP.into(),
-            ..search.clone()
-        }),
-        ..Run::default()
-    };
+    let mut run =
+        Run { search: Some(RateSearch { step: STEP.into(), ..search.clone() }), ..Run::default() };
     let mut figures = Figures::default();
     for (variant, status, row) in cells {
-        let repeat = 1 + run
-            .cells
-            .iter()
-            .filter(|it| it.key.variant.as_deref() == Some(variant))
-            .count() as u32;
+        let repeat =
+            1 + run.cells.iter().filter(|it| it.key.variant.as_deref() == Some(variant)).count()
+                as u32;
         let cell = record::CellRef::new("a", "insert", Some(variant), 4, repeat);
         if *status != Status::Complete {
             figures.unfinished.push(crate::UnfinishedCell {
@@ -181,16 +155,13 @@ fn state_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> Searc
     searched.remove(0).state
 }
 
-/// Returns a valid row of 1,000 operations, whose 99th percentile meets the bound of [`SEARCH`] or not.
+/// Returns a valid row of 1,000 operations, whose 99th percentile meets the bound of [`SEARCH`] or
+/// not.
 fn row(is_met: bool) -> Row {
     let p99_ms = if is_met { 19.9 } else { 20.1 };
     Row {
         valid: true,
-        sla: Some(crate::Sla {
-            met: true,
-            achieved: 1900.0,
-            ..crate::Sla::default()
-        }),
+        sla: Some(crate::Sla { met: true, achieved: 1900.0, ..crate::Sla::default() }),
         ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
         ..Row::default()
     }
@@ -201,20 +172,14 @@ fn op(count: u64, p99_ms: f64) -> OpFigures {
     OpFigures {
         count,
         scheduled: true,
-        response_us: crate::Percentiles {
-            p99: p99_ms * 1e3,
-            ..crate::Percentiles::default()
-        },
+        response_us: crate::Percentiles { p99: p99_ms * 1e3, ..crate::Percentiles::default() },
         ..OpFigures::default()
     }
 }
 
 #[test]
 fn a_cell_that_fails_before_the_step_stops_the_search() {
-    let capped = RateSearch {
-        rate_max: Some(500.0),
-        ..SEARCH
-    };
+    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
     let failed = |variant: &str| {
         let why = "can't be judged: the server did not start";
         SearchState::Stopped(format!("{variant} {why}"))
@@ -223,52 +188,31 @@ fn a_cell_that_fails_before_the_step_stops_the_search() {
     assert_eq!(state_of(&capped, &first), failed("rate-500"));
     let unlimited = [("unlimited", Status::Failed, None)];
     assert_eq!(state_of(&SEARCH, &unlimited), failed("unlimited"));
-    let second = [
-        ("unlimited", Status::Complete, Some(row(true))),
-        ("rate-237_5", Status::Failed, None),
-    ];
+    let second =
+        [("unlimited", Status::Complete, Some(row(true))), ("rate-237_5", Status::Failed, None)];
     assert_eq!(state_of(&SEARCH, &second), failed("rate-237_5"));
 }
 
 #[test]
 fn a_rate_is_judged_by_all_of_its_repeats() {
-    let capped = RateSearch {
-        rate_max: Some(500.0),
-        ..SEARCH
-    };
+    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
     let with = |is_met: bool, status: Status| {
-        let cells = [
-            ("rate-500", Status::Complete, Some(row(is_met))),
-            ("rate-500", status, None),
-        ];
+        let cells = [("rate-500", Status::Complete, Some(row(is_met))), ("rate-500", status, None)];
         state_of(&capped, &cells)
     };
-    assert!(matches!(
-        with(true, Status::Failed),
-        SearchState::Stopped(_)
-    ));
+    assert!(matches!(with(true, Status::Failed), SearchState::Stopped(_)));
     // A bound that one of them misses is missed, whatever the others do.
     assert_eq!(with(false, Status::Failed), SearchState::Next(250.0));
-    let invalid = Row {
-        valid: false,
-        reasons: vec!["the client was too slow".into()],
-        ..row(true)
-    };
+    let invalid =
+        Row { valid: false, reasons: vec!["the client was too slow".into()], ..row(true) };
     let cells = [("rate-500", Status::Complete, Some(invalid))];
     let stopped = "rate-500 can't be judged: the client was too slow";
-    assert_eq!(
-        state_of(&capped, &cells),
-        SearchState::Stopped(stopped.into())
-    );
+    assert_eq!(state_of(&capped, &cells), SearchState::Stopped(stopped.into()));
 }
 
 #[test]
 fn a_search_that_was_interrupted_has_not_stopped() {
-    let interrupted = Row {
-        valid: false,
-        reasons: vec!["interrupted".into()],
-        ..row(true)
-    };
+    let interrupted = Row { valid: false, reasons: vec!["interrupted".into()], ..row(true) };
     for row in [None, Some(interrupted)] {
         for status in [Status::Interrupted, Status::Incomplete] {
             let cells = [
@@ -284,38 +228,18 @@ fn a_search_that_was_interrupted_has_not_stopped() {
 #[test]
 fn each_kind_of_operation_needs_enough_of_them() {
     let with = |ops: &[(&str, OpFigures)]| {
-        let ops = ops
-            .iter()
-            .map(|(kind, op)| ((*kind).to_owned(), op.clone()));
-        let row = Row {
-            ops: ops.collect(),
-            ..row(true)
-        };
+        let ops = ops.iter().map(|(kind, op)| ((*kind).to_owned(), op.clone()));
+        let row = Row { ops: ops.collect(), ..row(true) };
         verdict(&SEARCH, &row)
     };
-    let queries = OpFigures {
-        scheduled: false,
-        ..op(1000, 1.0)
-    };
+    let queries = OpFigures { scheduled: false, ..op(1000, 1.0) };
     let few = |verdict| matches!(verdict, TrialVerdict::NotJudged(why) if why.starts_with("fewer than 100 operations"));
-    assert!(few(with(&[
-        ("insert", op(99, 1.0)),
-        ("query", queries.clone())
-    ])));
-    assert!(few(with(&[
-        ("insert", op(99, 1.0)),
-        ("delete", op(1000, 1.0))
-    ])));
-    assert_eq!(
-        with(&[("insert", op(100, 1.0)), ("query", queries)]),
-        TrialVerdict::Sustained
-    );
+    assert!(few(with(&[("insert", op(99, 1.0)), ("query", queries.clone())])));
+    assert!(few(with(&[("insert", op(99, 1.0)), ("delete", op(1000, 1.0))])));
+    assert_eq!(with(&[("insert", op(100, 1.0)), ("query", queries)]), TrialVerdict::Sustained);
     // A schedule of its own, and without a rate nothing else has one.
     let long = ("long_transaction", op(5, 1000.0));
-    assert_eq!(
-        with(&[("insert", op(100, 1.0)), long.clone()]),
-        TrialVerdict::Sustained
-    );
+    assert_eq!(with(&[("insert", op(100, 1.0)), long.clone()]), TrialVerdict::Sustained);
     assert!(matches!(with(&[long]), TrialVerdict::NotJudged(_)));
     // One that is known to be too slow is enough.
     assert_eq!(
@@ -327,28 +251,16 @@ fn each_kind_of_operation_needs_enough_of_them() {
 #[test]
 fn each_bound_of_a_step_is_judged_separately() {
     let row = |p99_ms, met| Row {
-        sla: Some(crate::Sla {
-            met,
-            ..crate::Sla::default()
-        }),
+        sla: Some(crate::Sla { met, ..crate::Sla::default() }),
         ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
         ..Row::default()
     };
     let both = vec![MissedBound::Rate, MissedBound::ResponseTime];
     assert_eq!(verdict(&SEARCH, &row(19.9, true)), TrialVerdict::Sustained);
-    assert_eq!(
-        verdict(&SEARCH, &row(20.1, false)),
-        TrialVerdict::Missed(both)
-    );
-    let of_lag = RateSearch {
-        lag_ms: Some(1000.0),
-        ..SEARCH
-    };
+    assert_eq!(verdict(&SEARCH, &row(20.1, false)), TrialVerdict::Missed(both));
+    let of_lag = RateSearch { lag_ms: Some(1000.0), ..SEARCH };
     let unknown = verdict(&of_lag, &row(19.9, true));
-    assert_eq!(
-        unknown,
-        TrialVerdict::NotJudged("the target has no replicas".into())
-    );
+    assert_eq!(unknown, TrialVerdict::NotJudged("the target has no replicas".into()));
     assert_eq!(
         together([unknown, TrialVerdict::Missed(vec![MissedBound::Lag])].into_iter()),
         TrialVerdict::Missed(vec![MissedBound::Lag])

@@ -1,5 +1,6 @@
-//! Compares the settings that engines report, target by target, and with those that the plan declares. Settings that differ
-//! between any two servers, such as the paths of their files, are left out.
+//! Compares the settings that engines report, target by target, and with those that the plan
+//! declares. Settings that differ between any two servers, such as the paths of their files, are
+//! left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use crate::compat::{Recorded, build_differences, label};
 /// The settings of a run's targets: their differences, and those that are not as declared.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Settings {
-    /// Each target compared with the base of its engine: the run's base, or for another engine its first target that
-    /// started.
+    /// Each target compared with the base of its engine: the run's base, or for another engine its
+    /// first target that started.
     pub differences: Vec<Comparison>,
     /// Targets whose settings differ from their config, or between their cells.
     pub targets: Vec<TargetSettings>,
@@ -89,7 +90,8 @@ pub struct Comparison {
     pub b_version: String,
     /// One of them reported no settings: only declared settings are compared.
     pub declared_only: bool,
-    /// Those of the two whose engine never started; empty if only a plan's declarations are compared.
+    /// Those of the two whose engine never started; empty if only a plan's declarations are
+    /// compared.
     pub unmeasured: Vec<String>,
     /// They have one build, and no known difference.
     pub identical: bool,
@@ -116,11 +118,7 @@ impl Comparison {
             b_version: comparison.a_version,
             only_a: comparison.only_b,
             only_b: comparison.only_a,
-            settings: comparison
-                .settings
-                .into_iter()
-                .map(Difference::swapped)
-                .collect(),
+            settings: comparison.settings.into_iter().map(Difference::swapped).collect(),
             ..comparison
         }
     }
@@ -134,7 +132,8 @@ pub enum DifferenceKind {
     Declared,
     /// The plan does not declare it: another version's default, or derived by the server.
     Undeclared,
-    /// The plan declares it differently, and the engine does not report it: these are the declared values.
+    /// The plan declares it differently, and the engine does not report it: these are the declared
+    /// values.
     Unverified,
 }
 
@@ -157,11 +156,7 @@ pub struct Difference {
 impl Difference {
     /// Returns the same with `a` and `b` exchanged.
     pub(crate) fn swapped(self) -> Self {
-        Self {
-            a: self.b,
-            b: self.a,
-            ..self
-        }
+        Self { a: self.b, b: self.a, ..self }
     }
 }
 
@@ -226,7 +221,8 @@ pub struct TargetSettings {
 pub struct VaryingSetting {
     /// Its name.
     pub name: String,
-    /// Its value in each cell that reports settings: `c8 r1`, with the variant before it where there are several.
+    /// Its value in each cell that reports settings: `c8 r1`, with the variant before it where
+    /// there are several.
     pub values: Vec<(String, Option<String>)>,
 }
 
@@ -277,7 +273,8 @@ impl RunSettings {
         }
     }
 
-    /// Compares target `b` with `a`, and returns the unexpected settings of each; empty if a name is unknown.
+    /// Compares target `b` with `a`, and returns the unexpected settings of each; empty if a name
+    /// is unknown.
     pub fn between(&self, a: &str, b: &str) -> Settings {
         let side = |name: &str| {
             let mut targets = self.run.targets.iter();
@@ -297,7 +294,8 @@ impl RunSettings {
     }
 }
 
-/// Compares the target `name` of each run with that of the first run. The compared targets have the names of the runs.
+/// Compares the target `name` of each run with that of the first run. The compared targets have the
+/// names of the runs.
 pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
     let mut first_build = None;
     let mut sides = Vec::new();
@@ -315,10 +313,7 @@ pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
         }
         sides.push(side);
     }
-    let of_target = |comparison| Comparison {
-        target: Some(name.to_owned()),
-        ..comparison
-    };
+    let of_target = |comparison| Comparison { target: Some(name.to_owned()), ..comparison };
     let comparisons = with_base(0, &sides, &label(0)).into_iter();
     comparisons.map(of_target).collect()
 }
@@ -328,7 +323,8 @@ fn has_cells(run: &Run, target: &str) -> bool {
     run.cells.is_empty() || run.cells.iter().any(|cell| cell.key.target == target)
 }
 
-/// The settings of an engine by their compared keys. Two names of one setting are equivalent; the first is kept.
+/// The settings of an engine by their compared keys. Two names of one setting are equivalent; the
+/// first is kept.
 type Effective<'a> = BTreeMap<&'a str, &'a Setting>;
 
 fn effective(cell: &Cell) -> Effective<'_> {
@@ -482,8 +478,8 @@ fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
         .collect()
 }
 
-/// Returns the settings of two targets in cells of one variant and number of clients, or in the first cell of each if they
-/// share none.
+/// Returns the settings of two targets in cells of one variant and number of clients, or in the
+/// first cell of each if they share none.
 fn effective_of_both<'s, 'a>(
     a: &'s Side<'a>,
     b: &'s Side<'a>,
@@ -518,7 +514,8 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         ..Comparison::default()
     };
     if a.plan.engine != b.plan.engine {
-        // Settings of two engines have different meanings, so that only those that the plan declares are listed.
+        // Settings of two engines have different meanings, so that only those that the plan
+        // declares are listed.
         let all = |side: &Side<'_>| side.plan.declared.iter().map(one_sided).collect();
         (comparison.only_a, comparison.only_b) = (all(a), all(b));
         return comparison;
@@ -617,11 +614,7 @@ pub struct PlanTarget {
 
 impl PlanTarget {
     fn side(&self) -> Side<'_> {
-        Side {
-            plan: self.clone(),
-            came_up: false,
-            cells: Vec::new(),
-        }
+        Side { plan: self.clone(), came_up: false, cells: Vec::new() }
     }
 
     /// Returns the options in which it differs from `base`.
@@ -630,7 +623,8 @@ impl PlanTarget {
     }
 }
 
-/// Returns the options in which the targets of a plan differ: each against the base of its engine, as in [`Settings`].
+/// Returns the options in which the targets of a plan differ: each against the base of its engine,
+/// as in [`Settings`].
 pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
     let sides: Vec<Side<'_>> = targets.iter().map(PlanTarget::side).collect();
     let comparisons = with_base(0, &sides, base).into_iter();
@@ -647,8 +641,8 @@ fn as_declared(mut comparison: Comparison) -> Comparison {
     comparison
 }
 
-/// Compares each target with the base. Targets of another engine are compared with its first target that started, or else
-/// with its first.
+/// Compares each target with the base. Targets of another engine are compared with its first target
+/// that started, or else with its first.
 fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
     let base = sides.iter().position(|side| side.plan.name == base);
     let mut comparisons = Vec::new();

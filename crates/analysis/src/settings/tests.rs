@@ -32,23 +32,13 @@ impl Built {
             source: String::new(),
             files: Vec::new(),
         };
-        let run = Run {
-            builds: versions.iter().map(build).collect(),
-            ..Run::default()
-        };
-        Self {
-            run,
-            cells: Vec::new(),
-        }
+        let run = Run { builds: versions.iter().map(build).collect(), ..Run::default() };
+        Self { run, cells: Vec::new() }
     }
 
     /// Adds a target with one cell.
     fn with(self, name: &str, set: &[(&str, &str)], settings: Vec<Setting>) -> Self {
-        let cell = Cell {
-            key: record::CellKey::new("", None, 1, 1),
-            settings,
-            ..Cell::default()
-        };
+        let cell = Cell { key: record::CellKey::new("", None, 1, 1), settings, ..Cell::default() };
         self.with_cells(name, set, vec![cell])
     }
 
@@ -69,10 +59,7 @@ impl Built {
             name.clone_into(&mut self.run.base);
         }
         let of_target = cells.into_iter().map(|cell| Cell {
-            key: record::CellKey {
-                target: name.to_owned(),
-                ..cell.key.clone()
-            },
+            key: record::CellKey { target: name.to_owned(), ..cell.key.clone() },
             ..cell
         });
         self.cells.extend(of_target);
@@ -99,11 +86,7 @@ fn lines(settings: &[Difference]) -> Vec<String> {
 fn two_targets_that_differ_in_nothing_are_identical() {
     let of = |set: &[(&str, &str)], value: &str| {
         let built = Built::new("postgres", &[("pg", "17.2")])
-            .with(
-                "pg.a",
-                &[("work_mem", "8MB")],
-                vec![setting("work_mem", "8MB")],
-            )
+            .with("pg.a", &[("work_mem", "8MB")], vec![setting("work_mem", "8MB")])
             .with("pg.b", set, vec![setting("work_mem", value)]);
         built.settings().all(0).differences.remove(0)
     };
@@ -124,10 +107,7 @@ fn settings_are_compared_by_their_keys_and_by_what_values_mean() {
         canonical: Some(canonical.to_owned()),
         ..setting(name, value)
     };
-    let volatile = |name: &str, value: &str| Setting {
-        volatile: true,
-        ..setting(name, value)
-    };
+    let volatile = |name: &str, value: &str| Setting { volatile: true, ..setting(name, value) };
     let of_a = vec![
         known("tx_isolation", "transaction_isolation", "X", "x"),
         known("size", "size", "1M", "1048576"),
@@ -179,11 +159,7 @@ fn what_is_declared_and_not_had_is_of_the_first_cell_with_settings() {
         ..Cell::default()
     };
     let settings = Built::new("postgres", &[("pg", "17.2")])
-        .with_cells(
-            "pg.a",
-            &[],
-            vec![Cell::default(), cell(vec![not_had]), cell(Vec::new())],
-        )
+        .with_cells("pg.a", &[], vec![Cell::default(), cell(vec![not_had]), cell(Vec::new())])
         .settings()
         .all(0);
     let ignored = &settings.targets[0].ignored;
@@ -195,20 +171,13 @@ fn what_is_declared_and_not_had_is_of_the_first_cell_with_settings() {
 #[test]
 fn a_target_that_never_came_up_is_compared_by_what_it_declares() {
     let settings = Built::new("postgres", &[("pg", "17.2")])
-        .with(
-            "pg.a",
-            &[("work_mem", "8MB")],
-            vec![setting("work_mem", "8MB")],
-        )
+        .with("pg.a", &[("work_mem", "8MB")], vec![setting("work_mem", "8MB")])
         .with_cells("pg.b", &[("work_mem", "many")], vec![Cell::default()])
         .settings()
         .all(0);
     let comparison = &settings.differences[0];
     assert!(comparison.declared_only && !comparison.identical);
-    assert_eq!(
-        lines(&comparison.settings),
-        ["work_mem: 8MB -> many [unverified]"]
-    );
+    assert_eq!(lines(&comparison.settings), ["work_mem: 8MB -> many [unverified]"]);
     assert_eq!(comparison.b_version, "17.2");
     assert_eq!(comparison.unmeasured, ["pg.b"]);
 }
@@ -221,14 +190,8 @@ fn unmeasured_targets_differ_from_targets_that_report_no_settings() {
             .with_cells("b.b", &[("x", "1")], cells);
         built.settings().all(0).differences.remove(0)
     };
-    assert_eq!(
-        nothing("rocksdb", Vec::new()).unmeasured,
-        ["b.a", "b.b"].map(str::to_owned)
-    );
-    let came_up = Cell {
-        engine_version: "1".into(),
-        ..Cell::default()
-    };
+    assert_eq!(nothing("rocksdb", Vec::new()).unmeasured, ["b.a", "b.b"].map(str::to_owned));
+    let came_up = Cell { engine_version: "1".into(), ..Cell::default() };
     assert!(nothing("null", vec![came_up]).unmeasured.is_empty());
     // Of a plan before it is run nothing is measured, and nothing else is asked.
     let target = PlanTarget::default();
@@ -267,17 +230,9 @@ fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
         .with("lite.a", &[], vec![setting("synchronous", "2")])
         .with("lite.b", &set, vec![setting("synchronous", "1")])
         .settings();
-    let pairs: Vec<(String, String)> = settings
-        .all(0)
-        .differences
-        .into_iter()
-        .map(|it| (it.a, it.b))
-        .collect();
-    let expected = [
-        ("pg.a", "pg.b"),
-        ("lite.a", "lite.failed"),
-        ("lite.a", "lite.b"),
-    ];
+    let pairs: Vec<(String, String)> =
+        settings.all(0).differences.into_iter().map(|it| (it.a, it.b)).collect();
+    let expected = [("pg.a", "pg.b"), ("lite.a", "lite.failed"), ("lite.a", "lite.b")];
     assert_eq!(pairs, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
     let between = settings.between("pg.a", "lite.b").differences.remove(0);
     assert!(between.settings.is_empty() && between.only_a.is_empty() && !between.identical);
@@ -292,35 +247,19 @@ fn settings_that_vary_between_the_cells_of_a_target_are_listed() {
 
         settings: vec![
             setting("max_connections", connections),
-            Setting {
-                volatile: true,
-                ..setting("unix_socket_directories", socket)
-            },
+            Setting { volatile: true, ..setting("unix_socket_directories", socket) },
             setting("x", "1"),
         ],
         ..Cell::default()
     };
-    let cells = vec![
-        cell(1, 1, "100", "/a"),
-        cell(1, 2, "100", "/b"),
-        cell(256, 1, "272", "/c"),
-    ];
-    let settings = Built::new("postgres", &[("pg", "17.2")])
-        .with_cells("pg.a", &[], cells)
-        .settings()
-        .all(0);
-    let expected = [
-        ("big c1 r1", "100"),
-        ("big c1 r2", "100"),
-        ("big c256 r1", "272"),
-    ];
+    let cells = vec![cell(1, 1, "100", "/a"), cell(1, 2, "100", "/b"), cell(256, 1, "272", "/c")];
+    let settings =
+        Built::new("postgres", &[("pg", "17.2")]).with_cells("pg.a", &[], cells).settings().all(0);
+    let expected = [("big c1 r1", "100"), ("big c1 r2", "100"), ("big c256 r1", "272")];
     let values = expected.map(|(cell, value)| (cell.to_owned(), Some(value.to_owned())));
     assert_eq!(
         settings.targets[0].varying,
-        [VaryingSetting {
-            name: "max_connections".into(),
-            values: values.to_vec(),
-        }]
+        [VaryingSetting { name: "max_connections".into(), values: values.to_vec() }]
     );
 }
 
@@ -338,10 +277,7 @@ fn targets_are_compared_with_as_many_clients() {
         lines(&built.settings().all(0).differences[0].settings)
     };
     assert_eq!(of(vec![cell(8)]), Vec::<String>::new());
-    assert_eq!(
-        of(vec![cell(9)]),
-        ["max_connections: 100 -> 108 [undeclared]"]
-    );
+    assert_eq!(of(vec![cell(9)]), ["max_connections: 100 -> 108 [undeclared]"]);
 }
 
 #[test]
@@ -363,11 +299,7 @@ fn what_is_declared_can_be_compared_before_anything_runs() {
     let differences = declared_differences(&targets, "my.a");
     assert_eq!(
         lines(&differences[0].settings),
-        [
-            "log: OFF -> ON [declared]",
-            "size: 2 -> 3 [declared]",
-            "sync: () -> 1 [declared]",
-        ]
+        ["log: OFF -> ON [declared]", "size: 2 -> 3 [declared]", "sync: () -> 1 [declared]",]
     );
     assert!(!differences[0].identical && differences[1].identical);
     assert!(differences.iter().all(|it| it.declared_only));

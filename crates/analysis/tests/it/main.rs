@@ -21,24 +21,15 @@ fn cell(repeat: u32) -> CellRef {
 }
 
 fn run(repeats: u32) -> Run {
-    Run {
-        name: "figures".into(),
-        cells: (1..=repeats).map(cell).collect(),
-        ..Run::default()
-    }
+    Run { name: "figures".into(), cells: (1..=repeats).map(cell).collect(), ..Run::default() }
 }
 
-/// Returns a step of two clients that insert 10 times 50 rows each second, the second client at half of that.
+/// Returns a step of two clients that insert 10 times 50 rows each second, the second client at
+/// half of that.
 fn step() -> Step {
     let ok = u64::from(SECONDS) * 15;
-    let insert = Ops {
-        offered: ok + 2,
-        skipped: 1,
-        ok,
-        failed: 1,
-        rows: ok * 50,
-        ..Ops::default()
-    };
+    let insert =
+        Ops { offered: ok + 2, skipped: 1, ok, failed: 1, rows: ok * 50, ..Ops::default() };
     let connection = |client: u32| Connection {
         client,
         role: "insert".into(),
@@ -66,12 +57,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
     let directory = run.begin_cell(&cell(repeat)).unwrap();
     let status = step.status;
     let failure = step.failure.clone();
-    let names = (
-        TARGET.to_owned(),
-        "pg17".to_owned(),
-        "base".to_owned(),
-        "postgres".to_owned(),
-    );
+    let names = (TARGET.to_owned(), "pg17".to_owned(), "base".to_owned(), "postgres".to_owned());
     let (target, build, config, engine) = names;
     let cell = Cell {
         key: record::CellKey::new(&target, None, 2, repeat),
@@ -84,10 +70,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
         ..Cell::default()
     };
     directory.write(&cell).unwrap();
-    let columns = [HostColumn {
-        name: "context_switch_count",
-        cumulative: true,
-    }];
+    let columns = [HostColumn { name: "context_switch_count", cumulative: true }];
     let mut writer = directory.begin_step(1, &step.name, &columns).unwrap();
     writer.host(0, 0, 0, &[Some(77)]).unwrap();
     for second in 0..SECONDS - lost {
@@ -104,18 +87,12 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
         writer.intervals(&[row(0, 10), row(1, 5)]).unwrap();
         let mut histogram = latency_histogram();
         histogram.record_n(900_000, 15).unwrap();
-        writer
-            .latency(second, "insert.service", &histogram)
-            .unwrap();
-        writer
-            .latency(second, "insert.response", &histogram)
-            .unwrap();
+        writer.latency(second, "insert.service", &histogram).unwrap();
+        writer.latency(second, "insert.response", &histogram).unwrap();
         let at_ns = i64::from(second + 1) * 1_000_000_000;
         let counter = Counter::cumulative("wal_bytes", f64::from(second + 1) * 1000.0);
         writer.counters(second, at_ns, &[counter]).unwrap();
-        writer
-            .host(0, second, at_ns, &[Some(77 + i64::from(second + 1) * 750)])
-            .unwrap();
+        writer.host(0, second, at_ns, &[Some(77 + i64::from(second + 1) * 750)]).unwrap();
     }
     writer.finish(step).unwrap();
 }
@@ -145,7 +122,8 @@ fn a_step_comes_to_its_figures() {
     assert_eq!((row.metrics["qps"], row.metrics["cpups"]), (None, None));
     let sla = row.sla.unwrap();
     assert_eq!((sla.target, sla.achieved, sla.met), (1000.0, 750.0, false));
-    // One operation of each of the two connections may be late: 850 rows are wanted in every second.
+    // One operation of each of the two connections may be late: 850 rows are wanted in every
+    // second.
     let history = sla.history.unwrap();
     assert_eq!((history.seconds, history.met_seconds), (12, 0));
     assert_eq!(history.first_missed_second, Some(0));
@@ -161,10 +139,7 @@ fn a_step_comes_to_its_figures() {
     assert_eq!(row.counters["wal_bytes"], 12_000.0);
     let insert = &row.ops["insert"];
     assert_eq!((insert.per_second, insert.rows_per_second), (15.0, 750.0));
-    assert_eq!(
-        insert.response_buckets.counts,
-        [0, 180, 0, 0, 0, 0, 0, 0, 0, 0]
-    );
+    assert_eq!(insert.response_buckets.counts, [0, 180, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(insert.response_us.max, 3000.0);
     assert_eq!(row.series.ops["insert"].rows, [750; 12]);
     assert_eq!(row.series.ops["insert"].ok_by_client, [[10; 12], [5; 12]]);
@@ -188,32 +163,15 @@ fn a_record_that_contradicts_itself_is_invalid() {
 
     let row = only_row(&step(), 1);
     assert!(!row.valid);
-    assert!(
-        row.reasons[0].contains("165 in intervals.parquet"),
-        "{:?}",
-        row.reasons
-    );
+    assert!(row.reasons[0].contains("165 in intervals.parquet"), "{:?}", row.reasons);
 }
 
 #[test]
 fn what_the_record_calls_invalid_stays_invalid() {
-    let row = only_row(
-        &Step {
-            valid: false,
-            reasons: vec!["rows of pi1".into()],
-            ..step()
-        },
-        0,
-    );
+    let row = only_row(&Step { valid: false, reasons: vec!["rows of pi1".into()], ..step() }, 0);
     assert!(!row.valid);
     assert_eq!(row.reasons, ["rows of pi1"]);
-    let row = only_row(
-        &Step {
-            status: Status::Interrupted,
-            ..step()
-        },
-        0,
-    );
+    let row = only_row(&Step { status: Status::Interrupted, ..step() }, 0);
     assert!(!row.valid);
     assert_eq!(row.reasons, ["the step was interrupted"]);
 }
@@ -227,24 +185,11 @@ fn cells_that_did_not_end_as_planned_are_listed() {
         causes: vec!["the server ended".into(), "signal 9".into()],
         ..Failure::default()
     };
-    write_step(
-        &run,
-        2,
-        &Step {
-            status: Status::Failed,
-            failure: Some(failure),
-            ..step()
-        },
-        0,
-    );
+    write_step(&run, 2, &Step { status: Status::Failed, failure: Some(failure), ..step() }, 0);
     // Killed in mid-step.
     let third = run.begin_cell(&cell(3)).unwrap();
     third
-        .write(&Cell {
-            key: record::CellKey::new(TARGET, None, 0, 3),
-
-            ..Cell::default()
-        })
+        .write(&Cell { key: record::CellKey::new(TARGET, None, 0, 3), ..Cell::default() })
         .unwrap();
     drop(third.begin_step(1, "l.i0", &[]).unwrap());
 
@@ -256,24 +201,13 @@ fn cells_that_did_not_end_as_planned_are_listed() {
         .collect();
     assert_eq!(
         unfinished,
-        [
-            (2, Some(Status::Failed), 2),
-            (3, Some(Status::Incomplete), 0),
-            (4, None, 0)
-        ]
+        [(2, Some(Status::Failed), 2), (3, Some(Status::Incomplete), 0), (4, None, 0)]
     );
-    let rows: Vec<_> = figures
-        .rows
-        .iter()
-        .map(|row| (row.cell.repeat, row.status, row.valid))
-        .collect();
+    let rows: Vec<_> =
+        figures.rows.iter().map(|row| (row.cell.repeat, row.status, row.valid)).collect();
     assert_eq!(
         rows,
-        [
-            (1, Status::Complete, true),
-            (2, Status::Failed, false),
-            (3, Status::Incomplete, false)
-        ]
+        [(1, Status::Complete, true), (2, Status::Failed, false), (3, Status::Incomplete, false)]
     );
     assert!(figures.rows[2].reasons[0].contains("never finished"));
 }
@@ -329,10 +263,7 @@ fn the_json_contract_holds() {
         .map(|name| name.as_str().unwrap())
         .collect();
     assert!(absent.contains(&"qps") && !absent.contains(&"ips"));
-    assert_eq!(
-        absent.len() + row["metrics"].as_object().unwrap().len(),
-        words::METRICS.len()
-    );
+    assert_eq!(absent.len() + row["metrics"].as_object().unwrap().len(), words::METRICS.len());
     assert_eq!(row["sla"]["target"], 1000.0);
     assert_eq!(row["sla"]["met"], false);
     assert_eq!(row["fairness"]["pct"], 20.0);

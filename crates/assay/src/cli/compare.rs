@@ -20,10 +20,7 @@ impl std::str::FromStr for Base {
             Some((group, target)) => (Some(group.to_owned()), target),
             None => (None, text),
         };
-        Ok(Self {
-            group,
-            target: target.to_owned(),
-        })
+        Ok(Self { group, target: target.to_owned() })
     }
 }
 
@@ -32,7 +29,8 @@ impl std::str::FromStr for Base {
 pub struct StepPattern {
     /// The base step or suffix.
     pub base: String,
-    /// The step or suffix that is compared with it. If empty, the steps without the base's suffix are.
+    /// The step or suffix that is compared with it. If empty, the steps without the base's suffix
+    /// are.
     pub other: String,
 }
 
@@ -60,10 +58,7 @@ impl std::str::FromStr for StepPattern {
                 Err("write two steps, as in `qr0=qr100`, or suffixes, as in `.pre` or `.pre=.post`")
             }
         }?;
-        Ok(Self {
-            base: base.to_owned(),
-            other: other.to_owned(),
-        })
+        Ok(Self { base: base.to_owned(), other: other.to_owned() })
     }
 }
 
@@ -91,10 +86,7 @@ impl std::str::FromStr for Threshold {
                 "a threshold must be 0 or above; write for example `5`, not `{percent}`"
             ));
         }
-        Ok(Self {
-            metric: metric.map(str::to_owned),
-            percent,
-        })
+        Ok(Self { metric: metric.map(str::to_owned), percent })
     }
 }
 
@@ -115,24 +107,18 @@ fn percent_of(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() => Ok(percent),
-        _ => Err(format!(
-            "invalid percentage `{text}`; write for example `5` or `2.5`"
-        )),
+        _ => Err(format!("invalid percentage `{text}`; write for example `5` or `2.5`")),
     }
 }
 
 pub(super) fn percent_above_zero(text: &str) -> Result<f64, String> {
     let percent = percent_of(text)?;
     let is_within = percent > 0.0 && percent < 100.0;
-    is_within
-        .then_some(percent)
-        .ok_or("the percentage must be above 0 and below 100".into())
+    is_within.then_some(percent).ok_or("the percentage must be above 0 and below 100".into())
 }
 
 pub(super) fn error_percent(text: &str) -> Result<f64, String> {
     let percent = percent_of(text)?;
     let is_within = (0.01..=50.0).contains(&percent);
-    is_within
-        .then_some(percent)
-        .ok_or("the percentage must be from 0.01 to 50".into())
+    is_within.then_some(percent).ok_or("the percentage must be from 0.01 to 50".into())
 }

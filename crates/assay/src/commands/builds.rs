@@ -10,11 +10,7 @@ use crate::output::print;
 
 /// Downloads builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
-    let specs = args
-        .specs
-        .iter()
-        .map(|text| Spec::parse(text))
-        .collect::<Result<Vec<_>, _>>()?;
+    let specs = args.specs.iter().map(|text| Spec::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(name) = &args.name {
         check_name(name)?;
         if specs.len() > 1 {
@@ -61,7 +57,8 @@ pub fn fetch_each(
     Ok(())
 }
 
-/// Warns if other users can't enter the store. Servers that refuse to run as root run as another user, who needs access.
+/// Warns if other users can't enter the store. Servers that refuse to run as root run as another
+/// user, who needs access.
 fn warn_of_private_store(root: &Path) {
     use std::os::unix::fs::MetadataExt;
     if !rustix::process::geteuid().is_root() {

@@ -116,11 +116,7 @@ fn everything(plan: &Plan) -> String {
     let width = names.iter().map(|name| name.chars().count()).max();
     let width = width.unwrap_or_default();
     for (cell, name) in cells.iter().zip(&names) {
-        let _ = writeln!(
-            text,
-            "  {name:width$}  clients {}  repeat {}",
-            cell.clients, cell.repeat
-        );
+        let _ = writeln!(text, "  {name:width$}  clients {}  repeat {}", cell.clients, cell.repeat);
     }
     text
 }
@@ -136,14 +132,12 @@ fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
 }
 
 fn differences_text(differences: Vec<analysis::Comparison>) -> String {
-    let settings = Settings {
-        differences,
-        ..Settings::default()
-    };
+    let settings = Settings { differences, ..Settings::default() };
     report::differences(&settings, style())
 }
 
-/// Returns the targets with what their configs declare. `located` are the builds that were found, if any.
+/// Returns the targets with what their configs declare. `located` are the builds that were found,
+/// if any.
 fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Vec<PlanTarget>> {
     let plan = &file.plan;
     let targets = plan.targets.iter().map(|target| {

@@ -1,5 +1,5 @@
-//! `assay compare`: shows which targets are faster or slower than a base, how sure that is, and why. It reads only run
-//! directories.
+//! `assay compare`: shows which targets are faster or slower than a base, how sure that is, and
+//! why. It reads only run directories.
 
 mod factors;
 mod gate;
@@ -38,11 +38,7 @@ struct Line<'a> {
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (directories, runs) = open(args)?;
-    let Prepared {
-        shown,
-        figures,
-        notes,
-    } = prepare(&directories, &runs.recorded, args)?;
+    let Prepared { shown, figures, notes } = prepare(&directories, &runs.recorded, args)?;
     let names = runs.paths.iter().map(|path| path.display().to_string());
     let sources: Vec<ComparedRun<'_>> = names
         .zip(&runs.recorded)
@@ -66,13 +62,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let mut printed = Vec::new();
     for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
         let findings = analysis::explain(figures, compared);
-        let comparison = Comparison {
-            run,
-            runs: &sources,
-            figures,
-            compared,
-            findings: &findings,
-        };
+        let comparison = Comparison { run, runs: &sources, figures, compared, findings: &findings };
         printed.push(match args.format {
             Format::Table => Printed::Text(report::compared(&comparison, style())),
             Format::Markdown => Printed::Text(report::compared_markdown(&comparison)),
@@ -133,16 +123,8 @@ pub fn answer(
     recorded: &[Recorded],
     args: &CompareArgs,
 ) -> anyhow::Result<Answer> {
-    let Prepared {
-        shown,
-        figures,
-        notes,
-    } = prepare(directories, recorded, args)?;
-    Ok(Answer {
-        compared: compared(args, &shown, &figures, notes),
-        shown,
-        figures,
-    })
+    let Prepared { shown, figures, notes } = prepare(directories, recorded, args)?;
+    Ok(Answer { compared: compared(args, &shown, &figures, notes), shown, figures })
 }
 
 fn compared(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
@@ -188,11 +170,7 @@ fn prepare(
         let base = args.bases.first().map(|base| base.target.as_str());
         merged(recorded, base)?
     };
-    Ok(Prepared {
-        shown,
-        figures,
-        notes,
-    })
+    Ok(Prepared { shown, figures, notes })
 }
 
 /// Refuses a metric that no step has.
@@ -214,14 +192,9 @@ fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     let directories = opened?;
     if args.by_run && directories.len() < 2 {
         let help = "give the base run first, then the runs to compare with it";
-        return Err(
-            UsageError::new("`--by-run` needs at least two runs", Some(help.into())).into(),
-        );
+        return Err(UsageError::new("`--by-run` needs at least two runs", Some(help.into())).into());
     }
-    let runs = Runs {
-        paths: args.runs.clone(),
-        recorded: Recorded::read(&directories)?,
-    };
+    let runs = Runs { paths: args.runs.clone(), recorded: Recorded::read(&directories)? };
     Ok((directories, runs))
 }
 
@@ -245,10 +218,7 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         let (message, help) = match base {
             Some(base) => (format!("unknown target `{base}` in `--base`"), targets),
             None => (
-                format!(
-                    "these runs did not measure the plan's base, `{}`",
-                    shown.base
-                ),
+                format!("these runs did not measure the plan's base, `{}`", shown.base),
                 targets
                     .map(|targets| format!("choose another base with `--base TARGET`; {targets}")),
             ),
@@ -256,10 +226,7 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         return Err(UsageError::new(message, help).into());
     }
     if names.len() == 1 {
-        let message = format!(
-            "there is nothing to compare: `{}` is the only target",
-            names[0]
-        );
+        let message = format!("there is nothing to compare: `{}` is the only target", names[0]);
         let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
                     `assay report` show one target";
         return Err(UsageError::new(message, Some(help.into())).into());

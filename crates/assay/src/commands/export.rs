@@ -221,10 +221,7 @@ impl Selection {
             (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
             (ExportTable::Verdicts, None) => Ok(sink),
             (ExportTable::Verdicts, Some(answer)) => {
-                let unnamed = |run| ComparedRun {
-                    name: String::new(),
-                    run,
-                };
+                let unnamed = |run| ComparedRun { name: String::new(), run };
                 let runs: Vec<_> = self.runs.iter().map(unnamed).collect();
                 let comparison = Comparison {
                     run: &answer.shown,
@@ -282,11 +279,7 @@ impl Selection {
     ) -> anyhow::Result<()> {
         let run = &self.runs[0];
         let mut tables = match tables {
-            [] => vec![
-                ExportTable::Steps,
-                ExportTable::Metrics,
-                ExportTable::Verdicts,
-            ],
+            [] => vec![ExportTable::Steps, ExportTable::Metrics, ExportTable::Verdicts],
             tables => tables.to_owned(),
         };
         // A run without anything to compare still has its other tables.
@@ -350,12 +343,7 @@ impl Selection {
             };
             return Err(UsageError::new("no profiled step is selected", Some(help)).into());
         }
-        for ProfiledStep {
-            row,
-            profile,
-            stacks,
-        } in &figures.profiled
-        {
+        for ProfiledStep { row, profile, stacks } in &figures.profiled {
             self.saw_damage.set(self.saw_damage.get() || row.damaged);
             let why = match &profile.missing {
                 _ if !row.valid => format!("invalid: {}", row.reasons.join("; ")),
@@ -364,11 +352,7 @@ impl Selection {
                 None => continue,
             };
             let (step, cell, why) = (&row.step, &row.cell, report::terminal_text(&why));
-            eprint_line!(
-                "warning: left out: {step} of {} (p{}): {why}",
-                cell.target,
-                cell.repeat
-            );
+            eprint_line!("warning: left out: {step} of {} (p{}): {why}", cell.target, cell.repeat);
         }
         let profiles = analysis::merged_profiles(&figures);
         if profiles.is_empty() {
@@ -376,9 +360,7 @@ impl Selection {
             return Ok(Exit::Invalid);
         }
         let is_binary = form == ProfileForm::Pprof;
-        write_to(output, form.file_name(), is_binary, |sink| {
-            Ok(form.write(&profiles, sink)?)
-        })?;
+        write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
         Ok(exit.max(self.exit()))
     }
 
@@ -392,11 +374,7 @@ impl Selection {
             .into());
         };
         fs_err::create_dir_all(directory)?;
-        let mut logs = Logs {
-            directory,
-            of_several_runs: self.runs.len() > 1,
-            current: None,
-        };
+        let mut logs = Logs { directory, of_several_runs: self.runs.len() > 1, current: None };
         self.each(|step, row| logs.add(step, &row))?;
         logs.end()?;
         print(&format!("{}\n", directory.display()))?;
@@ -404,7 +382,8 @@ impl Selection {
     }
 }
 
-/// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't be read, with an error.
+/// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't
+/// be read, with an error.
 fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::Result<Exit> {
     let left_out = |path: &Path, error: anyhow::Error| {
         error.context(format!("run `{}` is left out", path.display()))
@@ -489,8 +468,7 @@ impl Logs<'_> {
             );
         }
         let mark = (row.step.as_str(), row.valid);
-        step.latencies()?
-            .for_each_line(|line| Ok(log.add(mark, started, &line)?))
+        step.latencies()?.for_each_line(|line| Ok(log.add(mark, started, &line)?))
     }
 
     /// Ends the log that is being written.
@@ -505,11 +483,7 @@ impl Logs<'_> {
     /// Returns the file name of a cell: `pg17.base-c8-r1.hlog`.
     fn name(&self, row: &Row) -> String {
         let run = format!("run{}-", row.run + 1);
-        let variant = row
-            .cell
-            .variant
-            .as_ref()
-            .map(|variant| format!("-{variant}"));
+        let variant = row.cell.variant.as_ref().map(|variant| format!("-{variant}"));
         let name = format!(
             "{}{}{}-c{}-r{}.hlog",
             if self.of_several_runs { &run } else { "" },
@@ -534,11 +508,7 @@ impl NewFile {
     fn new(path: &Path) -> Self {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
-        Self {
-            partial: partial.into(),
-            path: path.to_owned(),
-            is_kept: false,
-        }
+        Self { partial: partial.into(), path: path.to_owned(), is_kept: false }
     }
 
     fn keep(mut self) -> io::Result<()> {
@@ -557,7 +527,8 @@ impl Drop for NewFile {
     }
 }
 
-/// Calls `write` with a file to write, or with stdout if `output` is `None`. In a directory the file is called `name`.
+/// Calls `write` with a file to write, or with stdout if `output` is `None`. In a directory the
+/// file is called `name`.
 fn write_to(
     output: Option<&Path>,
     name: &str,

@@ -15,11 +15,7 @@ use crate::runs::{exit_of_reading, figures};
 
 /// Writes the HTML report of one or several runs.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let directories = args
-        .runs
-        .iter()
-        .map(RunDir::open)
-        .collect::<Result<Vec<_>, _>>()?;
+    let directories = args.runs.iter().map(RunDir::open).collect::<Result<Vec<_>, _>>()?;
     let runs = Recorded::read(&directories)?;
     let notes = check_repeats(&runs).map_err(UsageError::from)?;
     let output = match &args.output {
@@ -43,16 +39,8 @@ pub fn write_report(
     notes: &[String],
     output: &Path,
 ) -> anyhow::Result<()> {
-    let sources = directories
-        .iter()
-        .map(source)
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let page = Page {
-        sources: &sources,
-        figures,
-        curves,
-        notes,
-    };
+    let sources = directories.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
+    let page = Page { sources: &sources, figures, curves, notes };
     fs_err::write(output, report::html_page(&page))
         .context("cannot write the report; `-o FILE` chooses another file")
 }
@@ -82,11 +70,7 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
         let directory = directory.cell(cell)?;
         // The figures report a cell that can't be read.
         if let Ok(cell) = directory.read() {
-            let steps = directory
-                .read_steps()?
-                .iter()
-                .map(|step| step.step().clone())
-                .collect();
+            let steps = directory.read_steps()?.iter().map(|step| step.step().clone()).collect();
             cells.push(CellRecord { cell, steps });
         }
     }

@@ -15,10 +15,7 @@ const ENGINE_STATUS: &str = "engine-status";
 /// Prints the tables of a run.
 pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let directory = RunDir::open(&args.run)?;
-    let style = TableStyle {
-        all_settings: args.settings,
-        ..style()
-    };
+    let style = TableStyle { all_settings: args.settings, ..style() };
     if let Some(pair) = &args.between {
         return show_between(&directory, pair, args.format, style);
     }
@@ -79,7 +76,8 @@ fn named_tables(
     Ok(text)
 }
 
-/// Returns the status that engines told after each step, or only after these steps, with a heading for the step and the cell.
+/// Returns the status that engines told after each step, or only after these steps, with a heading
+/// for the step and the cell.
 fn engine_statuses(
     directory: &RunDir,
     run: &Run,

@@ -98,10 +98,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     };
     let repeats = repeats(args, &draft)?;
     let text_at = |path: &str| {
-        let draft = Draft {
-            head: head(path),
-            ..draft
-        };
+        let draft = Draft { head: head(path), ..draft };
         draft.text(repeats)
     };
     if args.dry_run {
@@ -116,10 +113,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         }
     }
     run::run(&RunArgs {
-        plan: PlanArgs {
-            plan: Some(path),
-            ..PlanArgs::default()
-        },
+        plan: PlanArgs { plan: Some(path), ..PlanArgs::default() },
         place: args.place.clone(),
         ..RunArgs::default()
     })
@@ -129,16 +123,11 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
 pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let targets = [args.target.clone()];
     let target_builds = find_all(&targets)?;
-    let fetch = target_builds[0]
-        .missing()
-        .map(|spec| format!("assay fetch {spec}; "));
+    let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let (builds, _) = name_builds(&targets, target_builds)?;
     let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
     let output = args.output.display();
-    let next = format!(
-        "{}assay check {output}; assay run {output}",
-        fetch.unwrap_or_default()
-    );
+    let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
     let template = template(args.workload, &builds, false)?;
     let draft = Draft {
         head: format!(
@@ -154,10 +143,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         is_against_itself: false,
     };
     let text = draft.text(REPEATS_DEFAULT);
-    let file = fs_err::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&args.output);
+    let file = fs_err::OpenOptions::new().write(true).create_new(true).open(&args.output);
     let mut file = file.map_err(|error| {
         let help = match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -249,9 +235,7 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         (None, _) => None,
         (Some(store), Some(engine)) => store.find(engine, target)?,
         (Some(store), None) => match &spec {
-            Spec::Directory {
-                name: Some(name), ..
-            } => store.by_name(name)?,
+            Spec::Directory { name: Some(name), .. } => store.by_name(name)?,
             _ => store.by_spec(&spec.to_string())?,
         },
     };
@@ -265,7 +249,8 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
     }
 }
 
-/// Returns the builds with their names in a plan, and the identity of each. A missing build keeps its spec.
+/// Returns the builds with their names in a plan, and the identity of each. A missing build keeps
+/// its spec.
 fn name_builds(
     targets: &[String],
     target_builds: Vec<TargetBuild>,
@@ -274,11 +259,7 @@ fn name_builds(
     let mut identities = Vec::new();
     for (target, target_build) in targets.iter().zip(target_builds) {
         let (engine, source, identity) = match target_build {
-            TargetBuild::Available {
-                engine,
-                source,
-                identity,
-            } => (engine, source, identity),
+            TargetBuild::Available { engine, source, identity } => (engine, source, identity),
             TargetBuild::Missing(spec) => {
                 let is_of_spec = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
                 let Some((_, engine)) = Engine::NAMES.iter().find(is_of_spec) else {
@@ -295,11 +276,7 @@ fn name_builds(
             source => source,
         };
         let name = plan_name(&text.replace('@', ""));
-        builds.push(DraftBuild {
-            name,
-            engine,
-            source,
-        });
+        builds.push(DraftBuild { name, engine, source });
         identities.push(identity);
     }
     Ok((builds, identities))
@@ -308,9 +285,7 @@ fn name_builds(
 /// Turns text into a valid name in a plan.
 fn plan_name(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
-    let chars = text
-        .chars()
-        .map(|char| if is_plain(char) { char } else { '_' });
+    let chars = text.chars().map(|char| if is_plain(char) { char } else { '_' });
     chars.take(60).collect()
 }
 
@@ -328,10 +303,8 @@ fn configs(arguments: &[String]) -> anyhow::Result<Vec<DraftConfig>> {
             Ok((name.to_owned(), value.to_owned()))
         });
         let options = options.collect::<Result<Vec<_>, UsageError>>()?;
-        let words: Vec<String> = options
-            .iter()
-            .map(|(name, value)| format!("{name}-{value}"))
-            .collect();
+        let words: Vec<String> =
+            options.iter().map(|(name, value)| format!("{name}-{value}")).collect();
         let mut name = plan_name(&words.join("_"));
         let is_taken = |name: &str| configs.iter().any(|other| other.name == name);
         if name.is_empty() || name.len() > 40 || name == BASE || is_taken(&name) {
@@ -365,10 +338,7 @@ fn reject_duplicates(
         }
     }
     for (index, config) in configs.iter().enumerate() {
-        if configs[..index]
-            .iter()
-            .any(|it| it.options == config.options)
-        {
+        if configs[..index].iter().any(|it| it.options == config.options) {
             let message = format!("`--config '{}'` is given twice", args.configs[index]);
             return Err(UsageError::new(message, Some(help(target))).into());
         }
@@ -393,10 +363,7 @@ fn template(
     }
     let workload = workload.or(is_mixed.then_some(WorkloadName::Insert));
     let template = Template::of(workload, first);
-    if let Some(build) = builds
-        .iter()
-        .find(|build| !(template.runs_on)(build.engine))
-    {
+    if let Some(build) = builds.iter().find(|build| !(template.runs_on)(build.engine)) {
         let message = format!(
             "{} runs only on {}, but the engine of `{}` is {}",
             template.title,
@@ -498,13 +465,7 @@ mod tests {
         let long = format!("a={}", "x".repeat(50));
         assert_eq!(
             config_names(&["synchronous_commit=on", "a=1 b=2.5", "", "base=", &long]),
-            [
-                "synchronous_commit-on",
-                "a-1_b-2_5",
-                "config3",
-                "base-",
-                "config5"
-            ]
+            ["synchronous_commit-on", "a-1_b-2_5", "config3", "base-", "config5"]
         );
         assert_eq!(config_names(&["a=+", "a=*"]), ["a-_", "config2"]);
         for bad in ["jit", "=on", "jit on"] {

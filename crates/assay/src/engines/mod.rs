@@ -1,5 +1,5 @@
-//! The engines as the conductor uses them, one row each. Sessions are static types, so a row starts its target, measures
-//! the cell, and stops the target.
+//! The engines as the conductor uses them, one row each. Sessions are static types, so a row starts
+//! its target, measures the cell, and stops the target.
 
 mod embedded;
 pub mod rocksdb;
@@ -45,11 +45,7 @@ pub struct BuildFacts {
 impl BuildFacts {
     /// Returns the facts of an engine that is part of assay.
     fn bundled(version: &str) -> Self {
-        Self {
-            version: version.into(),
-            source: "bundled".into(),
-            files: Vec::new(),
-        }
+        Self { version: version.into(), source: "bundled".into(), files: Vec::new() }
     }
 }
 

@@ -1,5 +1,5 @@
-//! RocksDB and its derivatives: key-value libraries. If the config has options for the load only, the database of a cell is
-//! reopened after the load. `db_bench` opens it for each test too.
+//! RocksDB and its derivatives: key-value libraries. If the config has options for the load only,
+//! the database of a cell is reopened after the load. `db_bench` opens it for each test too.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,8 @@ impl EngineRow for RocksDb {
     }
 }
 
-/// Returns the configs with which a database is opened, in order: two if the plan has options for the load only.
+/// Returns the configs with which a database is opened, in order: two if the plan has options for
+/// the load only.
 fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
     let step_config = rocksdb::Config {
         // At most one: a config with more is rejected before the run.
@@ -105,7 +106,8 @@ enum KeyValueWorkload {
     Insert(Box<Insert>),
 }
 
-/// Runs the cell on an open database. Reopens it between the load and the other steps if `after_load` has a config.
+/// Runs the cell on an open database. Reopens it between the load and the other steps if
+/// `after_load` has a config.
 fn run_openings(
     cell: &mut CellRun<'_>,
     database: rocksdb::RocksDb,
@@ -130,9 +132,8 @@ fn run_openings(
         });
     };
     let library = Arc::clone(database.library());
-    let status = cell.measure(database, |cell, database| {
-        steps(cell, database, &mut keyed, (0..loaded, true))
-    })?;
+    let status = cell
+        .measure(database, |cell, database| steps(cell, database, &mut keyed, (0..loaded, true)))?;
     if status != Status::Complete {
         return Ok(status);
     }
@@ -163,10 +164,7 @@ fn steps(
     keyed: &mut KeyValueWorkload,
     (steps, is_loading): (Range<usize>, bool),
 ) -> anyhow::Result<Status> {
-    let rocks = RocksDbSteps {
-        database,
-        is_loading,
-    };
+    let rocks = RocksDbSteps { database, is_loading };
     match keyed {
         KeyValueWorkload::Sequence(workload) => {
             let mut runner = KvRunner::new(database, workload);
@@ -182,7 +180,8 @@ fn steps(
     }
 }
 
-/// Records the load's settings that differ from those of the other steps, and those that the config declares for the load.
+/// Records the load's settings that differ from those of the other steps, and those that the config
+/// declares for the load.
 fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
     let declared = cell.config().declared();
     let later = &cell.record.settings;
@@ -201,10 +200,7 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
     let recorded: Vec<Setting> = load_settings
         .into_iter()
         .filter(is_recorded)
-        .map(|setting| Setting {
-            name: name_in_load(&setting.name),
-            ..setting
-        })
+        .map(|setting| Setting { name: name_in_load(&setting.name), ..setting })
         .collect();
     cell.record.settings.extend(recorded);
     cell.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
@@ -243,10 +239,7 @@ mod tests {
 
     #[test]
     fn a_setting_of_the_load_has_a_name_of_its_own() {
-        assert_eq!(
-            name_in_load("[CFOptions] compression"),
-            "[CFOptions] load.compression"
-        );
+        assert_eq!(name_in_load("[CFOptions] compression"), "[CFOptions] load.compression");
         assert_eq!(name_in_load("perf_level"), "load.perf_level");
     }
 }

@@ -60,12 +60,11 @@ fn replicate<E: Replicated + 'static>(
         let replica = replica
             .map_err(|error| keep_config(cell, options.data_dir, config_file, &kept, error))
             .with_context(|| format!("can't start {name}"))?;
-        cell.directory
-            .write_text(&kept, replica.config_text().unwrap_or_default())?;
-        let limits = replica.limits().iter().map(|limit| Limit {
-            what: format!("{name}.{}", limit.what),
-            ..limit.clone()
-        });
+        cell.directory.write_text(&kept, replica.config_text().unwrap_or_default())?;
+        let limits = replica
+            .limits()
+            .iter()
+            .map(|limit| Limit { what: format!("{name}.{}", limit.what), ..limit.clone() });
         cell.note_limits(&limits.collect::<Vec<_>>());
         cell.note("server::config", replica.notes());
         replicas.push((name.clone(), replica));
@@ -91,17 +90,13 @@ fn watch<E: Replicated + 'static>(
     }
     let timeout = conductor.plan().server_timeout;
     let is_foreign = primary.server().is_none();
-    let watched = Replicas::watch(
-        primary,
-        replicas,
-        &conductor.clock,
-        timeout,
-        &conductor.stop,
-        |table| match is_foreign {
-            true => cell.note_table(table),
-            false => Ok(()),
-        },
-    )?;
+    let watched =
+        Replicas::watch(primary, replicas, &conductor.clock, timeout, &conductor.stop, |table| {
+            match is_foreign {
+                true => cell.note_table(table),
+                false => Ok(()),
+            }
+        })?;
     Ok(Rc::new(watched))
 }
 
@@ -197,11 +192,7 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
             (self.try_config)(&options)?;
             if config.replicas > 0 && !config.replica_set.is_empty() {
                 let set = &config.set_of_replicas();
-                let replica = StartOptions {
-                    set,
-                    replicas: None,
-                    ..options
-                };
+                let replica = StartOptions { set, replicas: None, ..options };
                 let tried = (self.try_config)(&replica);
                 tried.context(ITS_REPLICAS)?;
             }
@@ -256,10 +247,8 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         let set = config.set_of_replicas();
         let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
         let homes: Vec<PathBuf> = names.iter().map(|name| home.join(name)).collect();
-        let logs: Vec<PathBuf> = names
-            .iter()
-            .map(|name| cell.directory.path().join(format!("{name}.log")))
-            .collect();
+        let logs: Vec<PathBuf> =
+            names.iter().map(|name| cell.directory.path().join(format!("{name}.log"))).collect();
         let of_replica = |number: usize| StartOptions {
             data_dir: &homes[number],
             set: &set,
@@ -321,8 +310,8 @@ fn replica_name(number: u32) -> String {
     format!("replica_{number}")
 }
 
-/// Returns the TCP address for clients of a server that is started next; `None` if they use its private socket. Password and
-/// certificate are made for this server.
+/// Returns the TCP address for clients of a server that is started next; `None` if they use its
+/// private socket. Password and certificate are made for this server.
 fn network_for(
     plan: &Plan,
     config: &Config,
@@ -330,9 +319,7 @@ fn network_for(
 ) -> anyhow::Result<Option<Network>> {
     let address = match ranks {
         Some(ranks) if ranks.has_other_host() => Some(ranks.reached_address(plan.listen)?),
-        _ => plan
-            .listen
-            .or(config.tls.then_some(Ipv4Addr::LOCALHOST.into())),
+        _ => plan.listen.or(config.tls.then_some(Ipv4Addr::LOCALHOST.into())),
     };
     let Some(address) = address else {
         return Ok(None);
@@ -348,16 +335,12 @@ fn network_for(
 /// Returns a port for the replicas of a server that is started next; `None` if it has none.
 fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
     let port = (config.replicas > 0).then(|| Port::reserve(Ipv4Addr::LOCALHOST.into()));
-    port.transpose()
-        .context("can't reserve a port on 127.0.0.1 for replicas")
+    port.transpose().context("can't reserve a port on 127.0.0.1 for replicas")
 }
 
 /// Returns what the replicas of a server need.
 fn for_replicas<'a>(config: &Config, port: Option<&'a Port>) -> Option<ForReplicas<'a>> {
-    Some(ForReplicas {
-        port: port?,
-        logical: config.logical_replication,
-    })
+    Some(ForReplicas { port: port?, logical: config.logical_replication })
 }
 
 /// Measures a cell on a started server after `prepare`, and stops it.
@@ -393,8 +376,9 @@ fn measure<E: ServerEngine>(
 /// The name of the server's configuration file in the record.
 const RECORDED_CONFIG: &str = "server.conf";
 
-/// Copies the config of a server that did not start in its directory `home` into the record, under the name `kept`, and removes
-/// the rest unless databases are kept. If the directory itself is the problem, nothing is removed.
+/// Copies the config of a server that did not start in its directory `home` into the record, under
+/// the name `kept`, and removes the rest unless databases are kept. If the directory itself is the
+/// problem, nothing is removed.
 fn keep_config(
     cell: &CellRun<'_>,
     home: &Path,

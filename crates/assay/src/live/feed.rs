@@ -20,13 +20,7 @@ pub struct StepFeed<'a> {
 
 impl<'a> StepFeed<'a> {
     pub fn new(live: &'a Live) -> Self {
-        Self {
-            live,
-            counts: BTreeMap::new(),
-            latencies: Vec::new(),
-            elapsed_s: 0.0,
-            lag_s: None,
-        }
+        Self { live, counts: BTreeMap::new(), latencies: Vec::new(), elapsed_s: 0.0, lag_s: None }
     }
 
     /// Takes rows of seconds that have ended.
@@ -70,7 +64,8 @@ impl<'a> StepFeed<'a> {
         self.latencies.push(latency);
     }
 
-    /// Sends what was collected so far, `elapsed_ns` after the step's start, with the lag of replicas now.
+    /// Sends what was collected so far, `elapsed_ns` after the step's start, with the lag of
+    /// replicas now.
     pub fn progress(&mut self, elapsed_ns: u64, lag: Option<Duration>) {
         self.elapsed_s = elapsed_ns as f64 / 1e9;
         self.lag_s = lag.map(|lag| lag.as_secs_f64());
@@ -80,11 +75,8 @@ impl<'a> StepFeed<'a> {
     fn send(&mut self) {
         self.live.send(|| {
             let counts = std::mem::take(&mut self.counts).into_iter();
-            let counts = counts.map(|((second, kind), count)| Count {
-                second,
-                kind: kind.into(),
-                ..count
-            });
+            let counts =
+                counts.map(|((second, kind), count)| Count { second, kind: kind.into(), ..count });
             Event::Progress(Progress {
                 elapsed_s: self.elapsed_s,
                 lag_s: self.lag_s,

@@ -23,18 +23,12 @@ pub fn reply(received: &[u8], state: &RunState, now_ns: u64) -> Option<Vec<u8>> 
     let mut words = line.split(' ');
     let (method, target, version) = (words.next()?, words.next(), words.next());
     let (status, kind, body) = match (target, version) {
-        _ if !is_whole => (
-            "431 Request Header Fields Too Large",
-            TEXT,
-            "request too long\n".into(),
-        ),
+        _ if !is_whole => {
+            ("431 Request Header Fields Too Large", TEXT, "request too long\n".into())
+        }
         (Some(target), Some(version)) if version.starts_with("HTTP/1.") => match method {
             "GET" | "HEAD" => content(target, state, now_ns),
-            _ => (
-                "405 Method Not Allowed",
-                TEXT,
-                "only GET and HEAD are supported\n".into(),
-            ),
+            _ => ("405 Method Not Allowed", TEXT, "only GET and HEAD are supported\n".into()),
         },
         _ => ("400 Bad Request", TEXT, "not an HTTP request\n".into()),
     };
@@ -53,11 +47,7 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> (&'static str, &'stat
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
         "/" => ("200 OK", "text/html; charset=utf-8", PAGE.clone()),
-        "/metrics" => (
-            "200 OK",
-            metrics::CONTENT_TYPE,
-            metrics::text(state, now_ns),
-        ),
+        "/metrics" => ("200 OK", metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
         "/live.json" => {
             let number = |name: &str| {
                 let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -68,10 +58,6 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> (&'static str, &'stat
             let json = state.to_json(step, from, now_ns).to_string();
             ("200 OK", "application/json", json)
         }
-        _ => (
-            "404 Not Found",
-            TEXT,
-            "not found: use `/`, `/metrics` or `/live.json`\n".into(),
-        ),
+        _ => ("404 Not Found", TEXT, "not found: use `/`, `/metrics` or `/live.json`\n".into()),
     }
 }

@@ -14,22 +14,10 @@ type CounterMetric = (&'static str, &'static str, fn(&OpState) -> Option<u64>);
 type LatencyMetric = (&'static str, &'static str, fn(&OpState) -> &Distribution);
 
 const COUNTERS: [CounterMetric; 5] = [
-    ("assay_operations", "Operations that succeeded", |kind| {
-        Some(kind.ok)
-    }),
-    (
-        "assay_rows",
-        "Rows inserted, changed, deleted or read",
-        |kind| Some(kind.rows),
-    ),
-    (
-        "assay_failures",
-        "Operations that failed for good",
-        |kind| Some(kind.failed),
-    ),
-    ("assay_retries", "Attempts beyond the first", |kind| {
-        Some(kind.retried)
-    }),
+    ("assay_operations", "Operations that succeeded", |kind| Some(kind.ok)),
+    ("assay_rows", "Rows inserted, changed, deleted or read", |kind| Some(kind.rows)),
+    ("assay_failures", "Operations that failed for good", |kind| Some(kind.failed)),
+    ("assay_retries", "Attempts beyond the first", |kind| Some(kind.retried)),
     (
         "assay_skipped",
         "Operations that were due but not sent, known when the step has ended",
@@ -38,11 +26,7 @@ const COUNTERS: [CounterMetric; 5] = [
 ];
 
 const TIMES: [LatencyMetric; 2] = [
-    (
-        "assay_service_time_seconds",
-        "Time from sending to reply",
-        |kind| &kind.service,
-    ),
+    ("assay_service_time_seconds", "Time from sending to reply", |kind| &kind.service),
     (
         "assay_response_time_seconds",
         "Time from when an operation was due to its reply, of scheduled operations",
@@ -63,38 +47,21 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     family(&mut text, "info", "assay_run", "The run", [(&run, 1)]);
     let targets = about.targets.iter().map(|it| {
         let names = ["target", "build", "config", "engine"];
-        let pairs: Vec<_> = names
-            .into_iter()
-            .zip(it.iter().map(String::as_str))
-            .collect();
+        let pairs: Vec<_> = names.into_iter().zip(it.iter().map(String::as_str)).collect();
         (labels(&pairs), 1)
     });
     let help = "A target of the run";
     family(&mut text, "info", "assay_target", help, targets);
     for (name, help, count) in [
         ("assay_cells", "Cells of the run", cells.count),
-        (
-            "assay_cells_complete",
-            "Cells that are measured",
-            cells.complete,
-        ),
-        (
-            "assay_cells_failed",
-            "Cells that failed in this invocation",
-            cells.failed,
-        ),
+        ("assay_cells_complete", "Cells that are measured", cells.complete),
+        ("assay_cells_failed", "Cells that failed in this invocation", cells.failed),
     ] {
         family(&mut text, "gauge", name, help, [("", count)]);
     }
     let help = "Estimated time of the remaining cells";
     let left_s = state.left_s(now_ns);
-    family(
-        &mut text,
-        "gauge",
-        "assay_left_seconds",
-        help,
-        [("", left_s)],
-    );
+    family(&mut text, "gauge", "assay_left_seconds", help, [("", left_s)]);
 
     let steps: Vec<(String, &StepState)> = state.steps.iter().map(|it| (of_step(it), it)).collect();
     let running = steps.iter().map(|(labels, step)| {
@@ -106,29 +73,15 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     family(&mut text, "gauge", "assay_step_running", help, running);
     let elapsed = steps.iter().map(|(labels, step)| (labels, step.elapsed_s));
     let help = "How long a step has been measuring";
-    family(
-        &mut text,
-        "gauge",
-        "assay_step_elapsed_seconds",
-        help,
-        elapsed,
-    );
-    let left = steps
-        .iter()
-        .filter_map(|(labels, step)| Some((labels, step.left_s()?)));
+    family(&mut text, "gauge", "assay_step_elapsed_seconds", help, elapsed);
+    let left = steps.iter().filter_map(|(labels, step)| Some((labels, step.left_s()?)));
     let help = "Estimated time until a step stops measuring";
     family(&mut text, "gauge", "assay_step_left_seconds", help, left);
 
     let lag = steps.iter();
     let lag = lag.filter_map(|(labels, step)| Some((labels, step.lag_s?)));
     let help = "Largest lag of a replica";
-    family(
-        &mut text,
-        "gauge",
-        "assay_step_replica_lag_seconds",
-        help,
-        lag,
-    );
+    family(&mut text, "gauge", "assay_step_replica_lag_seconds", help, lag);
 
     let kinds = steps.iter().flat_map(|(step, state)| {
         state.kinds.iter().map(move |(name, kind)| {
@@ -138,9 +91,7 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     });
     let kinds: Vec<(String, &OpState)> = kinds.collect();
     for (name, help, of) in COUNTERS {
-        let counts = kinds
-            .iter()
-            .filter_map(|(labels, kind)| Some((labels, of(kind)?)));
+        let counts = kinds.iter().filter_map(|(labels, kind)| Some((labels, of(kind)?)));
         family(&mut text, "counter", name, help, counts);
     }
     for (name, help, of) in TIMES {

@@ -1,8 +1,9 @@
 //! Watching a run: metrics for Prometheus, and a page with charts of the running step.
 //!
 //! Events are sent to [`Live`] through an unbounded channel by the thread that records a step, a
-//! few times a second, never by a connection's thread. One thread receives the events and answers requests (`server.rs`,
-//! `http.rs`) from its own [`state::RunState`]. A cell in its own process sends its events through a pipe.
+//! few times a second, never by a connection's thread. One thread receives the events and answers
+//! requests (`server.rs`, `http.rs`) from its own [`state::RunState`]. A cell in its own process
+//! sends its events through a pipe.
 
 mod feed;
 mod http;
@@ -66,8 +67,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the event that a step begins to be measured, whose connections with these roles do each kind of operation;
-    /// they insert `rows` rows if the step has no given time.
+    /// Returns the event that a step begins to be measured, whose connections with these roles do
+    /// each kind of operation; they insert `rows` rows if the step has no given time.
     pub fn load(roles: BTreeMap<String, String>, step: &Step, rows: u64) -> Self {
         Self::Load {
             time_s: step.time_given_ns.map(|time| time as f64 / 1e9),
@@ -83,9 +84,7 @@ impl Event {
         Self::Ended {
             status: step.status,
             valid: step.valid,
-            skipped: skipped
-                .map(|(kind, ops)| (kind.clone(), ops.skipped))
-                .collect(),
+            skipped: skipped.map(|(kind, ops)| (kind.clone(), ops.skipped)).collect(),
         }
     }
 }
@@ -173,10 +172,7 @@ impl Live {
                 }
             }
         };
-        Ok(Self {
-            watcher: Some(watcher),
-            forwarder: Some(spawn("live", forward)?),
-        })
+        Ok(Self { watcher: Some(watcher), forwarder: Some(spawn("live", forward)?) })
     }
 
     /// Sends an event.
@@ -191,7 +187,8 @@ impl Live {
         self.watcher.is_some()
     }
 
-    /// Returns a pipe through which another process sends events while it is kept; `None` without a watcher.
+    /// Returns a pipe through which another process sends events while it is kept; `None` without a
+    /// watcher.
     pub fn relay(&self) -> anyhow::Result<Option<Relay>> {
         let Some(watcher) = self.watcher.clone() else {
             return Ok(None);

@@ -1,7 +1,8 @@
 //! The thread that serves the live view of a run.
 //!
-//! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and it waits for none of
-//! them: slow or numerous clients neither block each other nor take processors from the measurement.
+//! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and
+//! it waits for none of them: slow or numerous clients neither block each other nor take processors
+//! from the measurement.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
@@ -22,10 +23,7 @@ const CONNECTIONS_MAX: usize = 16;
 /// The maximum lifetime of a connection.
 const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// Events are handled at least this often.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 500_000_000,
-};
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Listens on `address`. Only if `anywhere` is set may other machines reach it.
 pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
@@ -44,10 +42,7 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
     }
     let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| {
         let what = format!("cannot listen on `{address}`: {error}");
-        wrong(
-            what,
-            "choose another port, or port 0 to let the system choose one",
-        )
+        wrong(what, "choose another port, or port 0 to let the system choose one")
     })?;
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -56,23 +51,15 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
 /// Serves the live view of a run, in a thread that ends with this process.
 pub fn serve(listener: TcpListener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Live> {
     let (watcher, events) = channel();
-    let mut server = Server {
-        listener,
-        connections: Vec::new(),
-        state: RunState::new(about),
-        events,
-        clock,
-    };
+    let mut server =
+        Server { listener, connections: Vec::new(), state: RunState::new(about), events, clock };
     spawn("live", move || {
         loop {
             server.round();
             std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
         }
     })?;
-    Ok(Live {
-        watcher: Some(watcher),
-        forwarder: None,
-    })
+    Ok(Live { watcher: Some(watcher), forwarder: None })
 }
 
 struct Server {
@@ -98,14 +85,7 @@ impl Server {
         let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
         awaited.extend(self.connections.iter().map(|it| {
             let is_replied = it.reply.is_some();
-            PollFd::new(
-                &it.stream,
-                if is_replied {
-                    PollFlags::OUT
-                } else {
-                    PollFlags::IN
-                },
-            )
+            PollFd::new(&it.stream, if is_replied { PollFlags::OUT } else { PollFlags::IN })
         }));
         // If polling fails, the next round tries again.
         let _ = poll(&mut awaited, Some(&TICK));

@@ -182,12 +182,7 @@ impl OpState {
 impl StepState {
     fn take(&mut self, event: Event, now_ns: u64) {
         match event {
-            Event::Load {
-                time_s,
-                main_kind,
-                rows,
-                roles,
-            } => {
+            Event::Load { time_s, main_kind, rows, roles } => {
                 (self.time_s, self.rows, self.state) = (time_s, rows, StepPhase::Measuring);
                 self.main_kind = main_kind;
                 for (kind, role) in roles {
@@ -196,11 +191,7 @@ impl StepState {
             }
             Event::Progress(progress) => self.progress(&progress),
             Event::Loaded => self.state = StepPhase::Finishing,
-            Event::Ended {
-                status,
-                valid,
-                skipped,
-            } => {
+            Event::Ended { status, valid, skipped } => {
                 for (kind, count) in skipped {
                     self.kinds.entry(kind).or_default().skipped = Some(count);
                 }
@@ -288,18 +279,14 @@ impl StepState {
 
 impl RunState {
     pub fn new(about: RunInfo) -> Self {
-        Self {
-            about,
-            ..Self::default()
-        }
+        Self { about, ..Self::default() }
     }
 
     /// Applies an event at `now_ns`, and removes steps that ended long ago.
     pub fn take(&mut self, event: Event, now_ns: u64) {
         let last = self.step_count;
         let is_kept = |step: &StepState| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
-        self.steps
-            .retain(|step| step.number == last || is_kept(step));
+        self.steps.retain(|step| step.number == last || is_kept(step));
         match event {
             Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
             Event::Cell(cell) => self.cell = cell,
@@ -341,14 +328,10 @@ impl RunState {
         (self.cells.left_s - since_s).max(step_s.unwrap_or(0.0))
     }
 
-    /// Returns the JSON for the page at `now_ns`. The page knows the seconds before `from` of step number `step`.
+    /// Returns the JSON for the page at `now_ns`. The page knows the seconds before `from` of step
+    /// number `step`.
     pub fn to_json(&self, step: usize, from: usize, now_ns: u64) -> Value {
-        let CellProgress {
-            count,
-            complete,
-            failed,
-            ..
-        } = self.cells;
+        let CellProgress { count, complete, failed, .. } = self.cells;
         let running = self.steps.last().map(|running| {
             let is_same = running.number == step;
             running.to_json(if is_same { from } else { 0 })

@@ -8,21 +8,11 @@ use super::*;
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn step(name: &str) -> Event {
-    Event::Step {
-        name: name.into(),
-        measures: true,
-    }
+    Event::Step { name: name.into(), measures: true }
 }
 
 fn count(second: u32, kind: &str, ok: u64, rows: u64) -> Count {
-    Count {
-        second,
-        kind: kind.into(),
-        ok,
-        failed: u64::from(second == 1),
-        retried: 0,
-        rows,
-    }
+    Count { second, kind: kind.into(), ok, failed: u64::from(second == 1), retried: 0, rows }
 }
 
 /// Returns the latencies of `count` operations that took about 150 us.
@@ -69,12 +59,7 @@ fn state() -> state::RunState {
         })
     };
     let events = [
-        Event::Cells(CellProgress {
-            count: 10,
-            complete: 2,
-            failed: 1,
-            left_s: 300.0,
-        }),
+        Event::Cells(CellProgress { count: 10, complete: 2, failed: 1, left_s: 300.0 }),
         Event::Cell(CellKey::new("pg.\"base\"\\", None, 4, 1)),
         step("l.i0"),
         load("insert", 1000, &[("insert", "insert")]),
@@ -87,11 +72,7 @@ fn state() -> state::RunState {
         },
         step("qr100"),
         load("query", 0, &[("insert", "insert"), ("query", "query")]),
-        progress(
-            2.25,
-            vec![count(0, "insert", 2, 100), count(0, "query", 40, 4000)],
-            Vec::new(),
-        ),
+        progress(2.25, vec![count(0, "insert", 2, 100), count(0, "query", 40, 4000)], Vec::new()),
         progress(
             4.5,
             vec![
@@ -180,9 +161,7 @@ fn requests_are_answered_or_refused() {
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
         assert_eq!(status, begin, "{request}");
-        let is_empty = reply
-            .split_once("\r\n\r\n")
-            .is_none_or(|it| it.1.is_empty());
+        let is_empty = reply.split_once("\r\n\r\n").is_none_or(|it| it.1.is_empty());
         assert_eq!(is_empty, begin == none || request.starts_with("HEAD"));
     }
 }
@@ -190,10 +169,7 @@ fn requests_are_answered_or_refused() {
 #[test]
 fn another_process_tells_through_a_pipe() {
     let (watcher, events) = channel();
-    let live = Live {
-        watcher: Some(watcher),
-        forwarder: None,
-    };
+    let live = Live { watcher: Some(watcher), forwarder: None };
     let relay = live.relay().unwrap().unwrap();
     let other = Live::connect(Path::new(&relay.path())).unwrap();
     other.send(|| step("a"));
@@ -202,13 +178,7 @@ fn another_process_tells_through_a_pipe() {
     drop(relay);
     let next = || events.recv_timeout(Duration::from_secs(60));
     let events = [next().unwrap(), next().unwrap()].map(|event| json!(event));
-    assert_eq!(
-        events,
-        [
-            json!({"Step": {"name": "a", "measures": true}}),
-            json!("Loaded")
-        ]
-    );
+    assert_eq!(events, [json!({"Step": {"name": "a", "measures": true}}), json!("Loaded")]);
     drop(live);
     assert!(next().is_err(), "nobody is left who could tell");
     assert!(Live::default().relay().unwrap().is_none());
@@ -217,10 +187,7 @@ fn another_process_tells_through_a_pipe() {
 #[test]
 fn latencies_are_counted_in_their_buckets() {
     let (watcher, events) = channel();
-    let live = Live {
-        watcher: Some(watcher),
-        forwarder: None,
-    };
+    let live = Live { watcher: Some(watcher), forwarder: None };
     let mut feed = StepFeed::new(&live);
     let mut all = load::new_histogram();
     for ns in [1_000, 1_001, 150_000, 2_000_000, 200_000_000_000] {
@@ -241,9 +208,5 @@ fn latencies_are_counted_in_their_buckets() {
     let times = (latency.p50_ns, latency.p99_ns, latency.max_ns);
     let quantile = |share| all.value_at_quantile(share);
     assert_eq!(times, (quantile(0.5), quantile(0.99), all.max()));
-    assert!(
-        (latency.sum_s - 200.002_152).abs() < 0.2,
-        "{}",
-        latency.sum_s
-    );
+    assert!((latency.sum_s - 200.002_152).abs() < 0.2, "{}", latency.sum_s);
 }

@@ -10,8 +10,9 @@ use crate::plan_file::{self, PlanFile};
 /// The minimum number of repeats: fewer give no usable spread.
 const REPEATS: u32 = 5;
 
-/// Returns the plan of `file` for one of its targets against itself: the first of `planned` that `only` matches. Changes
-/// are made as by `--set`, so that they are recorded and the run can be resumed.
+/// Returns the plan of `file` for one of its targets against itself: the first of `planned` that
+/// `only` matches. Changes are made as by `--set`, so that they are recorded and the run can be
+/// resumed.
 pub fn plan(
     file: &PlanFile,
     args: &PlanArgs,
@@ -37,7 +38,8 @@ pub fn plan(
     plan_file::with_sets(file, sets)
 }
 
-/// Returns whether `only` matches a cell of a target against itself: a filter on the target also matches its twin.
+/// Returns whether `only` matches a cell of a target against itself: a filter on the target also
+/// matches its twin.
 pub fn matches(only: &CellFilters, plan: &Plan, cell: &CellRef) -> bool {
     let [target, twin] = plan.targets.as_slice() else {
         return only.matches(cell);

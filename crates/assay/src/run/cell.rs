@@ -33,8 +33,8 @@ pub fn begin(
     Ok((conductor.directory.begin_cell(reference)?, record))
 }
 
-/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a record that cannot be
-/// written does.
+/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
+/// record that cannot be written does.
 pub fn run(
     conductor: &Conductor<'_>,
     reference: &CellRef,

@@ -1,5 +1,5 @@
-//! A cell while its target is up: records the engine's settings, creates the tables, runs the steps, and leaves
-//! nothing behind.
+//! A cell while its target is up: records the engine's settings, creates the tables, runs the
+//! steps, and leaves nothing behind.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -208,7 +208,8 @@ impl<'a> CellRun<'a> {
         Ok(())
     }
 
-    /// Runs a workload on a SQL engine. `foreign`: a server that assay did not start, in which it leaves nothing behind.
+    /// Runs a workload on a SQL engine. `foreign`: a server that assay did not start, in which it
+    /// leaves nothing behind.
     pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
         let options = Options {
             seed: self.conductor.plan().seed,
@@ -299,10 +300,7 @@ impl<'a> CellRun<'a> {
         nonce: u64,
     ) -> anyhow::Result<Status> {
         let all = 0..self.record.steps.len();
-        let steps = SqlSteps {
-            engine,
-            replication: self.replication.clone(),
-        };
+        let steps = SqlSteps { engine, replication: self.replication.clone() };
         let Some(ranks) = &self.conductor.ranks else {
             return self.run_steps(&steps, runner, all);
         };
@@ -382,13 +380,15 @@ pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the rest of a database in a target's directory. The next cell of this target wipes files that can't be removed now.
+/// Removes the rest of a database in a target's directory. The next cell of this target wipes files
+/// that can't be removed now.
 pub fn remove_database(home: &Path, name: &str) {
     let _ = DataDir::create(home, name).and_then(DataDir::remove);
     let _ = fs_err::remove_dir(home);
 }
 
-/// Returns the limits of a server as settings: the requested value if it is in force, since the kernel may round it.
+/// Returns the limits of a server as settings: the requested value if it is in force, since the
+/// kernel may round it.
 fn limit_settings(record: &Cell) -> Vec<Setting> {
     let setting = |what| {
         let limit = record.limits.iter().find(|limit| limit.what == what);

@@ -50,15 +50,8 @@ impl RunContext {
         let mut display = Display::new(args.place.quiet);
         let lock = lock::data_root(&data_root, &stop, &display)?;
         display.watch_disks(&data_root, results);
-        display.say(&format!(
-            "data in {}, results in {}",
-            data_root.display(),
-            results.display()
-        ));
-        let (mut host, warnings) = host::describe(HostContext {
-            data_dir: &data_root,
-            ..needs
-        })?;
+        display.say(&format!("data in {}, results in {}", data_root.display(), results.display()));
+        let (mut host, warnings) = host::describe(HostContext { data_dir: &data_root, ..needs })?;
         let source = clock.source().into();
         host.facts.push(("assay_clock".into(), source));
         let mut place = Self {
@@ -71,11 +64,7 @@ impl RunContext {
             warnings: Vec::new(),
             _lock: lock,
         };
-        let of_ranks = place
-            .ranks
-            .iter()
-            .flat_map(LoadRanks::warnings)
-            .collect::<Vec<_>>();
+        let of_ranks = place.ranks.iter().flat_map(LoadRanks::warnings).collect::<Vec<_>>();
         for Warning { code, text } in warnings.into_iter().chain(of_ranks) {
             place.warn(&code, text);
         }
@@ -100,11 +89,7 @@ impl RunContext {
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),
             host_differences: Vec::new(),
-            client_hosts: self
-                .ranks
-                .as_ref()
-                .map(LoadRanks::client_hosts)
-                .unwrap_or_default(),
+            client_hosts: self.ranks.as_ref().map(LoadRanks::client_hosts).unwrap_or_default(),
             fsync: self.host.fsync,
         }
     }

@@ -93,11 +93,7 @@ impl Throughput {
     }
 
     fn count(&self, amount: OpCount) -> f64 {
-        let count = if self.is_of_rows {
-            amount.rows
-        } else {
-            amount.ok
-        };
+        let count = if self.is_of_rows { amount.rows } else { amount.ok };
         count as f64 * self.each
     }
 }
@@ -117,11 +113,7 @@ impl Display {
         } else {
             Mode::Plain
         };
-        Self {
-            mode,
-            disks: None,
-            matrix_progress: Mutex::new(None),
-        }
+        Self { mode, disks: None, matrix_progress: Mutex::new(None) }
     }
 
     /// Shows the free space for databases and results from now on.
@@ -159,29 +151,19 @@ impl Display {
     /// Returns the progress of the run.
     pub fn matrix_progress(&self) -> Option<MatrixProgress> {
         let matrix_progress = self.matrix_progress.lock();
-        matrix_progress
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        matrix_progress.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the progress of the run.
     pub fn set_matrix_progress(&self, matrix_progress: MatrixProgress) {
-        *self
-            .matrix_progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(matrix_progress);
+        *self.matrix_progress.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(matrix_progress);
     }
 
     /// Announces a cell.
     pub fn begin_cell(&self, cell: &CellRef, matrix_progress: MatrixProgress) {
         let MatrixProgress { number, count, .. } = matrix_progress;
-        let CellKey {
-            target,
-            variant,
-            clients,
-            repeat,
-            profiled,
-        } = &cell.key;
+        let CellKey { target, variant, clients, repeat, profiled } = &cell.key;
         let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
@@ -201,15 +183,14 @@ impl Display {
 
     /// Returns the progress of the run as text.
     fn place(&self) -> String {
-        self.matrix_progress()
-            .map_or_else(String::new, |matrix_progress| {
-                let MatrixProgress { number, count, .. } = matrix_progress;
-                format!(
-                    "cell {number} of {count}, {}{}",
-                    matrix_progress.to_text(),
-                    self.free_space_text()
-                )
-            })
+        self.matrix_progress().map_or_else(String::new, |matrix_progress| {
+            let MatrixProgress { number, count, .. } = matrix_progress;
+            format!(
+                "cell {number} of {count}, {}{}",
+                matrix_progress.to_text(),
+                self.free_space_text()
+            )
+        })
     }
 
     /// Returns the free space on the disks as text, after a comma.
@@ -227,11 +208,7 @@ impl Display {
         if device(data) == device(results) {
             format!(", {} of disk free", left(data))
         } else {
-            format!(
-                ", {} free for data and {} for results",
-                left(data),
-                left(results)
-            )
+            format!(", {} free for data and {} for results", left(data), left(results))
         }
     }
 
@@ -267,9 +244,7 @@ impl MatrixProgress {
             0 => String::new(),
             failed => format!("{failed} failed, "),
         };
-        let left = self
-            .time_left
-            .saturating_sub(self.since.elapsed().unwrap_or_default());
+        let left = self.time_left.saturating_sub(self.since.elapsed().unwrap_or_default());
         format!("{failed}{} left", about(left))
     }
 }
@@ -328,9 +303,7 @@ impl StepDisplay<'_> {
             let is_known = done > 0 && self.rows > 0;
             is_known.then(|| seconds * (self.rows as f64 / done as f64 - 1.0))
         });
-        let left = left.map_or(String::new(), |left| {
-            format!(", {:.0} s left", left.max(0.0))
-        });
+        let left = left.map_or(String::new(), |left| format!(", {:.0} s left", left.max(0.0)));
         let rate = match (&self.throughput, rate, self.worst) {
             (Some(throughput), Some(rate), Some(worst)) => {
                 let mean = throughput.count(done.unwrap_or_default()) / seconds.max(1e-9);
@@ -357,10 +330,10 @@ impl StepDisplay<'_> {
                 format!("{} rows/s indexed", per_second(rows as f64))
             }
             (_, Some(throughput)) => {
-                let amount = step.ops.get(&throughput.kind).map(|ops| OpCount {
-                    ok: ops.ok,
-                    rows: ops.rows,
-                });
+                let amount = step
+                    .ops
+                    .get(&throughput.kind)
+                    .map(|ops| OpCount { ok: ops.ok, rows: ops.rows });
                 let count = throughput.count(amount.unwrap_or_default());
                 format!("{} {}/s", per_second(count), throughput.unit)
             }

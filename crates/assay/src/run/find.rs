@@ -1,5 +1,5 @@
-//! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a variant of the workload, so its
-//! cells are recorded, resumed and shown like any others.
+//! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a
+//! variant of the workload, so its cells are recorded, resumed and shown like any others.
 
 use analysis::{SearchState, SearchedTarget, rate_variant};
 use plan::{Plan, key_part};
@@ -14,7 +14,8 @@ use crate::plan_file::{self, PlanFile};
 
 /// The variant without a rate.
 const UNLIMITED: &str = "unlimited";
-/// The length of a step that would end after a number of rows: each rate is measured for the same time.
+/// The length of a step that would end after a number of rows: each rate is measured for the same
+/// time.
 const TIME: &str = "60s";
 
 /// Begins a search and runs it to its end.
@@ -35,7 +36,8 @@ pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Returns the plan with the first rate to try as its only variant, and without the steps after the searched one.
+/// Returns the plan with the first rate to try as its only variant, and without the steps after the
+/// searched one.
 pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFile> {
     let error = |message: String, help: String| UsageError::new(message, Some(help));
     let [variant] = &file.plan.variants[..] else {
@@ -52,9 +54,7 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
         return Err(error(message, format!("its steps are `{}`", steps.join("`, `"))).into());
     };
     let Some(rate) = workload.step_rate(step) else {
-        let can_be = steps
-            .iter()
-            .filter(|name| workload.step_rate(name).is_some());
+        let can_be = steps.iter().filter(|name| workload.step_rate(name).is_some());
         let can_be: Vec<&str> = can_be.copied().collect();
         let help = match can_be.is_empty() {
             true => "`find` needs the Insert Benchmark or sysbench's tests".to_owned(),
@@ -128,8 +128,8 @@ fn rate_set(path: &str, step: &str, rate: f64) -> String {
     format!("{path}.variant.{variant}.step.{step}.rate={rate}")
 }
 
-/// Returns the targets of a search that goes on, each with the next rate to try per second and client. Only those with a cell
-/// that matches.
+/// Returns the targets of a search that goes on, each with the next rate to try per second and
+/// client. Only those with a cell that matches.
 pub fn next_rates(
     directory: &RunDir,
     run: &Run,
@@ -155,8 +155,8 @@ fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
     cell.key.target == searched.target && cell.key.clients == searched.clients
 }
 
-/// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure; `None` if the search of
-/// all targets that match has ended.
+/// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure;
+/// `None` if the search of all targets that match has ended.
 pub fn extend(
     file: &mut PlanFile,
     directory: &RunDir,

@@ -1,9 +1,10 @@
-//! A cell in its own process: an engine that is a library shares its address space with nothing else, and its crash is
-//! a failed cell.
+//! A cell in its own process: an engine that is a library shares its address space with nothing
+//! else, and its crash is a failed cell.
 //!
-//! The cell's process is assay itself, guarded like a server: it dies with this one, and its limits apply to the
-//! library and the load together. Both processes share the record: this one begins `cell.json`, the other continues
-//! and ends it. A process that ends without having done so has crashed.
+//! The cell's process is assay itself, guarded like a server: it dies with this one, and its limits
+//! apply to the library and the load together. Both processes share the record: this one begins
+//! `cell.json`, the other continues and ends it. A process that ends without having done so has
+//! crashed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// The guard's text for the exit status of a process that has reported its own failure.
 const MISSING_END_STATUS: &str = "exit status: 1";
 const TICK: Duration = Duration::from_millis(20);
-/// The time that an interrupted cell may take to close its connections and its database before it is killed.
+/// The time that an interrupted cell may take to close its connections and its database before it
+/// is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A cell's process that failed to record its end, and has reported why.
@@ -40,8 +42,8 @@ struct MissingEnd {
     cell: String,
 }
 
-/// Runs a cell in another process, and records how it ended if that process could not. Its failure does not end the run:
-/// only a record that cannot be written does.
+/// Runs a cell in another process, and records how it ended if that process could not. Its failure
+/// does not end the run: only a record that cannot be written does.
 pub(super) fn run(
     conductor: &Conductor<'_>,
     reference: &CellRef,
@@ -63,8 +65,8 @@ pub(super) fn run(
     }
 }
 
-/// Returns the cell's status as the other process recorded it; `None` if that ended without one, with the reason in
-/// `record`.
+/// Returns the cell's status as the other process recorded it; `None` if that ended without one,
+/// with the reason in `record`.
 fn run_process(
     conductor: &Conductor<'_>,
     reference: &CellRef,
@@ -133,11 +135,8 @@ fn run_process(
             ),
         };
         let what = format!("the process of cell `{cell}` ended unexpectedly");
-        record.failure = Some(Failure {
-            causes: vec![what, ended],
-            help: Some(help.into()),
-            log_tail,
-        });
+        record.failure =
+            Some(Failure { causes: vec![what, ended], help: Some(help.into()), log_tail });
     }
     Ok(None)
 }
@@ -186,10 +185,7 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     if let Some(matrix_progress) = &args.matrix_progress {
         display.set_matrix_progress(serde_json::from_str(matrix_progress)?);
     }
-    let live = args
-        .live
-        .as_deref()
-        .map_or(Ok(Live::default()), Live::connect)?;
+    let live = args.live.as_deref().map_or(Ok(Live::default()), Live::connect)?;
     let conductor = Conductor {
         file,
         directory: &directory,

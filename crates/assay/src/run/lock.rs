@@ -13,8 +13,8 @@ use super::display::Display;
 use crate::host;
 use crate::outcome::UsageError;
 
-/// The file that is locked. It contains the id of the process that took the lock, and that of its machine's boot: other
-/// machines may share the directory.
+/// The file that is locked. It contains the id of the process that took the lock, and that of its
+/// machine's boot: other machines may share the directory.
 const FILE: &str = ".assay.lock";
 
 /// The time to wait for the servers of a killed run: longer than their guards give them.
@@ -26,15 +26,12 @@ pub struct Lock {
     _file: fs_err::File,
 }
 
-/// Locks the directory in which databases are made. The guards and servers that assay starts inherit this lock: a run
-/// that was killed keeps the next one waiting until they are gone.
+/// Locks the directory in which databases are made. The guards and servers that assay starts
+/// inherit this lock: a run that was killed keeps the next one waiting until they are gone.
 pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::Result<Lock> {
     let in_use = || {
         UsageError::new(
-            format!(
-                "another run of assay uses the data directory `{}`",
-                path.display()
-            ),
+            format!("another run of assay uses the data directory `{}`", path.display()),
             Some("wait for it, or give another directory with `--data`".into()),
         )
     };
@@ -52,7 +49,8 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
     Ok(Lock { _file: file })
 }
 
-/// Locks a run's directory. A process that was being started when the run was killed may hold the lock a moment longer.
+/// Locks a run's directory. A process that was being started when the run was killed may hold the
+/// lock a moment longer.
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
     let taken = take_with_timeout(path, |_| true).context("cannot lock the run's directory")?;
     let file = taken.ok_or_else(|| {
@@ -67,8 +65,8 @@ pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
     Ok(Lock { _file: file })
 }
 
-/// Takes the lock, and waits for the processes of a dead owner. `None` if the owner lives, if that takes too long, or
-/// if `goes_on` returns false, which gets the time waited so far.
+/// Takes the lock, and waits for the processes of a dead owner. `None` if the owner lives, if that
+/// takes too long, or if `goes_on` returns false, which gets the time waited so far.
 fn take_with_timeout(
     path: &Path,
     goes_on: impl Fn(Duration) -> bool,
@@ -119,10 +117,7 @@ struct Owner {
 fn owner(directory: &Path) -> Option<Owner> {
     let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
     let (pid, boot) = text.trim_end_matches('\n').split_once(' ')?;
-    Some(Owner {
-        pid: pid.parse().ok()?,
-        is_here: boot == host::boot_id().unwrap_or_default(),
-    })
+    Some(Owner { pid: pid.parse().ok()?, is_here: boot == host::boot_id().unwrap_or_default() })
 }
 
 #[cfg(test)]
@@ -140,10 +135,7 @@ mod tests {
         let lock = run_directory(directory.path()).unwrap();
         let refused = run_directory(directory.path()).err().unwrap().to_string();
         assert!(refused.contains("in use by another assay"), "{refused}");
-        assert!(
-            refused.contains(&std::process::id().to_string()),
-            "{refused}"
-        );
+        assert!(refused.contains(&std::process::id().to_string()), "{refused}");
         drop(lock);
         run_directory(directory.path()).unwrap();
     }
@@ -169,17 +161,16 @@ mod tests {
         assert!(refused.contains("another run of assay uses"), "{refused}");
     }
 
-    /// Locks a directory after an owner that is dead, and whose child has the lock for a moment more.
+    /// Locks a directory after an owner that is dead, and whose child has the lock for a moment
+    /// more.
     fn after_a_dead_owner(lock: impl Fn(&Path) -> anyhow::Result<Lock>) {
         let _turn = crate::turns::starting();
         let directory = tempfile::tempdir().unwrap();
         let owned = lock(directory.path()).unwrap();
         rustix::io::fcntl_setfd(&owned._file, FdFlags::empty()).unwrap();
         // It inherits the lock, as a server does, and ends with its input.
-        let mut server = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut server =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let input = server.stdin.take();
         drop(owned);
         // No process has this number: it is above the kernel's largest.

@@ -51,8 +51,8 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
     plan.cells().iter().map(reference).collect()
 }
 
-/// Returns the status of a cell; `None` if it was never started. A complete cell was measured to its end and its record
-/// exists, whether its steps are valid or not.
+/// Returns the status of a cell; `None` if it was never started. A complete cell was measured to
+/// its end and its record exists, whether its steps are valid or not.
 pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
     let cell = directory.cell(cell)?;
     if !cell.exists() {
@@ -69,12 +69,7 @@ impl Matrix {
     /// Returns the matrix of a new run: all `cells`, which belong to the plan.
     pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
         let tasks = numbered(plan, cells)?;
-        Ok(Self {
-            cell_count: tasks.len(),
-            complete_count: 0,
-            tasks,
-            pace: Pace::default(),
-        })
+        Ok(Self { cell_count: tasks.len(), complete_count: 0, tasks, pace: Pace::default() })
     }
 
     /// Returns the matrix of a resumed run: the `cells` that match and are not complete.
@@ -99,20 +94,12 @@ impl Matrix {
                 tasks.push(task);
             }
         }
-        Ok(Self {
-            tasks,
-            cell_count: cells.len(),
-            complete_count,
-            pace,
-        })
+        Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
     }
 
     /// Returns the estimated time of the tasks from index `from` on.
     pub fn time_left(&self, from: usize) -> Duration {
-        self.tasks[from..]
-            .iter()
-            .map(|task| self.pace.expect(task.cell, task.estimate.time))
-            .sum()
+        self.tasks[from..].iter().map(|task| self.pace.expect(task.cell, task.estimate.time)).sum()
     }
 
     /// Returns the matrix as one line.
@@ -125,19 +112,14 @@ impl Matrix {
             text += &format!("; {} complete", self.complete_count);
         }
         let count = self.tasks.len();
-        format!(
-            "{text}; {count} to be measured, {}",
-            about(self.time_left(0))
-        )
+        format!("{text}; {count} to be measured, {}", about(self.time_left(0)))
     }
 }
 
-/// Returns the factors of the matrix as text: `2 targets x 5 repeats = 10 cells`. Leaves out cells that are not applicable.
+/// Returns the factors of the matrix as text: `2 targets x 5 repeats = 10 cells`. Leaves out cells
+/// that are not applicable.
 pub fn factors(plan: &Plan) -> String {
-    let variants = plan
-        .variants
-        .iter()
-        .filter(|variant| variant.name.is_some());
+    let variants = plan.variants.iter().filter(|variant| variant.name.is_some());
     let factors = [
         (plan.targets.len(), "target", true),
         (variants.count(), "variant", false),
@@ -227,10 +209,7 @@ mod tests {
             "{all}"
         );
         let one = summary("[workload.insert]\n[build.lite]\nsqlite = \"bundled\"\n");
-        assert!(
-            one.starts_with("1 target = 1 cell; 1 to be measured, about "),
-            "{one}"
-        );
+        assert!(one.starts_with("1 target = 1 cell; 1 to be measured, about "), "{one}");
     }
 
     #[test]
@@ -243,10 +222,7 @@ mod tests {
         assert_eq!(cells.len(), 1, "only those of PostgreSQL");
         let messages = not_applicable(&plan, |_| true);
         let begin = "`lite.default` can't be measured and is left out: SQLite ";
-        assert!(
-            messages.len() == 1 && messages[0].starts_with(begin),
-            "{messages:?}"
-        );
+        assert!(messages.len() == 1 && messages[0].starts_with(begin), "{messages:?}");
         assert!(not_applicable(&plan, |cell| cell.key.target == "pg.default").is_empty());
     }
 
@@ -258,11 +234,7 @@ mod tests {
         let matrix = Matrix::begin(&plan, &cells).unwrap();
         let numbers: Vec<usize> = matrix.tasks.iter().map(|task| task.number).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
-        assert!(
-            matrix
-                .summary(&plan)
-                .contains("= 16 cells, 4 of them in this run; 4 to be")
-        );
+        assert!(matrix.summary(&plan).contains("= 16 cells, 4 of them in this run; 4 to be"));
         cells[0].path = "cells/other/c1/r1".into();
         assert!(Matrix::begin(&plan, &cells).is_err());
     }

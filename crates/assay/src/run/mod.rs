@@ -1,5 +1,5 @@
-//! `assay run`: measures the cells of a plan one after the other, and records each before the next begins; also
-//! resumes a run that did not finish.
+//! `assay run`: measures the cells of a plan one after the other, and records each before the next
+//! begins; also resumes a run that did not finish.
 
 mod against_itself;
 mod cell;
@@ -125,14 +125,14 @@ fn begin(
     run.search.clone_from(&args.search);
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
-    run.invocations
-        .push(place.invocation(args, started_unix_ns));
+    run.invocations.push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, file, &directory, run, place, matrix, listener)
 }
 
-/// Returns the error for a results directory that cannot be created: a usage error, unless the disk is full.
+/// Returns the error for a results directory that cannot be created: a usage error, unless the disk
+/// is full.
 fn results_dir_error(error: RecordError) -> anyhow::Error {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     match &error {
@@ -154,11 +154,7 @@ fn resume_run(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let resume::LockedRun {
-        directory,
-        mut run,
-        lock: _lock,
-    } = resume::open(path)?;
+    let resume::LockedRun { directory, mut run, lock: _lock } = resume::open(path)?;
     resume::refuse_redundant_plan(&run.plan, &args.plan)?;
     let file = match (args.repeats, args.profile) {
         (None, false) => None,
@@ -234,12 +230,8 @@ fn resume_run(
     let is_new = |code: &str| {
         code.starts_with("resume::") || run.warnings.iter().all(|known| known.code != code)
     };
-    let new: Vec<_> = place
-        .warnings
-        .iter()
-        .filter(|warning| is_new(&warning.code))
-        .cloned()
-        .collect();
+    let new: Vec<_> =
+        place.warnings.iter().filter(|warning| is_new(&warning.code)).cloned().collect();
     run.warnings.extend(new);
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
@@ -339,7 +331,8 @@ fn conduct(
     if let (Err(_), Ok(incomplete)) = (&result, &incomplete) {
         incomplete.say(&conductor.display, directory, &run);
     }
-    // A record that cannot be written ended the run: that is reported, not that its end cannot be recorded either.
+    // A record that cannot be written ended the run: that is reported, not that its end cannot be
+    // recorded either.
     result?;
     let incomplete = incomplete?;
     written?;
@@ -380,13 +373,14 @@ fn serve_live(
     };
     let address = listener.local_addr()?;
     let live = live::serve(listener, RunInfo::new(run, directory), place.clock.clone())?;
-    place.display.say(&format!(
-        "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
-    ));
+    place
+        .display
+        .say(&format!("live: http://{address}/ and, for Prometheus, http://{address}/metrics"));
     Ok(live)
 }
 
-/// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be made again.
+/// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be
+/// made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
@@ -413,17 +407,14 @@ fn file_url(path: &Path) -> String {
 
 /// Returns the noise of the machine that a run of a target against itself shows.
 fn noise(run: &Run, figures: &Figures) -> String {
-    let options = CompareOptions {
-        base: run.base.clone(),
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    };
+    let options =
+        CompareOptions { base: run.base.clone(), metrics: Vec::new(), ..CompareOptions::default() };
     let compared = analysis::compare(figures, &options);
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 
-/// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if only they
-/// are complete, they count, and not what else the run lacks.
+/// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if
+/// only they are complete, they count, and not what else the run lacks.
 fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exit {
     let is_measured = |row: &analysis::Row| measured.is_none_or(|cells| cells.contains(&row.cell));
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
@@ -436,7 +427,8 @@ fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exi
     }
 }
 
-/// Measures the cells of the matrix, and then those that its search adds. Adds them all to `measured`.
+/// Measures the cells of the matrix, and then those that its search adds. Adds them all to
+/// `measured`.
 fn run_rounds(
     conductor: &mut Conductor<'_>,
     mut matrix: Matrix,
@@ -460,7 +452,8 @@ fn run_rounds(
     }
 }
 
-/// Measures each cell, however the one before ended; only a record that cannot be written ends the run.
+/// Measures each cell, however the one before ended; only a record that cannot be written ends the
+/// run.
 fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<Status> {
     let mut cells = live::CellProgress {
         count: matrix.cell_count,
@@ -480,14 +473,10 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
             time_left,
             since: SystemTime::now(),
         };
-        conductor
-            .display
-            .begin_cell(&task.reference, matrix_progress);
+        conductor.display.begin_cell(&task.reference, matrix_progress);
         cells.left_s = time_left.as_secs_f64();
         conductor.live.send(|| Event::Cells(cells));
-        conductor
-            .live
-            .send(|| Event::Cell(task.reference.key.clone()));
+        conductor.live.send(|| Event::Cell(task.reference.key.clone()));
         warn_of_low_disk_space(conductor, task);
         let began = SystemTime::now();
         // A library runs in its own process.
@@ -509,11 +498,7 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
     }
     cells.left_s = 0.0;
     conductor.live.send(|| Event::Cells(cells));
-    Ok(if cells.failed > 0 {
-        Status::Failed
-    } else {
-        Status::Complete
-    })
+    Ok(if cells.failed > 0 { Status::Failed } else { Status::Complete })
 }
 
 /// Warns if the disk may be too small. The run continues: a full disk fails only the cell.

@@ -30,7 +30,8 @@ pub(super) fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     }
 }
 
-/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be given again.
+/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be
+/// given again.
 pub(super) fn resume_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
     let plan = match run.plan.password_removed {

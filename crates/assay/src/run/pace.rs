@@ -19,15 +19,12 @@ struct Measured {
 impl Pace {
     /// Adds a measured cell and its estimate.
     pub fn observe(&mut self, cell: Cell, took: Duration, estimate: Duration) {
-        self.measured.push(Measured {
-            cell,
-            took,
-            estimate,
-        });
+        self.measured.push(Measured { cell, took, estimate });
     }
 
-    /// Returns the expected duration of a cell: the mean of similar cells, or its estimate, corrected by the error of previous
-    /// estimates. Similar cells have the same variant and number of clients, and the same target if there are any.
+    /// Returns the expected duration of a cell: the mean of similar cells, or its estimate,
+    /// corrected by the error of previous estimates. Similar cells have the same variant and
+    /// number of clients, and the same target if there are any.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
         let is_similar = |other: &&Measured| {
             (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
@@ -49,9 +46,8 @@ impl Pace {
 }
 
 fn mean<'m>(measured: impl Iterator<Item = &'m Measured>) -> Option<Duration> {
-    let (sum, count) = measured.fold((Duration::ZERO, 0), |(sum, count), one| {
-        (sum + one.took, count + 1)
-    });
+    let (sum, count) =
+        measured.fold((Duration::ZERO, 0), |(sum, count), one| (sum + one.took, count + 1));
     (count > 0).then(|| sum / count)
 }
 
@@ -76,13 +72,7 @@ mod tests {
     use super::*;
 
     fn cell(target: usize, variant: usize, clients: u32) -> Cell {
-        Cell {
-            target,
-            variant,
-            clients,
-            repeat: 1,
-            profiled: false,
-        }
+        Cell { target, variant, clients, repeat: 1, profiled: false }
     }
 
     fn seconds(seconds: u64) -> Duration {
@@ -91,10 +81,7 @@ mod tests {
 
     #[test]
     fn the_first_cell_takes_as_long_as_its_estimate() {
-        assert_eq!(
-            Pace::default().expect(cell(0, 0, 1), seconds(7)),
-            seconds(7)
-        );
+        assert_eq!(Pace::default().expect(cell(0, 0, 1), seconds(7)), seconds(7));
     }
 
     #[test]
@@ -103,16 +90,8 @@ mod tests {
         pace.observe(cell(0, 0, 1), seconds(10), seconds(5));
         pace.observe(cell(1, 0, 1), seconds(30), seconds(5));
         pace.observe(cell(1, 1, 1), seconds(80), seconds(20));
-        assert_eq!(
-            pace.expect(cell(0, 0, 1), seconds(5)),
-            seconds(10),
-            "its own target"
-        );
-        assert_eq!(
-            pace.expect(cell(2, 0, 1), seconds(5)),
-            seconds(20),
-            "other targets"
-        );
+        assert_eq!(pace.expect(cell(0, 0, 1), seconds(5)), seconds(10), "its own target");
+        assert_eq!(pace.expect(cell(2, 0, 1), seconds(5)), seconds(20), "other targets");
         assert_eq!(
             pace.expect(cell(0, 0, 8), seconds(10)),
             seconds(40),

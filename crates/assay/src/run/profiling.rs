@@ -1,5 +1,5 @@
-//! The profiler beside a step of a profiled cell. Whatever goes wrong with it, the step is measured: its record then has the
-//! reason instead of samples.
+//! The profiler beside a step of a profiled cell. Whatever goes wrong with it, the step is
+//! measured: its record then has the reason instead of samples.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -19,13 +19,10 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Starts a profiler for an engine's processes, which samples only from [`enable`](Self::enable) on. The samples are in an
-    /// unnamed file in `folder`.
+    /// Starts a profiler for an engine's processes, which samples only from
+    /// [`enable`](Self::enable) on. The samples are in an unnamed file in `folder`.
     pub fn start(settings: Settings, engine: &dyn Engine, folder: &Path) -> Self {
-        let mut profiler = Self {
-            facts: StepProfile::default(),
-            recording: None,
-        };
+        let mut profiler = Self { facts: StepProfile::default(), recording: None };
         let Some(root) = profiled_process(engine) else {
             let why = "the server's processes are not on this host, or assay can't see them";
             profiler.facts.missing = Some(why.into());
@@ -38,7 +35,8 @@ impl Profiler {
         let mut recording = Recording::start(&processes, settings, folder);
         for _ in 0..START_RETRIES {
             let now = probe::process_tree(root);
-            // `perf` fails if one of the processes has ended meanwhile, such as a worker of autovacuum.
+            // `perf` fails if one of the processes has ended meanwhile, such as a worker of
+            // autovacuum.
             let may_have_missed = processes.iter().any(|it| !now.contains(it));
             if !(may_have_missed && matches!(recording, Err(ProfileError::Perf { .. }))) {
                 break;

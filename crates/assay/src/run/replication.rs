@@ -47,7 +47,8 @@ pub trait Replication {
     /// Checks that all replicas follow their primary; a short interruption is allowed.
     ///
     /// # Errors
-    /// A replica has not followed for ten seconds, or has ended; or the primary takes no heartbeats.
+    /// A replica has not followed for ten seconds, or has ended; or the primary takes no
+    /// heartbeats.
     fn check_following(&self) -> anyhow::Result<()>;
 
     /// Creates new and empty tables on replicas that don't receive DDL.
@@ -56,9 +57,10 @@ pub trait Replication {
     /// A replica refuses them.
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()>;
 
-    /// Waits until all replicas show what was committed before the end of the step, and have the indexes of these tables. Returns
-    /// the longer of two times: from the end of the step until they showed it, and from this call until they had the indexes.
-    /// Returns `None` if `at_most` has passed since this call, or `stop` is set.
+    /// Waits until all replicas show what was committed before the end of the step, and have the
+    /// indexes of these tables. Returns the longer of two times: from the end of the step until
+    /// they showed it, and from this call until they had the indexes. Returns `None` if
+    /// `at_most` has passed since this call, or `stop` is set.
     ///
     /// # Errors
     /// A replica no longer follows.
@@ -69,7 +71,8 @@ pub trait Replication {
         stop: &AtomicBool,
     ) -> anyhow::Result<Option<Duration>>;
 
-    /// Settles replicas whose tables do not get the maintenance of their primary. Returns what was done, and what is unfinished.
+    /// Settles replicas whose tables do not get the maintenance of their primary. Returns what was
+    /// done, and what is unfinished.
     ///
     /// # Errors
     /// An error of the engine.
@@ -86,8 +89,9 @@ pub trait Replication {
     /// An error of the engine.
     fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>>;
 
-    /// Drops what assay created in servers that it did not start, with `keeps_tables` only the heartbeats, and stops replicas that
-    /// it started. Returns the results of both: tables stay on a replica that has not caught up, and a replica may not stop cleanly.
+    /// Drops what assay created in servers that it did not start, with `keeps_tables` only the
+    /// heartbeats, and stops replicas that it started. Returns the results of both: tables stay
+    /// on a replica that has not caught up, and a replica may not stop cleanly.
     fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2];
 }
 
@@ -115,7 +119,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Running replicas, with threads that write heartbeats on the primary and read them on each replica.
+/// Running replicas, with threads that write heartbeats on the primary and read them on each
+/// replica.
 pub struct Replicas<E: Replicated + 'static> {
     replicas: Vec<(String, E)>,
     /// The URL of the primary.
@@ -124,7 +129,8 @@ pub struct Replicas<E: Replicated + 'static> {
     is_foreign: bool,
     /// The thread that writes heartbeats.
     writing: Option<JoinHandle<()>>,
-    /// The tables that assay created on replicas that don't receive DDL, with their numbers: first that of the heartbeats.
+    /// The tables that assay created on replicas that don't receive DDL, with their numbers: first
+    /// that of the heartbeats.
     created: Mutex<Vec<(usize, Table)>>,
     indexes: Indexes<E>,
     watch: Arc<Watch>,
@@ -134,20 +140,19 @@ pub struct Replicas<E: Replicated + 'static> {
 fn heartbeat_table() -> Table {
     Table {
         name: HEARTBEAT_TABLE.into(),
-        columns: vec![Column {
-            name: "at_ns",
-            kind: ColumnType::AutoKey,
-        }],
+        columns: vec![Column { name: "at_ns", kind: ColumnType::AutoKey }],
         indexes: Vec::new(),
         partitions: None,
     }
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Begins to watch replicas, and waits until they follow. Calls `made` as soon as the table of the heartbeats exists.
+    /// Begins to watch replicas, and waits until they follow. Calls `made` as soon as the table of
+    /// the heartbeats exists.
     ///
     /// # Errors
-    /// The table of the heartbeats exists, an error of the engine, or the replicas don't show a heartbeat in time.
+    /// The table of the heartbeats exists, an error of the engine, or the replicas don't show a
+    /// heartbeat in time.
     pub fn watch(
         primary: &E,
         replicas: Vec<(String, E)>,
@@ -186,16 +191,16 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
     }
 
-    /// Creates the table of the heartbeats where the primary's does not arrive, and starts the threads that watch.
+    /// Creates the table of the heartbeats where the primary's does not arrive, and starts the
+    /// threads that watch.
     fn start_threads(&mut self, primary: &E, table: &[Table]) -> anyhow::Result<()> {
-        // The threads are not joined: one that waits for a server would delay the end of that server.
+        // The threads are not joined: one that waits for a server would delay the end of that
+        // server.
         let mut writer = Link::open(primary)?;
         let mut sampled = Vec::new();
         for (number, (name, replica)) in self.replicas.iter().enumerate() {
-            let mut sampler = Sampler::new(Targets {
-                server_pid: replica.process_id(),
-                ..Targets::default()
-            });
+            let mut sampler =
+                Sampler::new(Targets { server_pid: replica.process_id(), ..Targets::default() });
             let _ = sampler.sample();
             sampled.push((name.clone(), sampler));
             let failed = |error| self.failure(number, "does not answer", error);
@@ -216,9 +221,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             std::thread::spawn(move || gauges.read_behind::<E>(&name, of_primary, of_replica));
         }
         let [reading, writing] = [(); 2].map(|()| Arc::clone(&self.watch));
-        self.writing = Some(std::thread::spawn(move || {
-            writing.write_heartbeats::<E>(writer)
-        }));
+        self.writing = Some(std::thread::spawn(move || writing.write_heartbeats::<E>(writer)));
         std::thread::spawn(move || reading.read(&mut sampled));
         Ok(())
     }
@@ -281,7 +284,8 @@ impl<E: Replicated + 'static> Replicas<E> {
         error.into().context(failure)
     }
 
-    /// Inspects a table on a replica. Replay of what the primary still cleans up may cancel the queries: they are tried again.
+    /// Inspects a table on a replica. Replay of what the primary still cleans up may cancel the
+    /// queries: they are tried again.
     fn inspect_one(
         &self,
         replica: &E,
@@ -330,9 +334,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 let error = anyhow::Error::msg("its server has ended");
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
-            let outage = locked(&self.watch.heartbeats).replicas[number]
-                .outage
-                .clone();
+            let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
             if let Some(outage) = outage.filter(|it| it.lasts(now)) {
                 let error = anyhow::Error::msg(outage.reason);
                 return Err(self.failure(number, "no longer follows its primary", error));
@@ -371,8 +373,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             created.retain(|it| tables.iter().any(|table| table.name == it.name));
             let replica = self.replicas[number].1.url();
             if !created.is_empty() {
-                self.indexes
-                    .begin(number, [&self.primary, &replica], created);
+                self.indexes.begin(number, [&self.primary, &replica], created);
             }
         }
         let mut indexed_after = None;

@@ -63,16 +63,14 @@ fn is_given(args: &PlanArgs) -> bool {
     args.plan.is_some() || !args.sets.is_empty()
 }
 
-/// Returns the recorded plan. A plan with a password, which is not recorded, must be given again in `args`.
+/// Returns the recorded plan. A plan with a password, which is not recorded, must be given again in
+/// `args`.
 pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile> {
     refuse_redundant_plan(recorded, args)?;
     if !recorded.password_removed {
         return same_plan(recorded, recorded.text.clone(), recorded.sets.clone());
     }
-    let path = recorded
-        .path
-        .as_deref()
-        .unwrap_or("none: it was the built-in plan");
+    let path = recorded.path.as_deref().unwrap_or("none: it was the built-in plan");
     let sets = if recorded.sets.is_empty() {
         String::new()
     } else {
@@ -101,9 +99,10 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     Ok(file)
 }
 
-/// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has `repeats`, and, if `profiled`,
-/// one that is profiled. Their numbers follow those of the run, which may have only one of the plan's repeats. Adds no target
-/// and no load that the run did not begin with.
+/// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has
+/// `repeats`, and, if `profiled`, one that is profiled. Their numbers follow those of the run,
+/// which may have only one of the plan's repeats. Adds no target and no load that the run did not
+/// begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,
@@ -169,28 +168,18 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
         return None;
     }
     let shown = |sets: &[String]| {
-        if sets.is_empty() {
-            "none".into()
-        } else {
-            format!("`{}`", sets.join("`, `"))
-        }
+        if sets.is_empty() { "none".into() } else { format!("`{}`", sets.join("`, `")) }
     };
-    Some(format!(
-        "`--set` was {} and is now {}",
-        shown(&recorded.sets),
-        shown(&sets)
-    ))
+    Some(format!("`--set` was {} and is now {}", shown(&recorded.sets), shown(&sets)))
 }
 
-/// Parses the plan and compares its resolved values with the recorded ones: another version of assay may have other
-/// defaults.
+/// Parses the plan and compares its resolved values with the recorded ones: another version of
+/// assay may have other defaults.
 fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow::Result<PlanFile> {
     let file = plan_file::recorded(recorded, text, sets)?;
     let facts = |plan: &record::Plan| -> Facts {
         let values = plan.resolved.iter();
-        values
-            .map(|value| (value.key.clone(), value.value.clone()))
-            .collect()
+        values.map(|value| (value.key.clone(), value.value.clone())).collect()
     };
     let differences = differences(&facts(recorded), &facts(&file.to_record()));
     if !differences.is_empty() {
@@ -222,7 +211,8 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
     Ok(())
 }
 
-/// Returns the changes of the machine since the run began, as text; `last` is the invocation before `invocation`.
+/// Returns the changes of the machine since the run began, as text; `last` is the invocation before
+/// `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
     let mut parts: Vec<String> = (!differences.is_empty())
@@ -247,24 +237,20 @@ mod tests {
     fn recorded(text: &str, sets: &[&str]) -> record::Plan {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
         let nothing = record::Plan::default();
-        plan_file::recorded(&nothing, text.to_owned(), sets)
-            .unwrap()
-            .to_record()
+        plan_file::recorded(&nothing, text.to_owned(), sets).unwrap().to_record()
     }
 
     fn refusal(recorded: &record::Plan, args: &PlanArgs) -> String {
         let error = plan(recorded, args).err().expect("it is refused");
         assert!(error.is::<UsageError>(), "{error:?}");
-        format!(
-            "{error}\n{}",
-            crate::outcome::help_of(&error).unwrap_or_default()
-        )
+        format!("{error}\n{}", crate::outcome::help_of(&error).unwrap_or_default())
     }
 
     const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\
                           [config.sqlite.x]\n[config.sqlite.y]\n";
 
-    /// Returns the names of the cells of a run of [`MATRIX`] that began with those that `began` says, after repeats were added.
+    /// Returns the names of the cells of a run of [`MATRIX`] that began with those that `began`
+    /// says, after repeats were added.
     fn more_repeats(
         began: impl Fn(&CellRef) -> bool,
         repeats: u32,
@@ -297,10 +283,7 @@ mod tests {
         assert_eq!(more_repeats(all, 2, &[]).unwrap(), [""; 0]);
         assert_eq!(more_repeats(all, 1, &["a.x"]).unwrap(), [""; 0]);
         let refused = more_repeats(all, 4, &["*/c8/r5"]).unwrap_err();
-        assert!(
-            refused.contains("`--only */c8/r5` matches no cell"),
-            "{refused}"
-        );
+        assert!(refused.contains("`--only */c8/r5` matches no cell"), "{refused}");
     }
 
     #[test]
@@ -308,20 +291,14 @@ mod tests {
         let began = |cell: &CellRef| {
             cell.key.target == "a.y" && cell.key.clients == 1 && cell.key.repeat == 1
         };
-        assert_eq!(
-            more_repeats(began, 3, &[]).unwrap(),
-            ["a.y/c1/r2", "a.y/c1/r3"]
-        );
+        assert_eq!(more_repeats(began, 3, &[]).unwrap(), ["a.y/c1/r2", "a.y/c1/r3"]);
         assert!(more_repeats(began, 3, &["a.x"]).is_err());
     }
 
     #[test]
     fn repeats_are_added_to_those_that_a_run_began_with() {
         let began = |cell: &CellRef| cell.key.repeat == 2 && cell.key.clients == 8;
-        assert_eq!(
-            more_repeats(began, 3, &["a.x"]).unwrap(),
-            ["a.x/c8/r3", "a.x/c8/r4"]
-        );
+        assert_eq!(more_repeats(began, 3, &["a.x"]).unwrap(), ["a.x/c8/r3", "a.x/c8/r4"]);
         assert_eq!(more_repeats(began, 1, &[]).unwrap(), [""; 0]);
     }
 
@@ -366,21 +343,12 @@ mod tests {
                 .contains("line 4 was missing and is now `[config.postgres.a]`")
         );
         let text = refused(Some(TEXT), &[]);
-        assert!(
-            text.contains("`--set` was `repeats=2` and is now none"),
-            "{text}"
-        );
+        assert!(text.contains("`--set` was `repeats=2` and is now none"), "{text}");
         assert!(!text.contains("secret"), "{text}");
         let as_recorded = refused(Some(&recorded.text), &["repeats=2"]);
-        assert!(
-            as_recorded.contains("the recorded plan contained one"),
-            "{as_recorded}"
-        );
+        assert!(as_recorded.contains("the recorded plan contained one"), "{as_recorded}");
 
-        let (_place, args) = given(
-            Some(&TEXT.replace("secret", "changed since")),
-            &["repeats=2"],
-        );
+        let (_place, args) = given(Some(&TEXT.replace("secret", "changed since")), &["repeats=2"]);
         let file = plan(&recorded, &args).unwrap();
         assert!(file.text.contains("changed since"));
         assert_eq!(file.to_record(), recorded);
@@ -406,18 +374,11 @@ mod tests {
             result.err().map(|error| error.to_string())
         };
         assert_eq!(refused(was.clone()), None);
-        assert_eq!(
-            refused(build("17.2", &[file("/usr/a", "1")])),
-            None,
-            "it has moved"
-        );
+        assert_eq!(refused(build("17.2", &[file("/usr/a", "1")])), None, "it has moved");
         let version = refused(build("17.3", &[file("/opt/a", "1")])).unwrap();
         assert!(version.contains("`version` 17.2 -> 17.3"), "{version}");
         let changed = refused(build("17.2", &[file("/opt/a", "2")])).unwrap();
-        assert!(
-            changed.contains("build `pg`") && changed.contains("`/opt/a` 1 -> 2"),
-            "{changed}"
-        );
+        assert!(changed.contains("build `pg`") && changed.contains("`/opt/a` 1 -> 2"), "{changed}");
         let fewer = refused(build("17.2", &[])).unwrap();
         assert!(fewer.contains("`/opt/a` "), "{fewer}");
     }

@@ -71,9 +71,8 @@ impl<'a> StepRunner<'a> {
         planned: plan::Cell,
         notes: CellNotes,
     ) -> anyhow::Result<Self> {
-        let observer = engine
-            .observer(runner.tables())
-            .context("the engine's counters can't be read")?;
+        let observer =
+            engine.observer(runner.tables()).context("the engine's counters can't be read")?;
         Ok(Self {
             conductor,
             engine,
@@ -104,10 +103,9 @@ impl<'a> StepRunner<'a> {
                 cumulative: column.kind == CounterKind::Cumulative,
             })
             .collect();
-        self.conductor.live.send(|| Event::Step {
-            name: planned.name.into(),
-            measures: planned.measures,
-        });
+        self.conductor
+            .live
+            .send(|| Event::Step { name: planned.name.into(), measures: planned.measures });
         let mut writer = cell.begin_step(number as u32 + 1, planned.name, &columns)?;
         let mut record = Step {
             name: planned.name.into(),
@@ -120,11 +118,7 @@ impl<'a> StepRunner<'a> {
         let result = self.run_phases(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
             let stopped = self.conductor.is_stopped() && !error.is::<LostRank>();
-            record.status = if stopped {
-                Status::Interrupted
-            } else {
-                Status::Failed
-            };
+            record.status = if stopped { Status::Interrupted } else { Status::Failed };
             record.failure = (!stopped).then(|| failure_of(&error));
         }
         if let Some(failure) = &mut record.failure {
@@ -203,10 +197,7 @@ impl<'a> StepRunner<'a> {
     }
 
     fn followers(&self) -> Followers<'a> {
-        Followers {
-            replication: self.engine.replication(),
-            lost: None,
-        }
+        Followers { replication: self.engine.replication(), lost: None }
     }
 
     fn limits(&self, time: Option<Duration>) -> Limits {
@@ -255,7 +246,8 @@ impl<'a> StepRunner<'a> {
         }
     }
 
-    /// Takes note of what a step or its warm-up did, in all processes, and returns the checks of what it read.
+    /// Takes note of what a step or its warm-up did, in all processes, and returns the checks of
+    /// what it read.
     fn apply(&mut self, number: usize, outcome: &StepOutcome) -> anyhow::Result<Vec<Check>> {
         let (summaries, totals) = (&outcome.summaries, &outcome.totals);
         if let Some(ranks) = &self.conductor.ranks
@@ -267,10 +259,7 @@ impl<'a> StepRunner<'a> {
     }
 
     fn settle_limits(&self) -> SettleLimits {
-        SettleLimits {
-            at_least: self.policy.settle_at_least,
-            at_most: self.policy.settle_at_most,
-        }
+        SettleLimits { at_least: self.policy.settle_at_least, at_most: self.policy.settle_at_most }
     }
 
     fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
@@ -319,9 +308,7 @@ impl<'a> StepRunner<'a> {
         };
         let conductor = self.conductor;
         let rows = self.runner.planned_rows(number);
-        conductor
-            .live
-            .send(|| Event::load(load.roles(), record, rows));
+        conductor.live.send(|| Event::load(load.roles(), record, rows));
         let display = conductor.display.begin_step(record, rows);
         let feed = StepFeed::new(&conductor.live);
         let clock = &conductor.clock;
@@ -345,9 +332,7 @@ impl<'a> StepRunner<'a> {
         let (sampled, error) = sink.end(record);
         let elapsed_ns = outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
         self.record_lag(started_ns, elapsed_ns, writer)?;
-        record.profile = profiler
-            .map(|it| it.finish(writer, &conductor.stop))
-            .transpose()?;
+        record.profile = profiler.map(|it| it.finish(writer, &conductor.stop)).transpose()?;
         let mut outcome = outcome?;
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;
@@ -407,9 +392,7 @@ impl<'a> StepRunner<'a> {
             if record.catch_up_ns.is_some() {
                 let indexes = self.policy.checks == Checks::Full;
                 let compared = self.engine.compare_replicas(self.runner.tables(), indexes);
-                record
-                    .checks
-                    .extend(compared.context("the replicas can't be compared")?);
+                record.checks.extend(compared.context("the replicas can't be compared")?);
             }
             self.read_bloat(record);
         }
@@ -424,9 +407,7 @@ impl<'a> StepRunner<'a> {
     }
 
     fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
-        self.observer
-            .counters()
-            .context("the engine's counters can't be read")
+        self.observer.counters().context("the engine's counters can't be read")
     }
 
     fn new_sampler(&mut self) -> Sampler {
@@ -450,10 +431,7 @@ impl<'a> StepRunner<'a> {
             return None;
         }
         let (data_bytes, log_bytes) = probe::storage_size(&storage.data, &storage.logs).ok()?;
-        Some(StorageSize {
-            data_bytes,
-            log_bytes,
-        })
+        Some(StorageSize { data_bytes, log_bytes })
     }
 }
 
@@ -495,10 +473,7 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
         StepEnd::Complete => Status::Complete,
         StepEnd::Interrupted => Status::Interrupted,
         StepEnd::Failed(causes) => {
-            record.failure = Some(Failure {
-                causes: causes.clone(),
-                ..Failure::default()
-            });
+            record.failure = Some(Failure { causes: causes.clone(), ..Failure::default() });
             Status::Failed
         }
     };

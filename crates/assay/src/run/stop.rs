@@ -11,20 +11,21 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// Signals this soon after the first are the same request: `timeout` sends one to its program and one to the group
-/// that this is in.
+/// Signals this soon after the first are the same request: `timeout` sends one to its program and
+/// one to the group that this is in.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A later SIGINT or SIGTERM ends assay at once, as does SIGQUIT; guards
-/// then end its servers. A second SIGHUP does not: a closing terminal sends one by its shell and one by the kernel.
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A later SIGINT or SIGTERM ends assay at
+/// once, as does SIGQUIT; guards then end its servers. A second SIGHUP does not: a closing terminal
+/// sends one by its shell and one by the kernel.
 pub fn watch() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = watch_under_mpirun()?;
     end_at_second_signal().context(UNWATCHED)?;
     Ok(stop)
 }
 
-/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. Only SIGQUIT ends assay at once: `mpirun` repeats signals, and sends
-/// SIGKILL itself when it runs out of patience.
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. Only SIGQUIT ends assay at once: `mpirun`
+/// repeats signals, and sends SIGKILL itself when it runs out of patience.
 pub fn watch_under_mpirun() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::default();
     set_at_signals(&stop).context(UNWATCHED)?;
@@ -52,13 +53,11 @@ fn end_at_second_signal() -> std::io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, sender.try_clone()?)?;
     }
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            if first.read_exact(&mut [0]).is_ok() {
-                std::thread::sleep(TOGETHER);
-                impatient.store(true, Ordering::Relaxed);
-            }
-        })?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if first.read_exact(&mut [0]).is_ok() {
+            std::thread::sleep(TOGETHER);
+            impatient.store(true, Ordering::Relaxed);
+        }
+    })?;
     Ok(())
 }

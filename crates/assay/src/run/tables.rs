@@ -25,7 +25,8 @@ pub fn make<E: SqlEngine>(
                     false => failed,
                 });
             }
-            // The first statement creates the table: it must be dropped even if the following ones fail.
+            // The first statement creates the table: it must be dropped even if the following ones
+            // fail.
             if number == 0 {
                 made(table)?;
             }
@@ -34,8 +35,8 @@ pub fn make<E: SqlEngine>(
     Ok(())
 }
 
-/// Drops the tables that cells of this run created in the server of `build` and could not drop because a server or assay
-/// was killed.
+/// Drops the tables that cells of this run created in the server of `build` and could not drop
+/// because a server or assay was killed.
 pub fn drop_leftover_tables(
     run: &RunDir,
     build: &str,

@@ -1,5 +1,5 @@
-//! Tests that need the machine for themselves. `cargo xtask test` runs them after all others; wherever else they are
-//! run, they wait until no other test is at work.
+//! Tests that need the machine for themselves. `cargo xtask test` runs them after all others;
+//! wherever else they are run, they wait until no other test is at work.
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE};
 use crate::ranks::{a_stall_shows_on_all_ranks, mpi_is_here_or_test_is_skipped};

@@ -1,4 +1,5 @@
-//! Mistakes of users: each mistake has its exit code, names the place and the way out, and changes nothing.
+//! Mistakes of users: each mistake has its exit code, names the place and the way out, and changes
+//! nothing.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,8 +9,8 @@ use engine::Port;
 use crate::place::{NULL, POSTGRES, Place, QUICK, SQLITE, entries, mysql, workload};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
-/// Runs assay once for each line: a name, arguments, the exit code, and what stderr says, between bars. `{}` is the
-/// place.
+/// Runs assay once for each line: a name, arguments, the exit code, and what stderr says, between
+/// bars. `{}` is the place.
 fn check_cases(place: &Place, cases: &str) {
     let cases = cases.replace("{}", place.path().to_str().unwrap());
     for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
@@ -112,10 +113,7 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
 fn a_file_that_holds_no_text_is_refused_at_its_place() {
     let place = place_with_plans();
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
-    for (number, file) in ["/dev/zero", "pipe", "data", "huge", "latin"]
-        .iter()
-        .enumerate()
-    {
+    for (number, file) in ["/dev/zero", "pipe", "data", "huge", "latin"].iter().enumerate() {
         let engine = format!(
             "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"{file}\"\n"
         );
@@ -155,19 +153,10 @@ fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     for (number, (url, said)) in [
         ("postgresql://me:hunter2", "the port is not a number"),
-        (
-            "postgresql://me:hun/ter2@127.0.0.1/ib",
-            "write `/` as `%2F`",
-        ),
+        ("postgresql://me:hun/ter2@127.0.0.1/ib", "write `/` as `%2F`"),
         ("mysql://me:12?hunter2@127.0.0.1/ib", "`?` as `%3F`"),
-        (
-            "mysql://me:hunter2@127.0.0.1:99999/ib",
-            "the port `99999` is not",
-        ),
-        (
-            "postgresql://me:hunter2@h/ib?sslmode=maybe",
-            "`sslmode=maybe`",
-        ),
+        ("mysql://me:hunter2@127.0.0.1:99999/ib", "the port `99999` is not"),
+        ("postgresql://me:hunter2@h/ib?sslmode=maybe", "`sslmode=maybe`"),
     ]
     .into_iter()
     .enumerate()
@@ -209,10 +198,7 @@ fn options_and_limits_of_replicas_are_tried_before_the_run() {
     }
     let place = place_with_plans();
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
-    for (name, line) in [
-        ("cpus", "cpus = \"0-999\""),
-        ("set", "set.work_mem = \"many\""),
-    ] {
+    for (name, line) in [("cpus", "cpus = \"0-999\""), ("set", "set.work_mem = \"many\"")] {
         let engine = format!("{POSTGRES}replicas = 1\nreplica.{line}\n");
         place.write(&format!("{name}.toml"), &(steps.clone() + &engine));
     }
@@ -303,22 +289,12 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     let plan = |name: &str, port: u16, more: &str| {
         let url = format!("postgresql://me:hunter2@127.0.0.1:{port}/ib");
-        place.write(
-            name,
-            &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"),
-        );
+        place.write(name, &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"));
     };
     let closed = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
     plan("closed.toml", closed.number(), "");
-    plan(
-        "config.toml",
-        closed.number(),
-        "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n",
-    );
-    place.write(
-        "no-url.toml",
-        &format!("{steps}[build.theirs]\nurl = \"http://127.0.0.1/\"\n"),
-    );
+    plan("config.toml", closed.number(), "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n");
+    place.write("no-url.toml", &format!("{steps}[build.theirs]\nurl = \"http://127.0.0.1/\"\n"));
     // Something that listens but is not PostgreSQL.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     plan("other.toml", listener.local_addr().unwrap().port(), "");
@@ -356,10 +332,7 @@ fn a_place_that_can_not_be_written_is_named() {
         both | run null.toml --results file | 2 | `file/data` | help: | use `--results`
         "#,
     );
-    assert_eq!(
-        fs_err::read_to_string(place.join("file")).unwrap(),
-        "precious"
-    );
+    assert_eq!(fs_err::read_to_string(place.join("file")).unwrap(), "precious");
     // What root may do all the same.
     if !rustix::process::geteuid().is_root() {
         let closed = place.join("closed");
@@ -398,19 +371,11 @@ fn a_directory_without_a_run_is_neither_shown_nor_reported() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     place.write("damaged/run.json", "{\"format\":{\"major\":1");
-    for args in [
-        "show empty",
-        "show nowhere",
-        "show lite.toml",
-        "report empty",
-    ] {
+    for args in ["show empty", "show nowhere", "show lite.toml", "report empty"] {
         let said = "is not a run directory | help: give a directory that `assay run` wrote";
         check_cases(&place, &format!("{args} | {args} | 1 | {said}"));
     }
-    check_cases(
-        &place,
-        "damaged | show damaged | 1 | `damaged/run.json` | help:",
-    );
+    check_cases(&place, "damaged | show damaged | 1 | `damaged/run.json` | help:");
     assert_eq!(entries(&place.join("empty")).len(), 0);
 }
 

@@ -24,13 +24,7 @@ fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
     let ended = place.run(plan, more).expect_code(0);
     let run = ended.run_directory();
     let report = fs_err::read_to_string(run.join("report.html")).unwrap();
-    for outside in [
-        "src=\"http",
-        "href=\"http",
-        "url(http",
-        "@import",
-        "src=\"//",
-    ] {
+    for outside in ["src=\"http", "href=\"http", "url(http", "@import", "src=\"//"] {
         assert!(!report.contains(outside), "the report needs `{outside}`");
     }
     let shown = Shown::read(&place, &run);
@@ -43,8 +37,8 @@ fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
 /// The duration of query steps in which a schedule is checked: each has a few commits.
 const SCHEDULED: &str = "1s";
 
-/// A schedule offers in a second exactly what the rate asks for, and no more than that is done. The machine decides whether
-/// all of it is done.
+/// A schedule offers in a second exactly what the rate asks for, and no more than that is done. The
+/// machine decides whether all of it is done.
 fn assert_rates(shown: &Shown) {
     let queries = shown.rows().iter().filter(|row| row["kind"] == "query");
     for row in queries {
@@ -67,10 +61,7 @@ fn assert_rates(shown: &Shown) {
 fn all_steps_on_sqlite_with_two_clients() {
     let plan = workload(20_000, 10_000, SCHEDULED, "") + SQLITE;
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
-    assert_eq!(
-        shown.steps("lite.base"),
-        ALL_STEPS.map(|step| (step, "complete", true))
-    );
+    assert_eq!(shown.steps("lite.base"), ALL_STEPS.map(|step| (step, "complete", true)));
     assert_rates(&shown);
     time_is_accounted_for(shown.row("lite.base", "qr100"), false);
     let load = shown.row("lite.base", "l.i0");
@@ -84,10 +75,7 @@ fn all_steps_on_sqlite_with_two_clients() {
 fn all_steps_on(target: &str, engine: &str) {
     let plan = workload(20_000, 10_000, SCHEDULED, "") + engine;
     let (place, shown) = run_well(&plan, &["--set", "clients=[2]"]);
-    assert_eq!(
-        shown.steps(target),
-        ALL_STEPS.map(|step| (step, "complete", true))
-    );
+    assert_eq!(shown.steps(target), ALL_STEPS.map(|step| (step, "complete", true)));
     assert_rates(&shown);
     let write = shown.row(target, "l.i1");
     assert_eq!(write["ops"]["delete"]["rows"], 16_000);
@@ -98,8 +86,8 @@ fn all_steps_on(target: &str, engine: &str) {
     time_is_accounted_for(shown.row(target, "qr100"), true);
 }
 
-/// The parts of a query's time are all there, and come to about as much as it is: the rest is found as a difference, and
-/// is small only where the parts are right.
+/// The parts of a query's time are all there, and come to about as much as it is: the rest is found
+/// as a difference, and is small only where the parts are right.
 fn time_is_accounted_for(row: &Value, has_server: bool) {
     let metrics = &row["metrics"];
     let us = |name: &str| number(&metrics[name]);
@@ -158,9 +146,7 @@ fn a_bulk_load_of_myrocks_ends_with_all_rows_in_place() {
     let of = |variant: &str, step: &str| {
         let rows = shown.rows();
         let mut rows = rows.iter();
-        rows.find(|row| row["variant"] == variant && row["step"] == step)
-            .unwrap()["ops"]
-            .clone()
+        rows.find(|row| row["variant"] == variant && row["step"] == step).unwrap()["ops"].clone()
     };
     assert_eq!(of("bulk", "l.i0")["bulk_load_end"]["count"], 2);
     assert!(of("rows", "l.i0")["bulk_load_end"].is_null());
@@ -198,9 +184,7 @@ fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
     } else {
         // Without the right to make a control group the server ran without it.
         assert!(limit("memory")["reason"].is_string(), "{limits:?}");
-        ended
-            .expect_code(4)
-            .expect_in_stderr(&["warning[server::limits]"]);
+        ended.expect_code(4).expect_in_stderr(&["warning[server::limits]"]);
         assert!(shown.rows().iter().all(|row| row["valid"] == false));
     }
 }
@@ -277,10 +261,8 @@ fn small_transactions_without_deletes_on_postgres() {
 
 #[test]
 fn the_null_engine_has_no_rows_to_check() {
-    let (_, shown) = run_well(
-        &(workload(5_000, 5_000, QUICK, "") + NULL),
-        &["--set", "clients=[2]"],
-    );
+    let (_, shown) =
+        run_well(&(workload(5_000, 5_000, QUICK, "") + NULL), &["--set", "clients=[2]"]);
     assert_eq!(shown.rows().len(), ALL_STEPS.len());
 }
 
@@ -293,10 +275,7 @@ fn variations_on(targets: &[&str], engines: &str) {
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
     for target in targets {
         let steps = ["l.x", "l.i0", "l.i1", "settle", "qr0", "qp0", "qr100"];
-        assert_eq!(
-            shown.steps(target),
-            steps.map(|step| (step, "complete", true))
-        );
+        assert_eq!(shown.steps(target), steps.map(|step| (step, "complete", true)));
         let load = shown.row(target, "l.i0");
         assert_eq!(load["ops"]["insert"]["rows"], 40_000);
         let write = shown.row(target, "l.i1");
@@ -348,15 +327,10 @@ fn indexes_first_and_fewer_and_steps_that_last_a_time_or_only_read_on_myrocks() 
 
 #[test]
 fn tables_without_secondary_indexes_are_neither_indexed_nor_scanned() {
-    let (_, shown) = run_well(
-        &(workload(5_000, 5_000, QUICK, "secondary-indexes = 0") + SQLITE),
-        &[],
-    );
+    let (_, shown) =
+        run_well(&(workload(5_000, 5_000, QUICK, "secondary-indexes = 0") + SQLITE), &[]);
     let steps = ["l.i0", "l.i1", "l.i2", "settle", "qp100", "qp500", "qp1000"];
-    assert_eq!(
-        shown.steps("lite.base"),
-        steps.map(|step| (step, "complete", true))
-    );
+    assert_eq!(shown.steps("lite.base"), steps.map(|step| (step, "complete", true)));
 }
 
 /// Returns all columns of all rows but the key, sorted.
@@ -370,15 +344,11 @@ fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
     assert_eq!(tables.len(), 1);
     let table = tables[0][0].as_deref().unwrap();
     let columns = session
-        .query(&format!(
-            "select group_concat(name) from pragma_table_info('{table}') where pk = 0"
-        ))
+        .query(&format!("select group_concat(name) from pragma_table_info('{table}') where pk = 0"))
         .unwrap();
     let columns = columns[0][0].as_deref().unwrap();
     assert!(columns.split(',').count() >= 6, "{columns}");
-    let mut rows = session
-        .query(&format!("select {columns} from {table}"))
-        .unwrap();
+    let mut rows = session.query(&format!("select {columns} from {table}")).unwrap();
     rows.sort();
     rows
 }
@@ -387,17 +357,12 @@ fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
 fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
     let more =
         "tables = \"shared\"\ndelete-per-insert = false\nsteps = [\"l.i0\", \"l.x\", \"l.i1\"]";
-    let plan = format!(
-        "keep-data = true\n{}{SQLITE}",
-        workload(4_000, 2_000, QUICK, more)
-    );
+    let plan = format!("keep-data = true\n{}{SQLITE}", workload(4_000, 2_000, QUICK, more));
     let rows = |clients: &str, seed: &str| {
         let place = Place::new();
         let clients = format!("clients=[{clients}]");
         let seed = format!("seed={seed}");
-        let ended = place
-            .spawn_run(&plan, &["--set", &clients, "--set", &seed])
-            .wait();
+        let ended = place.spawn_run(&plan, &["--set", &clients, "--set", &seed]).wait();
         ended.expect_code(0);
         rows_of(&place)
     };
@@ -409,20 +374,13 @@ fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
 
 #[test]
 fn a_report_and_tables_are_made_again_from_the_run_directory_alone() {
-    let plan = workload(
-        2_000,
-        1_000,
-        QUICK,
-        "steps = [\"l.i0\", \"l.x\", \"qr100\"]",
-    ) + SQLITE;
+    let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + SQLITE;
     let (place, _) = run_well(&plan, &[]);
     let elsewhere = Place::new();
     let moved = elsewhere.join("moved");
     fs_err::rename(place.only_run(), &moved).unwrap();
     drop(place);
-    elsewhere
-        .assay(&["report", "moved", "-o", "again.html"])
-        .expect_code(0);
+    elsewhere.assay(&["report", "moved", "-o", "again.html"]).expect_code(0);
     assert!(
         fs_err::read_to_string(elsewhere.join("again.html")).unwrap()
             == fs_err::read_to_string(moved.join("report.html")).unwrap(),
@@ -432,9 +390,7 @@ fn a_report_and_tables_are_made_again_from_the_run_directory_alone() {
     for word in ["l.i0", "qr100", "lite.base"] {
         assert!(tables.stdout.contains(word), "{tables}");
     }
-    let csv = elsewhere
-        .assay(&["show", "moved", "--format", "csv"])
-        .expect_code(0);
+    let csv = elsewhere.assay(&["show", "moved", "--format", "csv"]).expect_code(0);
     assert_eq!(csv.stdout.lines().count(), 1 + 3, "{csv}");
 }
 
@@ -452,11 +408,7 @@ fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
     let neighbor = place.write("data/lite.base/notes", "precious");
     assert_eq!(
         Shown::read(&place, &place.only_run()).steps("lite.base"),
-        [
-            ("l.i0", "complete", true),
-            ("l.x", "complete", true),
-            ("qr100", "incomplete", false)
-        ]
+        [("l.i0", "complete", true), ("l.x", "complete", true), ("qr100", "incomplete", false)]
     );
     let plan = workload(2_000, 1_000, QUICK, steps) + SQLITE;
     place.run(&plan, &[]).expect_code(0);

@@ -32,10 +32,8 @@ fn the_help_of_every_command() {
     let names = names.filter_map(|line| line.split_whitespace().next());
     let mut text = String::new();
     for command in std::iter::once("").chain(names) {
-        let args: Vec<&str> = [command, "--help"]
-            .into_iter()
-            .filter(|arg| !arg.is_empty())
-            .collect();
+        let args: Vec<&str> =
+            [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let ended = place.assay(&args).expect_code(0);
         assert!(ended.stderr.is_empty(), "{ended}");
         text.push_str(&format!("$ assay {}\n{}\n", args.join(" "), ended.stdout));
@@ -49,15 +47,8 @@ fn the_version_says_from_which_commit_assay_was_built_and_how() {
     let version = place.assay(&["--version"]).expect_code(0);
     let begin = concat!("assay ", env!("CARGO_PKG_VERSION"), " (");
     assert!(version.stdout.starts_with(begin), "{version}");
-    let profile = if cfg!(debug_assertions) {
-        "debug"
-    } else {
-        "release"
-    };
-    assert!(
-        version.stdout.ends_with(&format!("{profile})\n")),
-        "{version}"
-    );
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    assert!(version.stdout.ends_with(&format!("{profile})\n")), "{version}");
     let mut git = std::process::Command::new("git");
     git.args(["rev-parse", "--short=12", "HEAD"]);
     let git = git.current_dir(env!("CARGO_MANIFEST_DIR")).output();
@@ -66,10 +57,7 @@ fn the_version_says_from_which_commit_assay_was_built_and_how() {
         && !head.is_empty()
     {
         let head = head.trim();
-        let built = [
-            format!("({head}, clean, {profile})"),
-            format!("({head}, dirty, {profile})"),
-        ];
+        let built = [format!("({head}, clean, {profile})"), format!("({head}, dirty, {profile})")];
         let says = |built: &String| version.stdout.contains(built.as_str());
         assert!(built.iter().any(says), "{version}");
     }
@@ -113,12 +101,7 @@ set = { autovacuum_vacuum_scale_factor = 0.05 }
 "#;
     place.write("plan.toml", plan);
     let ended = place
-        .assay(&[
-            "check",
-            "plan.toml",
-            "--set",
-            "workload.insert.initial-rows=30M",
-        ])
+        .assay(&["check", "plan.toml", "--set", "workload.insert.initial-rows=30M"])
         .expect_code(0);
     assert!(ended.stderr.is_empty(), "{ended}");
     insta::assert_snapshot!(settled(&place, &ended.stdout));
@@ -128,13 +111,7 @@ set = { autovacuum_vacuum_scale_factor = 0.05 }
 fn the_host_is_described() {
     let place = Place::new();
     let ended = place.assay(&["host", "data"]).expect_code(0);
-    for fact in [
-        "cpu_model",
-        "kernel_release",
-        "memory_total_bytes",
-        "data_fs_type",
-        "fsync",
-    ] {
+    for fact in ["cpu_model", "kernel_release", "memory_total_bytes", "data_fs_type", "fsync"] {
         assert!(ended.stdout.contains(fact), "no `{fact}`\n{ended}");
     }
     let [p50, p99, max] = ["p50 ", "p99 ", "max "].map(|name| -> f64 {
@@ -144,22 +121,14 @@ fn the_host_is_described() {
     });
     // Memory has nothing to flush.
     let is_memory = ended.stdout.contains("warning[host::data-in-memory]");
-    assert!(
-        (0.0 < p50 || is_memory) && p50 <= p99 && p99 <= max,
-        "{ended}"
-    );
+    assert!((0.0 < p50 || is_memory) && p50 <= p99 && p99 <= max, "{ended}");
     assert!(crate::place::entries(&place.join("data")).is_empty());
 }
 
 #[test]
 fn a_quiet_run_prints_its_directory_alone() {
     let place = Place::new();
-    let plan = workload(
-        2_000,
-        1_000,
-        QUICK,
-        "steps = [\"l.i0\", \"l.x\", \"qr100\"]",
-    ) + NULL;
+    let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
     let quiet = place.run(&plan, &["--quiet"]).expect_code(0);
     assert_eq!(quiet.stdout.lines().count(), 1, "{quiet}");
     quiet.run_directory();
@@ -168,10 +137,7 @@ fn a_quiet_run_prints_its_directory_alone() {
         assert!(line.starts_with("warning["), "{quiet}");
     }
     let loud = place.run(&plan, &[]).expect_code(0);
-    assert!(
-        loud.stderr.contains("cell 1 of 1") && loud.stderr.contains("qr100"),
-        "{loud}"
-    );
+    assert!(loud.stderr.contains("cell 1 of 1") && loud.stderr.contains("qr100"), "{loud}");
     assert!(loud.stdout.contains("Throughput"), "{loud}");
     loud.run_directory();
 }
@@ -195,10 +161,7 @@ fn color_is_for_terminals_that_do_not_refuse_it() {
             Err(_) => None,
         }
     };
-    for args in [
-        "check bad.toml".to_owned(),
-        format!("show {}", run.display()),
-    ] {
+    for args in ["check bad.toml".to_owned(), format!("show {}", run.display())] {
         let Some(plain) = on_terminal(&args, "1") else {
             crate::say_skipped("the program `script`, which makes a terminal, is missing");
             return;

@@ -1,4 +1,5 @@
-//! `assay compare`, its gate, more repeats, and a target against itself: on runs that were measured.
+//! `assay compare`, its gate, more repeats, and a target against itself: on runs that were
+//! measured.
 
 use std::path::Path;
 
@@ -15,10 +16,7 @@ set = { journal_mode = "delete", synchronous = "extra" }
 /// Returns the plan of a small load with this number of repeats.
 fn load(repeats: u32, rows: u32, configs: &str) -> String {
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
-    format!(
-        "repeats = {repeats}\n{}{SQLITE}{configs}",
-        workload(rows, 1, QUICK, steps)
-    )
+    format!("repeats = {repeats}\n{}{SQLITE}{configs}", workload(rows, 1, QUICK, steps))
 }
 
 /// The same config twice.
@@ -29,8 +27,9 @@ fn measured(place: &Place, plan: &str) -> String {
     ended.run_directory().to_str().unwrap().to_owned()
 }
 
-/// Makes the loads of a run last as long as they would on a machine that does nothing else: a load that waits for a disk
-/// ten times as long, and each repeat a little longer. Their real durations depend on the disk and the other tests.
+/// Makes the loads of a run last as long as they would on a machine that does nothing else: a load
+/// that waits for a disk ten times as long, and each repeat a little longer. Their real durations
+/// depend on the disk and the other tests.
 fn with_known_times(run: &str) {
     let json = |path: &Path| -> Value {
         serde_json::from_str(&fs_err::read_to_string(path).unwrap()).unwrap()
@@ -70,9 +69,7 @@ fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
     let ended = compared(place, &all).expect_code(0);
     let json: Value = serde_json::from_str(&ended.stdout).unwrap();
     let rows = json["compared"]["rows"].as_array().unwrap().iter();
-    rows.filter(|row| row["metric"] == "throughput")
-        .cloned()
-        .collect()
+    rows.filter(|row| row["metric"] == "throughput").cloned().collect()
 }
 
 #[test]
@@ -94,10 +91,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let summary = place.assay(&["show", "--summary", run.to_str().unwrap()]);
     let summary = summary.expect_code(0).stdout;
     assert!(repeated.stdout.contains(summary.trim()), "{summary}");
-    assert!(
-        summary.starts_with("Throughput relative to lite.base"),
-        "{summary}"
-    );
+    assert!(summary.starts_with("Throughput relative to lite.base"), "{summary}");
     assert!(summary.contains(" 1 step"), "{summary}");
 
     let once = place.run(&load(1, 50, TWICE), &[]).expect_code(0);
@@ -141,16 +135,11 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
     let markdown = compared(&place, &[&run, "--format", "markdown"]).expect_code(0);
-    assert!(
-        markdown.stdout.contains("| step | lite.full |"),
-        "{markdown}"
-    );
+    assert!(markdown.stdout.contains("| step | lite.full |"), "{markdown}");
     let csv = compared(&place, &[&run, "--format", "csv"]).expect_code(0);
     assert!(csv.stdout.starts_with("run_ids,run_name,"), "{csv}");
     csv.expect_in_stdout(&[",lite.base,lite.full,sqlite,insert,"]);
-    let shown = place
-        .assay(&["show", &run, "--format", "markdown"])
-        .expect_code(0);
+    let shown = place.assay(&["show", &run, "--format", "markdown"]).expect_code(0);
     assert!(shown.stdout.starts_with("## test: complete"), "{shown}");
     assert!(shown.stdout.contains("### Throughput"), "{shown}");
 }
@@ -160,10 +149,7 @@ fn equal_configs_are_not_called_different() {
     let place = Place::new();
     let run = measured(&place, &load(5, 2_000, TWICE));
     // So wide that no noise of the machine reaches it: what is tested is not the machine.
-    let gate = compared(
-        &place,
-        &[&run, "--gate", "--effect", "95", "--error-rate", "0.01"],
-    );
+    let gate = compared(&place, &[&run, "--gate", "--effect", "95", "--error-rate", "0.01"]);
     assert!(gate.code == Some(0) || gate.code == Some(4), "{gate}");
     assert!(!gate.stderr.contains("regression:"), "{gate}");
 }
@@ -173,10 +159,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     let place = Place::new();
     let run = measured(&place, &load(1, 500, FULL_AND_OFF));
     let table = compared(&place, &[&run]).expect_code(0);
-    assert!(
-        table.stdout.contains("The comparison uses single runs"),
-        "{table}"
-    );
+    assert!(table.stdout.contains("The comparison uses single runs"), "{table}");
     let gate = compared(&place, &[&run, "--gate"]).expect_code(4);
     let command = gate
         .stderr
@@ -190,10 +173,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     assert!(gate.stderr.contains("help: do this once"), "{gate}");
 
     // The command as a shell would read it.
-    let args: Vec<&str> = command
-        .split(' ')
-        .map(|arg| arg.trim_matches('\''))
-        .collect();
+    let args: Vec<&str> = command.split(' ').map(|arg| arg.trim_matches('\'')).collect();
     let more = place.assay(&args).expect_code(0);
     more.expect_in_stderr(&["10 cells; 2 complete; 8 to be measured"]);
     with_known_times(&run);
@@ -223,10 +203,7 @@ fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
     let apart = rows(&place, &[&first, &second, "--by-run"]);
     assert_eq!(apart.len(), 2);
     for (row, target) in apart.iter().zip(["lite.base", "lite.full"]) {
-        assert_eq!(
-            (&row["target"], &row["variant"]),
-            (&"run 2".into(), &target.into())
-        );
+        assert_eq!((&row["target"], &row["variant"]), (&"run 2".into(), &target.into()));
         assert_eq!(row["pairing"], "independent");
     }
     let only_full = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"full\"]\n";
@@ -270,33 +247,18 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         ),
         (
             &[&run, &other_config],
-            &[
-                "target `lite.base` is not the same in runs 1 and 2",
-                "--by-run",
-            ],
+            &["target `lite.base` is not the same in runs 1 and 2", "--by-run"],
         ),
         (
             &[&run, &run],
-            &[
-                "runs 1 and 2 are copies of one run: cell `lite.base/c1/r1`",
-                "give each run once",
-            ],
+            &["runs 1 and 2 are copies of one run: cell `lite.base/c1/r1`", "give each run once"],
         ),
         (&[&run, &copy], &["runs 1 and 2 are copies of one run"]),
-        (
-            &[&run, &copy, "--by-run"],
-            &["runs 1 and 2 are copies of one run"],
-        ),
+        (&[&run, &copy, "--by-run"], &["runs 1 and 2 are copies of one run"]),
         (&[&run, "--by-run"], &["needs at least two runs"]),
-        (
-            &[&run, "--base", "lite.nxt"],
-            &["unknown target", "lite.next"],
-        ),
+        (&[&run, "--base", "lite.nxt"], &["unknown target", "lite.next"]),
         (&[&run, "--step", "l.i9"], &["no step `l.i9`"]),
-        (
-            &[&run, "--threshold", "cpuqp=5"],
-            &["unknown metric `cpuqp`", "`cpupq`"],
-        ),
+        (&[&run, "--threshold", "cpuqp=5"], &["unknown metric `cpuqp`", "`cpupq`"]),
         (&[&run, "--threshold", "x%"], &["invalid percentage"]),
         (&[&run, "--effect", "0"], &["above 0"]),
         (&["nowhere"], &["does not exist"]),
@@ -338,10 +300,8 @@ fn copy_directory(from: &Path, to: &Path) {
 fn by_run_the_changes_of_targets_are_shown() {
     let place = Place::new();
     let before = load(1, 500, FULL_AND_OFF);
-    let after = before.replace(
-        "\"delete\", synchronous = \"extra\"",
-        "\"wal\", synchronous = \"off\"",
-    );
+    let after =
+        before.replace("\"delete\", synchronous = \"extra\"", "\"wal\", synchronous = \"off\"");
     assert_ne!(before, after);
     let (before, after) = (measured(&place, &before), measured(&place, &after));
     with_known_times(&before);
@@ -349,24 +309,17 @@ fn by_run_the_changes_of_targets_are_shown() {
     let ended = compared(&place, &[&before, &after, "--by-run", "--format", "json"]);
     let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     let notes = json["compared"]["notes"].as_array().unwrap();
-    let changed: Vec<&Value> = notes
-        .iter()
-        .filter(|note| note.to_string().contains("the same in run 2"))
-        .collect();
+    let changed: Vec<&Value> =
+        notes.iter().filter(|note| note.to_string().contains("the same in run 2")).collect();
     let expected = "Target `lite.full` is not the same in run 2 as in run 1: `journal_mode` delete -> wal, \
                     `synchronous` extra -> off.";
     assert_eq!(changed, [expected]);
     let findings = json["findings"].as_array().unwrap().iter();
     let texts: Vec<&str> = findings.filter_map(|it| it["text"].as_str()).collect();
     // Measured once: that is a fact and no cause.
-    let of_full = texts
-        .iter()
-        .find(|text| text.contains("run 2 of lite.full in "));
+    let of_full = texts.iter().find(|text| text.contains("run 2 of lite.full in "));
     let of_full = of_full.unwrap_or_else(|| panic!("{texts:#?}"));
-    assert!(
-        of_full.contains("run 2 of lite.full in journal_mode (delete -> wal)"),
-        "{of_full}"
-    );
+    assert!(of_full.contains("run 2 of lite.full in journal_mode (delete -> wal)"), "{of_full}");
 }
 
 #[test]
@@ -384,20 +337,14 @@ fn another_way_of_measuring_is_reported() {
     assert!(!notes(&[&before, &after]).contains("measured in another way"));
     // As a version writes it that knows of such a setting.
     for cell in ["lite.base", "lite.next"] {
-        let path = Path::new(&after)
-            .join("cells")
-            .join(cell)
-            .join("c1/r1/cell.json");
+        let path = Path::new(&after).join("cells").join(cell).join("c1/r1/cell.json");
         let text = fs_err::read_to_string(&path).unwrap();
         let mut json: Value = serde_json::from_str(&text).unwrap();
         let own = serde_json::json!({"name": "perf_level", "value": "disable", "source": "assay"});
         json["settings"].as_array_mut().unwrap().push(own);
         fs_err::write(&path, json.to_string()).unwrap();
     }
-    for args in [
-        &[before.as_str(), &after][..],
-        &[&before, &after, "--by-run"],
-    ] {
+    for args in [&[before.as_str(), &after][..], &[&before, &after, "--by-run"]] {
         let told = notes(args);
         assert!(told.contains(NOTE), "{told}");
     }
@@ -408,10 +355,8 @@ fn missing_measurements_do_not_pass() {
     let place = Place::new();
     let plan = load(2, 500, TWICE);
     let only_base = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"base\"]\n";
-    let (yesterday, today) = (
-        measured(&place, &plan),
-        measured(&place, &(plan.clone() + only_base)),
-    );
+    let (yesterday, today) =
+        (measured(&place, &plan), measured(&place, &(plan.clone() + only_base)));
     // Nothing is beyond such a threshold, so that all which is compared passes.
     let gate = ["--gate", "--threshold", "100"];
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
@@ -446,9 +391,7 @@ fn a_failed_cell_does_not_pass() {
 fn a_target_against_itself_tells_the_noise() {
     let place = Place::new();
     let plan = load(1, 500, TWICE);
-    let ended = place
-        .run(&plan, &["--aa", "--only", "lite.next"])
-        .expect_code(0);
+    let ended = place.run(&plan, &["--aa", "--only", "lite.next"]).expect_code(0);
     let ended = ended
         .expect_in_stderr(&["2 targets x 5 repeats = 10 cells"])
         .expect_in_stdout(&["Noise of this machine: throughput of lite.next compared with itself"]);
@@ -460,16 +403,12 @@ fn a_target_against_itself_tells_the_noise() {
     let table = compared(&place, &[&run]).expect_code(0);
     assert!(table.stdout.contains("Noise of this machine"), "{table}");
     // The record is complete: the run can be resumed like any other.
-    let more = place
-        .assay(&["run", "--resume", &run, "--repeats", "6", "--quiet"])
-        .expect_code(0);
+    let more = place.assay(&["run", "--resume", &run, "--repeats", "6", "--quiet"]).expect_code(0);
     assert!(more.stdout.contains("results/"), "{more}");
     let value = &rows(&place, &[&run])[0]["base_values"];
     assert_eq!(value.as_array().unwrap().len(), 6, "{value}");
     // The requested number of repeats.
-    let two = place
-        .run(&plan, &["--aa", "--set", "repeats=2"])
-        .expect_code(0);
+    let two = place.run(&plan, &["--aa", "--set", "repeats=2"]).expect_code(0);
     two.expect_in_stderr(&["2 targets x 2 repeats = 4 cells"])
         .expect_in_stdout(&["throughput of lite.base compared with itself"]);
 }
@@ -510,10 +449,7 @@ fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
     let json: Value =
         serde_json::from_str(&by(&["synchronous"], "json").expect_code(0).stdout).unwrap();
     let rows = json["effects"]["rows"].as_array().unwrap();
-    assert!(
-        rows.iter().all(|row| row["factor"] == "synchronous"),
-        "{json}"
-    );
+    assert!(rows.iter().all(|row| row["factor"] == "synchronous"), "{json}");
     assert_eq!(rows[0]["pairing"], "paired");
     assert_eq!(rows[0]["values"].as_array().unwrap().len(), 2);
 
@@ -526,10 +462,7 @@ fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
         .expect_in_stdout(&["Effects on maxop", "maxop: longest response"]);
     for (metric, says) in [
         ("cpupqq", "did you mean `cpupq`?"),
-        (
-            "lsm_sz",
-            "none of the compared steps has the metric `lsm_sz`",
-        ),
+        ("lsm_sz", "none of the compared steps has the metric `lsm_sz`"),
     ] {
         with_metric(metric).expect_code(2).expect_in_stderr(&[says]);
     }
@@ -539,16 +472,7 @@ fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
         "the most similar first: synchronous (0, 2); journal_mode (wal, delete)",
     ]);
     let ended = place
-        .run(
-            &plan,
-            &[
-                "--quiet",
-                "--only",
-                "lite.wal_*",
-                "--only",
-                "lite.delete_full",
-            ],
-        )
+        .run(&plan, &["--quiet", "--only", "lite.wal_*", "--only", "lite.delete_full"])
         .expect_code(0);
     let part = ended.run_directory().to_str().unwrap().to_owned();
     let gap = compared(&place, &[&part, "--base", "lite.wal_off", "--by", "all"]).expect_code(2);
@@ -578,12 +502,10 @@ fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
     assert_eq!(first["step"], "qr0");
     assert_eq!(first["pairing"], "paired");
     assert_eq!(first["values"].as_array().unwrap().len(), 2);
-    compared(&place, &[&run, "--by-step", "qr0.pre=qr0"])
-        .expect_code(0)
-        .expect_in_stdout(&[
-            "qr0 compared with qr0.pre",
-            "Steps of a cell always run in the same order",
-        ]);
+    compared(&place, &[&run, "--by-step", "qr0.pre=qr0"]).expect_code(0).expect_in_stdout(&[
+        "qr0 compared with qr0.pre",
+        "Steps of a cell always run in the same order",
+    ]);
     for (pattern, says) in [
         ("qr0=l.i1", "do not count the same operations"),
         ("qr0=qp", "the run has no step `qp`"),
@@ -633,10 +555,9 @@ fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
         args.extend(bases);
         compared(&place, &args)
     };
-    of("table", &bases).expect_code(0).expect_in_stdout(&[
-        "lite.base compared with lite.next",
-        "null.b compared with null.a",
-    ]);
+    of("table", &bases)
+        .expect_code(0)
+        .expect_in_stdout(&["lite.base compared with lite.next", "null.b compared with null.a"]);
     let csv = of("csv", &bases).expect_code(0).stdout;
     assert_eq!(csv.matches("base,target,").count(), 1, "{csv}");
     assert!(csv.contains(",lite.next,lite.base,"), "{csv}");
@@ -647,22 +568,10 @@ fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
     let one = of("table", &bases[2..]).expect_code(0);
     one.expect_in_stderr(&["no `--base` is given for them: lite.base, lite.next"]);
     for (bases, says) in [
-        (
-            ["--base", "lite.base", "--base", "null.a"],
-            "each `--base` must name its group",
-        ),
-        (
-            ["--base", "null=null.a", "--base", "lite=null.a"],
-            "`lite` has no target `null.a`",
-        ),
-        (
-            ["--base", "null=null.a", "--base", "pg=null.a"],
-            "no engine or build `pg`",
-        ),
-        (
-            ["--base", "null=null.a", "--base", "null=null.b"],
-            "given twice for the group `null`",
-        ),
+        (["--base", "lite.base", "--base", "null.a"], "each `--base` must name its group"),
+        (["--base", "null=null.a", "--base", "lite=null.a"], "`lite` has no target `null.a`"),
+        (["--base", "null=null.a", "--base", "pg=null.a"], "no engine or build `pg`"),
+        (["--base", "null=null.a", "--base", "null=null.b"], "given twice for the group `null`"),
     ] {
         of("table", &bases).expect_code(2).expect_in_stderr(&[says]);
     }

@@ -1,4 +1,5 @@
-//! Damaged or incomplete records: the rest is shown, what is missing is reported, and `--resume` measures it.
+//! Damaged or incomplete records: the rest is shown, what is missing is reported, and `--resume`
+//! measures it.
 
 use std::path::{Path, PathBuf};
 
@@ -68,10 +69,7 @@ fn a_damaged_step_is_reported_with_the_others_and_measured_again() {
     assert_eq!(table.stderr.matches("error: ").count(), 1, "{table}");
     let html = place.join("damaged.html");
     let args = ["report", path, "-o", html.to_str().unwrap()];
-    place
-        .assay(&args)
-        .expect_code(1)
-        .expect_in_stderr(&["intervals.parquet"]);
+    place.assay(&args).expect_code(1).expect_in_stderr(&["intervals.parquet"]);
     assert!(fs_err::read_to_string(&html).unwrap().contains(&says));
     let args = ["export", path, "--format", "csv"];
     let table = place.assay(&args).expect_code(1);
@@ -89,37 +87,24 @@ fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
     fs_err::rename(step(&run, "l.i1"), place.join("elsewhere")).unwrap();
 
     let table = shown(&place, &run, "table").expect_code(0);
-    let says = format!(
-        "{} of {all} steps valid, 1 missing, 1 cell not finished",
-        all - 1
-    );
+    let says = format!("{} of {all} steps valid, 1 missing, 1 cell not finished", all - 1);
     assert!(table.stdout.contains(&says), "{table}");
     assert!(table.stdout.contains("(lite.base r1: l.i1)"), "{table}");
     let json = shown(&place, &run, "json").expect_code(0);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     let missing = &json["missing"];
     assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
-    assert_eq!(
-        (&missing[0]["step"], &missing[0]["repeat"]),
-        (&"l.i1".into(), &1.into())
-    );
+    assert_eq!((&missing[0]["step"], &missing[0]["repeat"]), (&"l.i1".into(), &1.into()));
     assert_eq!(json["unfinished"][0]["status"], "complete");
     let html = place.join("missing.html");
-    place
-        .assay(&["report", path, "-o", html.to_str().unwrap()])
-        .expect_code(0);
+    place.assay(&["report", path, "-o", html.to_str().unwrap()]).expect_code(0);
     assert!(fs_err::read_to_string(&html).unwrap().contains(&says));
     for table in [
-        place
-            .assay(&["export", path, "--format", "csv"])
-            .expect_code(0),
+        place.assay(&["export", path, "--format", "csv"]).expect_code(0),
         shown(&place, &run, "csv").expect_code(0),
     ] {
         assert_eq!(table.stdout.lines().count(), 1 + all, "{table}");
-        let lines = table
-            .stdout
-            .lines()
-            .filter(|line| line.contains("missing: "));
+        let lines = table.stdout.lines().filter(|line| line.contains("missing: "));
         assert_eq!(lines.count(), 1, "{table}");
     }
 
@@ -138,9 +123,7 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     assert!(one.stdout.contains(&says), "{one}");
     let other = first_cell(&run).with_file_name("r2").join("cell.json");
     fs_err::write(&other, "{").unwrap();
-    let none = shown(&place, &run, "table")
-        .expect_code(1)
-        .expect_in_stderr(&["cell.json"]);
+    let none = shown(&place, &run, "table").expect_code(1).expect_in_stderr(&["cell.json"]);
     let says = format!("0 of {all} steps valid, {all} missing, 2 cells not finished");
     assert!(none.stdout.contains(&says), "{none}");
     let path = run.to_str().unwrap();

@@ -74,7 +74,8 @@ impl Write for Connection {
     }
 }
 
-/// Accepts connections, and passes on what they say to a port of this host and back. Returns its own port.
+/// Accepts connections, and passes on what they say to a port of this host and back. Returns its
+/// own port.
 fn relay(port: u16, delay: Duration) -> u16 {
     let delay = Arc::new(AtomicU64::new(delay.as_nanos() as u64));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -122,23 +123,16 @@ fn measure(url: &str) -> Measured {
         let shortest = kinds.map(|(_, histogram)| histogram.min());
         shortest.min().unwrap() as f64 / 1e3
     };
-    let ranks = shown.row("theirs.default", "qr100")["ranks"]
-        .as_array()
-        .unwrap();
+    let ranks = shown.row("theirs.default", "qr100")["ranks"].as_array().unwrap();
     Measured {
         query_us: shortest("query.service"),
         shortest_us: shortest(".service"),
-        round_trips_us: ranks
-            .iter()
-            .map(|rank| number(rank, "round_trip_us"))
-            .collect(),
+        round_trips_us: ranks.iter().map(|rank| number(rank, "round_trip_us")).collect(),
     }
 }
 
 fn number(row: &Value, key: &str) -> f64 {
-    row[key]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no {key} in {row}"))
+    row[key].as_f64().unwrap_or_else(|| panic!("no {key} in {row}"))
 }
 
 #[test]
@@ -162,7 +156,8 @@ fn a_delay_on_the_way_to_the_server_is_in_every_operation_once() {
     }
 }
 
-/// Connects two hosts. Returns the delays of what the first one sends, and of what the other one sends.
+/// Connects two hosts. Returns the delays of what the first one sends, and of what the other one
+/// sends.
 fn wire(hosts: &Hosts) -> std::io::Result<[Delay; 2]> {
     let delays = [(); 2].map(|()| Delay::default());
     let first = tun::open(&hosts.names[0], "eth0")?;
@@ -191,10 +186,7 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
     };
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
-    let plan = format!(
-        "clients = [1]\n{}{POSTGRES}",
-        workload(600, 200, "3s", steps)
-    );
+    let plan = format!("clients = [1]\n{}{POSTGRES}", workload(600, 200, "3s", steps));
     place.write("plan.toml", &plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     set(9, 1);
@@ -224,12 +216,6 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
             at_most = at_most.min(offset + uncertainty);
         }
     }
-    assert!(
-        highest - lowest > 4000.0,
-        "the way did not change: {lowest} to {highest} us"
-    );
-    assert!(
-        at_least <= at_most,
-        "no offset is possible: {at_least} to {at_most} us"
-    );
+    assert!(highest - lowest > 4000.0, "the way did not change: {lowest} to {highest} us");
+    assert!(at_least <= at_most, "no offset is possible: {at_least} to {at_most} us");
 }

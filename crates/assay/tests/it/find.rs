@@ -54,10 +54,7 @@ fn a_rate_that_meets_its_bound_is_the_answer() {
         let [trial] = &search["trials"].as_array().unwrap()[..] else {
             panic!("{search}");
         };
-        assert_eq!(
-            (&trial["rate"], &trial["verdict"]),
-            (&2000.0.into(), &"sustained".into())
-        );
+        assert_eq!((&trial["rate"], &trial["verdict"]), (&2000.0.into(), &"sustained".into()));
         assert!(trial["achieved"].is_f64(), "{search}");
     }
 }
@@ -83,9 +80,7 @@ fn an_interrupted_search_is_resumed() {
     let cells = place.join("results");
     eventually("the third rate is tried", || {
         running.must_run("its third rate");
-        entries(&cells)
-            .iter()
-            .any(|run| entries(&run.join("cells/none.a")).len() > 2)
+        entries(&cells).iter().any(|run| entries(&run.join("cells/none.a")).len() > 2)
     });
     running.signal(Signal::INT);
     let goes_on = "The search for none.a has not ended: assay run --resume RUN continues it.";
@@ -108,9 +103,7 @@ fn an_interrupted_search_is_resumed() {
     place.assert_nothing_is_left();
     // It has ended: there is nothing to resume.
     let again = place.assay(&["run", "--resume", run.to_str().unwrap()]);
-    again
-        .expect_code(0)
-        .expect_in_stderr(&["nothing to measure"]);
+    again.expect_code(0).expect_in_stderr(&["nothing to measure"]);
 }
 
 #[test]
@@ -120,25 +113,18 @@ fn what_fails_ends_its_own_search_only() {
     let plan = format!(
         "{PLAN}[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.full]\nset = {{ max_page_count = 20 }}\n"
     );
-    let args = [
-        "--step", "l.i1", "--p99", "0.001ms", "--to", "100k", "--only",
-    ];
+    let args = ["--step", "l.i1", "--p99", "0.001ms", "--to", "100k", "--only"];
     let both = [&args[..], &["none.a", "--only", "lite.full"]].concat();
-    let ended = find(&place, &plan, &both)
-        .expect_code(1)
-        .expect_in_stdout(&[
-            "none.a sustains no rate in l.i1",
-            "The search for lite.full stopped: rate-100000 can't be judged: ",
-        ]);
+    let ended = find(&place, &plan, &both).expect_code(1).expect_in_stdout(&[
+        "none.a sustains no rate in l.i1",
+        "The search for lite.full stopped: rate-100000 can't be judged: ",
+    ]);
     let shown = Shown::read(&place, &place.only_run());
     let cells = shown.json["run"]["cells"].as_array().unwrap();
     let of = |target: &str| cells.iter().filter(|cell| cell["target"] == target).count();
     assert_eq!((of("none.a"), of("lite.full")), (7, 1));
     // It was measured once, though the other search had further rates.
-    let begun = ended
-        .stderr
-        .matches(": lite.full, variant rate-100000")
-        .count();
+    let begun = ended.stderr.matches(": lite.full, variant rate-100000").count();
     assert_eq!(begun, 1, "{ended}");
     place.assert_nothing_is_left();
 }
@@ -147,9 +133,7 @@ fn what_fails_ends_its_own_search_only() {
 fn what_cannot_be_searched_is_refused() {
     let place = Place::new();
     let refused = |plan: &str, more: &[&str], texts: &[&str]| {
-        find(&place, plan, more)
-            .expect_code(2)
-            .expect_in_stderr(texts);
+        find(&place, plan, more).expect_code(2).expect_in_stderr(texts);
     };
     let p99 = ["--p99", "10ms", "--step"];
     refused(
@@ -167,32 +151,16 @@ fn what_cannot_be_searched_is_refused() {
         &[&p99[..], &["qr100"]].concat(),
         &["the plan gives step `qr100` a rate", "--to"],
     );
-    refused(
-        PLAN,
-        &["--step", "l.i1", "--lag", "1s"],
-        &["`none.a` has no replica", "replicas = 1"],
-    );
+    refused(PLAN, &["--step", "l.i1", "--lag", "1s"], &["`none.a` has no replica", "replicas = 1"]);
     // A target that is not searched needs no replica.
     let replica = format!(
         "{PLAN}[build.pg]\npostgres = \"/nowhere\"\n[config.postgres.base]\nreplicas = 1\n"
     );
     let lag = ["--step", "l.i1", "--lag", "1s"];
     refused(&replica, &lag, &["`none.a` has no replica"]);
-    refused(
-        &replica,
-        &[&lag[..], &["--only", "pg.base"]].concat(),
-        &["/nowhere"],
-    );
+    refused(&replica, &[&lag[..], &["--only", "pg.base"]].concat(), &["/nowhere"]);
     refused(PLAN, &["--step", "l.i1"], &["--p99", "--lag"]);
-    refused(
-        PLAN,
-        &["--step", "l.i1", "--p99", "10"],
-        &["expected a duration such as `20ms`"],
-    );
+    refused(PLAN, &["--step", "l.i1", "--p99", "10"], &["expected a duration such as `20ms`"]);
     let variants = format!("{PLAN}\n[workload.insert.variant.x]\n");
-    refused(
-        &variants,
-        &[&p99[..], &["l.i1"]].concat(),
-        &["the plan has variants"],
-    );
+    refused(&variants, &[&p99[..], &["l.i1"]].concat(), &["the plan has variants"]);
 }

@@ -95,11 +95,7 @@ impl Foreign {
             input: None,
         })
         .unwrap();
-        let mut foreign = Self {
-            guarded,
-            port,
-            place,
-        };
+        let mut foreign = Self { guarded, port, place };
         eventually("it lets somebody in", || {
             foreign.must_be_alive();
             Postgres::attach(&foreign.url("right")).is_ok()
@@ -184,19 +180,12 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
         .expect_code(1)
         .expect_in_stderr(&["the table exists, and this run did not create it"]);
     assert_eq!(server.tables(), ["pi1"]);
-    assert_eq!(
-        session.query("select precious from pi1").unwrap(),
-        [[Some("data".to_owned())]]
-    );
+    assert_eq!(session.query("select precious from pi1").unwrap(), [[Some("data".to_owned())]]);
 
     // Where a part of a table is somebody else's, what was made of it before that is dropped again.
     session.query("drop table pi1").unwrap();
-    session
-        .query("create table pi1_p1 (precious text)")
-        .unwrap();
-    let parts = server
-        .plan("right")
-        .replacen("steps", "partitions = 3\nsteps", 1);
+    session.query("create table pi1_p1 (precious text)").unwrap();
+    let parts = server.plan("right").replacen("steps", "partitions = 3\nsteps", 1);
     place
         .run(&parts, &[])
         .expect_code(1)
@@ -218,10 +207,7 @@ impl OtherHost {
     fn make_or_test_is_skipped() -> Option<Self> {
         let id = std::process::id();
         let net = format!("10.213.{}", id % 256);
-        let other = Self {
-            name: format!("assay-{id}"),
-            address: format!("{net}.1"),
-        };
+        let other = Self { name: format!("assay-{id}"), address: format!("{net}.1") };
         let (name, here, there) = (&other.name, format!("as{id}a"), format!("as{id}b"));
         let commands = [
             format!("netns add {name}"),
@@ -238,9 +224,7 @@ impl OtherHost {
                 Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
                 Err(error) => error.to_string(),
             };
-            say_skipped(&format!(
-                "no network namespace can be made: ip {command}: {why}"
-            ));
+            say_skipped(&format!("no network namespace can be made: ip {command}: {why}"));
             return None;
         }
         Some(other)
@@ -284,9 +268,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
         (cell["server_host"].clone(), row.clone())
     };
     // All of what was sampled of the machine.
-    let of_host = [
-        "cpupq", "cpu/o", "cpups", "csps", "cspq", "cs/o", "wps", "wkbpi",
-    ];
+    let of_host = ["cpupq", "cpu/o", "cpups", "csps", "cspq", "cs/o", "wps", "wkbpi"];
     let of_clients = ["qps", "client_cpu_us_per_op", "maxop"];
     let traffic = ["net_received_kb_per_op", "net_sent_kb_per_op"];
     let url = server.url("right");
@@ -305,10 +287,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     for name in of_clients {
         assert!(row["metrics"][name].is_number(), "{name}: {row}");
     }
-    for name in of_host
-        .iter()
-        .chain(&["others%", "cpu_mhz", "server_cpu_us_per_op"])
-    {
+    for name in of_host.iter().chain(&["others%", "cpu_mhz", "server_cpu_us_per_op"]) {
         assert!(row["metrics"][name].is_null(), "{name}: {row}");
     }
     for name in traffic {
@@ -381,19 +360,10 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     ]);
     refused(
         one,
-        &[
-            "transactions are read-only by default",
-            "set default_transaction_read_only = off`",
-        ],
+        &["transactions are read-only by default", "set default_transaction_read_only = off`"],
     );
     run_all(&["alter role weak reset all"]);
-    refused(
-        "clients=100",
-        &[
-            "but the server accepts only",
-            "help: raise `max_connections`, or",
-        ],
-    );
+    refused("clients=100", &["but the server accepts only", "help: raise `max_connections`, or"]);
     assert_eq!(entries(&place.join("results")).len(), 0);
     place.run(&plan, &[]).expect_code(0);
     assert_eq!(server.tables(), Vec::<String>::new());
@@ -413,10 +383,8 @@ fn a_table_that_cannot_be_created_is_reported_with_its_own_reason() {
     session.query("create type pi1 as enum ('x')").unwrap();
     let place = Place::new();
     let ended = place.run(&server.plan("right"), &[]).expect_code(1);
-    let ended = ended.expect_in_stderr(&[
-        "error: `create table pi1",
-        "caused by: type \"pi1\" already exists",
-    ]);
+    let ended = ended
+        .expect_in_stderr(&["error: `create table pi1", "caused by: type \"pi1\" already exists"]);
     assert!(!ended.stderr.contains("a table of that name"), "{ended}");
     drop(session);
     server.stop();
@@ -431,13 +399,11 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
     let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
-    if session
-        .query("alter role me set idle_session_timeout = '6s'")
-        .is_ok()
-    {
+    if session.query("alter role me set idle_session_timeout = '6s'").is_ok() {
         drop(session);
         let place = Place::new();
-        // Connections of the step are idle for a tenth of a second at a time: the rest allows for a machine that pauses.
+        // Connections of the step are idle for a tenth of a second at a time: the rest allows for a
+        // machine that pauses.
         let steps = "steps = [\"l.i0\", \"l.x\", \"qr1000\"]";
         let url = server.url("right");
         let plan =

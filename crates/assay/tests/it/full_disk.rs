@@ -66,7 +66,8 @@ fn plan(engine: &str) -> String {
 
 const FINISHED: [(&str, &str, bool); 2] = [("l.i0", "complete", true), ("l.x", "complete", true)];
 
-/// The database's disk fills up: its step fails with the engine's own words, one of `words`, and its results are kept.
+/// The database's disk fills up: its step fails with the engine's own words, one of `words`, and
+/// its results are kept.
 fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&str]) {
     let place = Place::new();
     let Some(disk) = Disk::mount(&place, mebibytes) else {
@@ -90,9 +91,7 @@ fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&
 }
 
 fn any_database(target: &Path) -> bool {
-    ["sqlite", "postgres", "mysql"]
-        .iter()
-        .any(|name| target.join(name).exists())
+    ["sqlite", "postgres", "mysql"].iter().any(|name| target.join(name).exists())
 }
 
 #[test]
@@ -103,7 +102,8 @@ fn a_full_data_disk_fails_the_step_of_sqlite() {
 #[test]
 fn a_full_data_disk_fails_the_step_of_postgres() {
     if postgres_is_here_or_test_is_skipped() {
-        // A page that found no room or room for a part of it, and a segment of the log that found none, which ends it.
+        // A page that found no room or room for a part of it, and a segment of the log that found
+        // none, which ends it.
         let words = ["Check free disk space", "No space left on device"];
         the_data_disk_fills_up("pg.base", POSTGRES, 300, &words);
     }

@@ -1,5 +1,5 @@
-//! The files for shells, `man` and editors, taken by the programs that read them. `ASSAY_TEST_FASTJSONSCHEMA` names a Python
-//! that has fastjsonschema.
+//! The files for shells, `man` and editors, taken by the programs that read them.
+//! `ASSAY_TEST_FASTJSONSCHEMA` names a Python that has fastjsonschema.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -88,28 +88,23 @@ for path in sys.argv[2:]:
 
 /// Returns the plans of a folder of the workspace.
 fn plans(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let paths = fs_err::read_dir(folder).unwrap();
     let paths = paths.map(|entry| entry.unwrap().path());
-    let paths: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
-        .collect();
+    let paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
     assert!(!paths.is_empty());
     paths
 }
 
-/// Returns whether a plan is TOML and has a key that no such table has. The steps of a workload have one schema, though
-/// each kind of step has keys of its own.
+/// Returns whether a plan is TOML and has a key that no such table has. The steps of a workload
+/// have one schema, though each kind of step has keys of its own.
 fn has_unknown_key(path: &Path) -> bool {
     let text = fs_err::read_to_string(path).unwrap();
     // Arguments of `--set` are no part of the file.
     let errors = plan::parse("plan", &text, &[]).err().unwrap_or_default();
     let is_unknown = |it: &plan::Diagnostic| it.code == "plan::unknown-key";
-    errors
-        .iter()
-        .any(|it| is_unknown(it) && !it.message.contains(".step."))
+    errors.iter().any(|it| is_unknown(it) && !it.message.contains(".step."))
 }
 
 #[test]
@@ -128,9 +123,7 @@ fn the_schema_takes_good_plans_and_refuses_unknown_keys() {
     bad.retain(|path| has_unknown_key(path));
     assert!(bad.len() >= 3, "{bad:?}");
     let mut command = Command::new(python);
-    command
-        .args(["-I", "-c", VALIDATE])
-        .arg(place.join("schema.json"));
+    command.args(["-I", "-c", VALIDATE]).arg(place.join("schema.json"));
     let output = command.args(&good).args(&bad).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");

@@ -46,17 +46,13 @@ fn get(address: SocketAddr, path: &str) -> String {
 /// Returns the sum of a metric over all samples whose labels have `text`.
 fn sum(metrics: &str, name: &str, text: &str) -> f64 {
     let begin = format!("{name}{{");
-    let samples = metrics
-        .lines()
-        .filter(|line| line.starts_with(&begin) && line.contains(text));
+    let samples = metrics.lines().filter(|line| line.starts_with(&begin) && line.contains(text));
     let values = samples.map(|line| line.rsplit(' ').next().unwrap());
     values.map(|value| value.parse::<f64>().unwrap()).sum()
 }
 
 fn ops(shown: &Shown, target: &str, step: &str, kind: &str) -> f64 {
-    shown.row(target, step)["ops"][kind]["count"]
-        .as_f64()
-        .unwrap()
+    shown.row(target, step)["ops"][kind]["count"].as_f64().unwrap()
 }
 
 #[test]
@@ -67,9 +63,7 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let address = address(&mut running);
     // They ask for nothing, and more of them than are kept.
-    let silent: Vec<_> = (0..40)
-        .map(|_| TcpStream::connect(address).unwrap())
-        .collect();
+    let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert!(get(address, "/").contains("live.json"));
     let is_seen = |name: &str, text: &str, least: f64| {
         eventually(&format!("{name} of {text}"), || {
@@ -77,21 +71,13 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
         });
     };
     is_seen("assay_operations_total", r#"step="l.i0""#, 0.0);
-    is_seen(
-        "assay_operations_total",
-        r#"step="qr100",role="query""#,
-        0.0,
-    );
+    is_seen("assay_operations_total", r#"step="qr100",role="query""#, 0.0);
     let metrics = get(address, "/metrics");
     let queries = r#"step="qr100",role="query",kind="query""#;
     let before = sum(&metrics, "assay_operations_total", queries);
     is_seen("assay_operations_total", queries, before);
     is_seen("assay_service_time_seconds_bucket", queries, 0.0);
-    is_seen(
-        "assay_response_time_seconds_count",
-        r#"step="qr100",role="insert""#,
-        0.0,
-    );
+    is_seen("assay_response_time_seconds_count", r#"step="qr100",role="insert""#, 0.0);
     let told: Value = serde_json::from_str(&get(address, "/live.json")).unwrap();
     assert_eq!(told["step"]["cell"]["target"], "lite.base");
     is_seen("assay_operations_total", r#"step="qp100""#, 0.0);
@@ -121,21 +107,11 @@ fn a_library_in_a_process_of_its_own_is_watched_as_well() {
     let address = address(&mut running);
     eventually("reads are seen", || {
         running.must_run("it was seen");
-        sum(
-            &get(address, "/metrics"),
-            "assay_operations_total",
-            r#"kind="get""#,
-        ) > 0.0
+        sum(&get(address, "/metrics"), "assay_operations_total", r#"kind="get""#) > 0.0
     });
     let metrics = get(address, "/metrics");
-    assert_eq!(
-        sum(&metrics, "assay_operations_total", r#"kind="put""#),
-        2000.0
-    );
-    assert!(
-        metrics.contains(r#"step="readrandom",state="measuring"} 1"#),
-        "{metrics}"
-    );
+    assert_eq!(sum(&metrics, "assay_operations_total", r#"kind="put""#), 2000.0);
+    assert!(metrics.contains(r#"step="readrandom",state="measuring"} 1"#), "{metrics}");
     running.signal(Signal::INT);
     running.wait().expect_code(130);
     place.assert_nothing_is_left();
@@ -148,19 +124,10 @@ fn an_address_that_cannot_be_listened_at_ends_it_before_anything_starts() {
     let taken = taken.local_addr().unwrap().to_string();
     for (address, what) in [
         (taken.as_str(), "cannot listen on `127.0.0.1:"),
-        (
-            "0.0.0.0:0",
-            "other machines could reach the live page at `0.0.0.0:0`",
-        ),
-        (
-            "[::]:0",
-            "other machines could reach the live page at `[::]:0`",
-        ),
+        ("0.0.0.0:0", "other machines could reach the live page at `0.0.0.0:0`"),
+        ("[::]:0", "other machines could reach the live page at `[::]:0`"),
         ("9187", "invalid address `9187` for `--listen`"),
-        (
-            "127.0.0.1:99999",
-            "invalid address `127.0.0.1:99999` for `--listen`",
-        ),
+        ("127.0.0.1:99999", "invalid address `127.0.0.1:99999` for `--listen`"),
     ] {
         let ended = place.run(NULL, &["--listen", address]).expect_code(2);
         let ended = ended.expect_in_stderr(&[what, "help: "]);
@@ -203,18 +170,11 @@ fn start_prometheus(program: &Path, place: &Place, target: SocketAddr) -> (Kille
     let mut command = Command::new(program);
     command
         .arg(format!("--config.file={}", config.display()))
-        .arg(format!(
-            "--storage.tsdb.path={}",
-            place.join("tmp/tsdb").display()
-        ))
+        .arg(format!("--storage.tsdb.path={}", place.join("tmp/tsdb").display()))
         .arg(format!("--web.listen-address={own}"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(
-            fs_err::File::create(place.join("prometheus.log"))
-                .unwrap()
-                .into_file(),
-        );
+        .stderr(fs_err::File::create(place.join("prometheus.log")).unwrap().into_file());
     (Killed(command.spawn().unwrap()), own)
 }
 
@@ -228,9 +188,7 @@ fn prometheus_scrapes_it() {
     let plan = workload(2_000, 1_000, "60s", "") + SQLITE;
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let (_prometheus, own) = start_prometheus(Path::new(&program), &place, address(&mut running));
-    eventually("Prometheus is ready", || {
-        answered(own, "/-/ready").is_some()
-    });
+    eventually("Prometheus is ready", || answered(own, "/-/ready").is_some());
     for text in [
         "up == 1",
         "assay_cells == 1",

@@ -1,9 +1,10 @@
-//! The binary from outside: what people and scripts type, with real engines, real servers and real faults.
+//! The binary from outside: what people and scripts type, with real engines, real servers and real
+//! faults.
 //!
-//! Tests that need a server are skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks`, `rocksdb` in
-//! `ASSAY_REQUIRE_ENGINES` they fail instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use,
-//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own, and `ASSAY_TEST_ROCKSDB` libraries, with colons
-//! between them.
+//! Tests that need a server are skipped, aloud, where there is none; with `postgres`, `mysql`,
+//! `myrocks`, `rocksdb` in `ASSAY_REQUIRE_ENGINES` they fail instead. `ASSAY_TEST_MYSQL` names the
+//! directory of the MySQL or MariaDB to use, `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL
+//! beside the system's own, and `ASSAY_TEST_ROCKSDB` libraries, with colons between them.
 
 #![allow(
     clippy::unwrap_used,
@@ -51,25 +52,21 @@ mod versus;
 mod waits;
 
 use std::io::Write;
-/// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the
-/// file that `ASSAY_SKIP_LOG` names, where such tests are counted.
+/// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's
+/// output, and in the file that `ASSAY_SKIP_LOG` names, where such tests are counted.
 fn say_skipped(reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let line = format!("SKIPPED {test}: {}\n", reason.replace('\n', " "));
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(log) = std::env::var_os("ASSAY_SKIP_LOG") {
-        let mut log = fs_err::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
+        let mut log = fs_err::OpenOptions::new().create(true).append(true).open(log).unwrap();
         log.write_all(line.as_bytes()).unwrap();
     }
 }
 
-/// Returns true if PostgreSQL is here; otherwise the test that asks has been called skipped, or fails where the server is
-/// required.
+/// Returns true if PostgreSQL is here; otherwise the test that asks has been called skipped, or
+/// fails where the server is required.
 fn postgres_is_here_or_test_is_skipped() -> bool {
     let Err(error) = engine::postgres::locate("distribution") else {
         return true;
@@ -78,8 +75,8 @@ fn postgres_is_here_or_test_is_skipped() -> bool {
     false
 }
 
-/// Returns the build of MySQL or MariaDB that tests use, if it is here and has the storage engine (`innodb` or `rocksdb`);
-/// otherwise as with PostgreSQL.
+/// Returns the build of MySQL or MariaDB that tests use, if it is here and has the storage engine
+/// (`innodb` or `rocksdb`); otherwise as with PostgreSQL.
 fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
     let build = std::env::var("ASSAY_TEST_MYSQL").unwrap_or_else(|_| "distribution".into());
     let installation = match engine::mysql::locate(&build) {
@@ -89,15 +86,9 @@ fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
             return None;
         }
     };
-    let has_myrocks = installation
-        .files
-        .iter()
-        .any(|file| file.ends_with("ha_rocksdb.so"));
+    let has_myrocks = installation.files.iter().any(|file| file.ends_with("ha_rocksdb.so"));
     if storage_engine == "rocksdb" && !has_myrocks {
-        not_here(
-            "myrocks",
-            &format!("{} has no MyRocks", installation.version),
-        );
+        not_here("myrocks", &format!("{} has no MyRocks", installation.version));
         return None;
     }
     Some(build)
@@ -115,9 +106,8 @@ fn other_postgres_or_test_is_skipped() -> Option<String> {
 /// Returns the libraries of RocksDB and Speedb that tests use, as with PostgreSQL.
 fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
     let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
-    let libraries: Vec<_> = std::env::split_paths(&named)
-        .filter(|path| !path.as_os_str().is_empty())
-        .collect();
+    let libraries: Vec<_> =
+        std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect();
     if libraries.is_empty() {
         not_here("rocksdb", "ASSAY_TEST_ROCKSDB names no library");
         return None;
@@ -127,9 +117,6 @@ fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
 
 fn not_here(engine: &str, why: &str) {
     let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|other| other == engine),
-        "{engine} is required: {why}"
-    );
+    assert!(!required.split(',').any(|other| other == engine), "{engine} is required: {why}");
     say_skipped(why);
 }

@@ -1,4 +1,5 @@
-//! A place where one test runs assay: all its files, and all processes that belong to it, are found again.
+//! A place where one test runs assay: all its files, and all processes that belong to it, are found
+//! again.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +56,8 @@ pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 /// The duration of a step in which nothing needs a second.
 pub(crate) const QUICK: &str = "200ms";
 
-/// Returns a `[workload.insert]` with these numbers of rows, this length of query steps, and more lines.
+/// Returns a `[workload.insert]` with these numbers of rows, this length of query steps, and more
+/// lines.
 pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> String {
     format!(
         "name = \"test\"\n[workload.insert]\ninitial-rows = {loaded}\nwrite-rows = {written}\n\
@@ -63,12 +65,14 @@ pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> Str
     )
 }
 
-/// The lines after [`workload`]: its query steps last a minute in variant `long`, to meet with an accident in, however slow
-/// the test is, and no longer than the plan says in `short`. `--only` says which cells are of which.
+/// The lines after [`workload`]: its query steps last a minute in variant `long`, to meet with an
+/// accident in, however slow the test is, and no longer than the plan says in `short`. `--only`
+/// says which cells are of which.
 pub(crate) const LONG_AND_SHORT: &str =
     "[workload.insert.variant.long]\nread-write-time = \"60s\"\n[workload.insert.variant.short]\n";
 
-/// A directory that a server's user may enter, with one for plans, results, databases and temporary files each.
+/// A directory that a server's user may enter, with one for plans, results, databases and temporary
+/// files each.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
     _machine: File,
@@ -147,10 +151,7 @@ impl Running {
     #[track_caller]
     pub(crate) fn must_run(&mut self, before: &str) {
         if let Some(status) = self.child.try_wait().unwrap() {
-            panic!(
-                "it ended before {before}, {status}\n-- stderr\n{}",
-                self.said()
-            );
+            panic!("it ended before {before}, {status}\n-- stderr\n{}", self.said());
         }
     }
 
@@ -171,24 +172,16 @@ impl Running {
         });
         let text = |path: &Path| {
             let mut bytes = Vec::new();
-            fs_err::File::open(path)
-                .unwrap()
-                .read_to_end(&mut bytes)
-                .unwrap();
+            fs_err::File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let ended = Ended {
             code: status.and_then(|status| status.code()),
-            signal: ended
-                .then(|| status.and_then(|status| status.signal()))
-                .flatten(),
+            signal: ended.then(|| status.and_then(|status| status.signal())).flatten(),
             stdout: text(&self.stdout),
             stderr: text(&self.stderr),
         };
-        assert!(
-            status.is_some(),
-            "it did not end within {LONGEST_S} s\n{ended}"
-        );
+        assert!(status.is_some(), "it did not end within {LONGEST_S} s\n{ended}");
         ended
     }
 }
@@ -216,10 +209,7 @@ impl Place {
         for name in ["tmp", "results", "data", "output"] {
             fs_err::create_dir(directory.path().join(name)).unwrap();
         }
-        Self {
-            directory,
-            _machine: machine,
-        }
+        Self { directory, _machine: machine }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -237,8 +227,9 @@ impl Place {
         path
     }
 
-    /// Writes a program, and leaves that to another process: what this one has open for writing is so for a moment in each
-    /// process that another test starts, and the kernel runs no program that somebody writes.
+    /// Writes a program, and leaves that to another process: what this one has open for writing is
+    /// so for a moment in each process that another test starts, and the kernel runs no program
+    /// that somebody writes.
     pub(crate) fn write_program(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
@@ -286,11 +277,7 @@ impl Place {
                 command.env_remove(name);
             }
         }
-        Running {
-            child: command.spawn().unwrap(),
-            stdout,
-            stderr,
-        }
+        Running { child: command.spawn().unwrap(), stdout, stderr }
     }
 
     /// Runs assay in this place to its end.
@@ -347,16 +334,15 @@ impl Place {
         std::thread::sleep(Duration::from_millis(200));
     }
 
-    /// Returns true if a process of this place has threads of a load: these begin when a step's connections are open.
+    /// Returns true if a process of this place has threads of a load: these begin when a step's
+    /// connections are open.
     fn is_under_load(&self) -> bool {
         let is_of_load = |thread: &PathBuf| {
             let name = fs_err::read_to_string(thread.join("comm")).unwrap_or_default();
             name.starts_with("load-")
         };
         self.processes().iter().any(|process| {
-            entries(Path::new(&format!("/proc/{process}/task")))
-                .iter()
-                .any(is_of_load)
+            entries(Path::new(&format!("/proc/{process}/task"))).iter().any(is_of_load)
         })
     }
 
@@ -371,10 +357,7 @@ impl Place {
     /// Nor does a database.
     pub(crate) fn assert_nothing_is_left(&self) {
         self.assert_no_process_is_left();
-        for target in entries(&self.join("data"))
-            .iter()
-            .filter(|path| path.is_dir())
-        {
+        for target in entries(&self.join("data")).iter().filter(|path| path.is_dir()) {
             for database in entries(target) {
                 assert!(
                     !database.join(engine::MARKER).exists(),
@@ -470,10 +453,7 @@ pub(crate) fn any_below(directory: &Path, name: &str) -> bool {
 
 /// Waits for what must come soon.
 pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
-    assert!(
-        comes_about(60, holds),
-        "it did not come about within 60 s: {what}"
-    );
+    assert!(comes_about(60, holds), "it did not come about within 60 s: {what}");
 }
 
 pub(crate) fn comes_about(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {

@@ -19,12 +19,11 @@ fn plan(configs: &str) -> String {
 fn plan_of<'a>(row: &'a Value, statement: &str) -> &'a str {
     let mut plans = row["plans"].as_array().unwrap().iter();
     let plan = plans.find(|it| it["statement"].as_str().unwrap().starts_with(statement));
-    plan.unwrap_or_else(|| panic!("{statement} in {row}"))["plan"]
-        .as_str()
-        .unwrap()
+    plan.unwrap_or_else(|| panic!("{statement} in {row}"))["plan"].as_str().unwrap()
 }
 
-/// Runs a target of each engine, and expects these lines in the plans of a delete, and of range queries.
+/// Runs a target of each engine, and expects these lines in the plans of a delete, and of range
+/// queries.
 fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_query: &str) {
     let place = Place::new();
     let ended = place.run(&plan(config), &["--quiet"]).expect_code(0);
@@ -50,11 +49,7 @@ fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_quer
             assert!(!shown.stdout.contains("l.i0 of"), "{shown}");
             shown.expect_in_stdout(&["l.i2 of my.base/c1/r1", "\nLog sequence number "]);
         }
-        _ => drop(
-            shown
-                .expect_code(2)
-                .expect_in_stderr(&["has an engine status"]),
-        ),
+        _ => drop(shown.expect_code(2).expect_in_stderr(&["has an engine status"])),
     }
     place.assert_nothing_is_left();
 }
@@ -82,14 +77,9 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
     let scan = "[config.postgres.scan]\nextends = \"base\"\n\
                 set = { enable_indexscan = false, enable_indexonlyscan = false, enable_bitmapscan = false }\n";
     let plan = plan(&format!("{POSTGRES}{scan}"));
-    let run = place
-        .run(&plan, &["--quiet"])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(&plan, &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
-    let ended = place
-        .assay(&["compare", run, "--format", "json"])
-        .expect_code(0);
+    let ended = place.assay(&["compare", run, "--format", "json"]).expect_code(0);
     let json: Value = serde_json::from_str(&ended.stdout).unwrap();
     let shown = Shown::read(&place, run.as_ref());
     let sizes = &shown.row("pg.base", "l.i2")["sizes"];
@@ -102,14 +92,12 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
     assert!(8192.0 < table && table < all, "{sizes}");
     let [bytes, per_row, dense] =
         of_part(serde_json::json!({ "index": "pi1_pkey" })).map(Option::unwrap);
-    assert!(
-        (bytes / per_row - 2000.0).abs() < 500.0 && dense > 10.0,
-        "{sizes}"
-    );
-    place
-        .assay(&["show", run, "--table", "indexes"])
-        .expect_code(0)
-        .expect_in_stdout(&["table and indexes", "pi1_registersegment", "B/row"]);
+    assert!((bytes / per_row - 2000.0).abs() < 500.0 && dense > 10.0, "{sizes}");
+    place.assay(&["show", run, "--table", "indexes"]).expect_code(0).expect_in_stdout(&[
+        "table and indexes",
+        "pi1_registersegment",
+        "B/row",
+    ]);
     let of_step = |step: &str| {
         let mut steps = json["plans"].as_array().unwrap().iter();
         steps.find(|it| it["step"] == step)
@@ -119,14 +107,12 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
     let mut deletes = statements.iter();
     let delete = deletes.find(|it| it["statement"].as_str().unwrap().starts_with(DELETE));
     let [base, target] = ["base", "target"].map(|of| delete.unwrap()[of].as_str().unwrap());
-    assert!(
-        base.contains("Index") && !target.contains("Index Only Scan"),
-        "{base}\n{target}"
-    );
+    assert!(base.contains("Index") && !target.contains("Index Only Scan"), "{base}\n{target}");
     assert!(target.contains("Seq Scan on pi1"), "{target}");
-    place
-        .assay(&["compare", run])
-        .expect_code(0)
-        .expect_in_stdout(&["Plans that differ from pg.base", "Seq Scan on pi1", DELETE]);
+    place.assay(&["compare", run]).expect_code(0).expect_in_stdout(&[
+        "Plans that differ from pg.base",
+        "Seq Scan on pi1",
+        DELETE,
+    ]);
     place.assert_nothing_is_left();
 }

@@ -1,4 +1,5 @@
-//! The tables that `sysbench prepare` made in a server: measured as they are, by several cells, and left there.
+//! The tables that `sysbench prepare` made in a server: measured as they are, by several cells, and
+//! left there.
 
 use engine::postgres::Postgres;
 use engine::{Session, SqlEngine};
@@ -8,7 +9,8 @@ use crate::place::{Place, QUICK};
 use crate::postgres_is_here_or_test_is_skipped;
 use crate::show_json::Shown;
 
-/// The statements for a table of 3000 rows, with the index on `k` by the name that sysbench gives it.
+/// The statements for a table of 3000 rows, with the index on `k` by the name that sysbench gives
+/// it.
 const PREPARED: [&str; 3] = [
     "create table sbtest1 (id serial, k integer default 0 not null, c char(120) default '' not null, \
      pad char(60) default '' not null, primary key (id))",
@@ -56,9 +58,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     for cell in run.started_cells().unwrap() {
         for step in cell.read_steps().unwrap() {
             let checks = &step.step().checks;
-            let of_index = checks
-                .iter()
-                .find(|check| check.what == "rows in index k of sbtest1");
+            let of_index = checks.iter().find(|check| check.what == "rows in index k of sbtest1");
             let of_index = of_index.unwrap();
             assert!(of_index.left_out.is_none(), "{of_index:?}");
             assert_eq!(of_index.found, checks[0].found);

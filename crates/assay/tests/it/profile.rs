@@ -16,14 +16,7 @@ use crate::{not_here, postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_sk
 /// Returns whether `perf` can sample here; if not, the test is skipped.
 fn perf_is_here_or_test_is_skipped() -> bool {
     let mut perf = Command::new("perf");
-    let sampled = perf.args([
-        "record",
-        "--event",
-        "cpu-clock",
-        "--output",
-        "/dev/null",
-        "true",
-    ]);
+    let sampled = perf.args(["record", "--event", "cpu-clock", "--output", "/dev/null", "true"]);
     let is_here = sampled.output().is_ok_and(|output| output.status.success());
     if !is_here {
         not_here("perf", "`perf record` is not installed or not permitted");
@@ -71,10 +64,7 @@ fn wrapped(place: &Place, library: &Path, name: &str, work_us: f64) -> PathBuf {
         // The wrapped library must be needed, though nothing refers to it by name.
         .arg("-Wl,--no-as-needed")
         .arg(library)
-        .arg(format!(
-            "-Wl,-rpath,{}",
-            library.parent().unwrap().display()
-        ))
+        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&compiled.stderr);
@@ -93,9 +83,8 @@ fn compared(place: &Place, library: &Path, base_us: f64, target_us: f64) -> Valu
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let run = run.to_str().unwrap();
-    let shown = place
-        .assay(&["compare", run, "--format", "json", "--step", "readrandom"])
-        .expect_code(0);
+    let shown =
+        place.assay(&["compare", run, "--format", "json", "--step", "readrandom"]).expect_code(0);
     serde_json::from_str(&shown.stdout).unwrap()
 }
 
@@ -167,14 +156,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
     let plan = format!("{}{POSTGRES}", workload(2_000, 200, QUICK, steps));
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
-    let resume = [
-        "run",
-        "--profile",
-        "--resume",
-        run.to_str().unwrap(),
-        "--data",
-        "data",
-    ];
+    let resume = ["run", "--profile", "--resume", run.to_str().unwrap(), "--data", "data"];
     place.assay(&resume).expect_code(0);
     let shown = Shown::read(&place, &run);
     let (profiled, measured): (Vec<&Value>, Vec<&Value>) =
@@ -189,14 +171,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
         }
     }
     let table = place
-        .assay(&[
-            "export",
-            run.to_str().unwrap(),
-            "--format",
-            "csv",
-            "--table",
-            "steps",
-        ])
+        .assay(&["export", run.to_str().unwrap(), "--format", "csv", "--table", "steps"])
         .expect_code(0);
     assert_eq!(table.stdout.lines().count(), 4, "{}", table.stdout);
     place.assert_nothing_is_left();
@@ -210,15 +185,7 @@ fn without_perf_the_step_is_measured_and_says_what_to_install() {
     command.env("PATH", place.join("empty"));
     let plan = workload(500, 100, QUICK, "steps = [\"l.i0\"]\n") + SQLITE;
     place.write("plan.toml", &plan);
-    let args = [
-        "run",
-        "plan.toml",
-        "--profile",
-        "--results",
-        "results",
-        "--data",
-        "data",
-    ];
+    let args = ["run", "plan.toml", "--profile", "--results", "results", "--data", "data"];
     place.spawn_as(command, &args).wait().expect_code(0);
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
@@ -238,7 +205,8 @@ fn profiler(place: &Place) -> Option<u32> {
     place.processes().into_iter().find(is_perf)
 }
 
-/// Starts a run, and returns it in the midst of the profiled step `qr100`, whose profiler is the number.
+/// Starts a run, and returns it in the midst of the profiled step `qr100`, whose profiler is the
+/// number.
 fn in_the_midst(place: &Place, data: &str) -> (Running, u32) {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]\n";
     let plan = workload(500, 100, "2s", steps) + NULL;

@@ -1,5 +1,5 @@
-//! Kills of `mpirun` and of its ranks. Whatever is killed, and whenever: no process outlives it, and the resumed run leaves
-//! nothing but the record.
+//! Kills of `mpirun` and of its ranks. Whatever is killed, and whenever: no process outlives it,
+//! and the resumed run leaves nothing but the record.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -43,16 +43,14 @@ struct Life {
 }
 
 impl Life {
-    /// Returns a run that has not begun: a cell for each number of clients, with query steps of this length.
+    /// Returns a run that has not begun: a cell for each number of clients, with query steps of
+    /// this length.
     fn new(clients: &str, time: &str, engine: &str) -> Self {
         let place = Place::new();
         let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
         let plan = workload(600, 200, time, steps);
         place.write("plan.toml", &format!("clients = {clients}\n{plan}{engine}"));
-        Self {
-            place,
-            seen: Seen::default(),
-        }
+        Self { place, seen: Seen::default() }
     }
 
     /// Returns the run directory, which is there early in the run's life.
@@ -78,7 +76,8 @@ impl Life {
         spawn(&self.place, LOAD_RANKS, &args)
     }
 
-    /// Sends a signal to a process as soon as it is there. Returns false if the run was complete before.
+    /// Sends a signal to a process as soon as it is there. Returns false if the run was complete
+    /// before.
     fn kill(&mut self, running: Running, victim: Victim, signal: Signal) -> bool {
         let mut process = None;
         eventually("it begins or ends", || {
@@ -90,9 +89,7 @@ impl Life {
         }
         let began = SystemTime::now();
         let ended = running.wait();
-        eventually("all processes have ended", || {
-            self.place.processes().is_empty()
-        });
+        eventually("all processes have ended", || self.place.processes().is_empty());
         let seconds = began.elapsed().unwrap_or_default().as_secs_f64();
         eprintln!("{victim:?}, {signal:?}: all processes had ended after {seconds:.1} s");
         if let Some(run) = self.run() {
@@ -113,8 +110,8 @@ impl Life {
     }
 }
 
-/// Sends signals to a run, each in the middle of a step, and then resumes it to its end. Calls `check` with the cell after
-/// each.
+/// Sends signals to a run, each in the middle of a step, and then resumes it to its end. Calls
+/// `check` with the cell after each.
 fn kill_in_mid_step(signals: &[(Victim, Signal)], check: impl Fn(&Value)) {
     if !mpi_is_here_or_test_is_skipped() {
         return;

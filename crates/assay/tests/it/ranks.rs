@@ -15,7 +15,8 @@ use crate::show_json::Shown;
 use crate::stall::{at_least, stall, step};
 use crate::{mysql_or_test_is_skipped, not_here, postgres_is_here_or_test_is_skipped};
 
-/// Returns whether this build of assay has MPI, and PostgreSQL is here; if not, the test is skipped.
+/// Returns whether this build of assay has MPI, and PostgreSQL is here; if not, the test is
+/// skipped.
 pub(crate) fn mpi_is_here_or_test_is_skipped() -> bool {
     if !cfg!(feature = "mpi") {
         not_here("mpi", "assay was built without the feature `mpi`");
@@ -31,7 +32,8 @@ pub(crate) fn spawn(place: &Place, load_ranks: usize, args: &[&str]) -> Running 
         // A killed `mpirun` leaves its own files and its memory for messages there.
         .env("OMPI_MCA_orte_tmpdir_base", place.join("output"))
         .env("OMPI_MCA_btl_vader_backing_directory", place.join("output"))
-        // Else `mpirun` kills all ranks a second after one has died, which is too soon on a slow machine.
+        // Else `mpirun` kills all ranks a second after one has died, which is too soon on a slow
+        // machine.
         .args(["--mca", "odls_base_sigkill_timeout", "5"])
         .args(["--oversubscribe", "--allow-run-as-root", "-n"])
         .arg((load_ranks + 1).to_string())
@@ -86,38 +88,18 @@ fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
     let ended = alone.run(&plan(QUICK, ""), &[]).expect_code(0);
     let shown = Shown::read(&alone, &ended.run_directory());
     let timed = |row: &&Value| row["step"] == "qr100";
-    let expected: Vec<_> = shown
-        .rows()
-        .iter()
-        .filter(|row| !timed(row))
-        .map(work)
-        .collect();
-    assert!(
-        shown
-            .rows()
-            .iter()
-            .all(|row| row["ranks"] == serde_json::json!([]))
-    );
+    let expected: Vec<_> = shown.rows().iter().filter(|row| !timed(row)).map(work).collect();
+    assert!(shown.rows().iter().all(|row| row["ranks"] == serde_json::json!([])));
     for load_ranks in 1..=3 {
         let place = Place::new();
         run(&place, &plan(QUICK, ""), load_ranks).expect_code(0);
         let shown = Shown::read(&place, &place.only_run());
         shown.assert_all_valid();
-        let found: Vec<_> = shown
-            .rows()
-            .iter()
-            .filter(|row| !timed(row))
-            .map(work)
-            .collect();
+        let found: Vec<_> = shown.rows().iter().filter(|row| !timed(row)).map(work).collect();
         assert_eq!(found, expected, "with {load_ranks} load ranks");
         for row in shown.rows() {
             let ranks = row["ranks"].as_array().unwrap();
-            let sum = |key: &str| {
-                ranks
-                    .iter()
-                    .map(|rank| rank[key].as_u64().unwrap())
-                    .sum::<u64>()
-            };
+            let sum = |key: &str| ranks.iter().map(|rank| rank[key].as_u64().unwrap()).sum::<u64>();
             assert_eq!(ranks.len(), load_ranks, "{row}");
             assert_eq!(sum("clients"), 4, "{row}");
             let ops = row["ops"].as_object().unwrap().values();
@@ -139,16 +121,13 @@ fn assert_server_threads_are_measured(row: &Value) {
     assert!(metric("background_cpu_us_per_op").is_some(), "{row}");
 }
 
-/// Starts a run with a client on each of two load ranks, and waits until its query step runs, in which each inserts at this
-/// rate.
+/// Starts a run with a client on each of two load ranks, and waits until its query step runs, in
+/// which each inserts at this rate.
 fn start_with_rate(place: &Place, rate: u32) -> Running {
     let steps = format!(
         "steps = [\"l.i0\", \"l.x\", \"qr{rate}\"]\nstep.qr{rate}.rows-per-commit = {ROWS_PER_COMMIT}"
     );
-    let plan = format!(
-        "clients = [2]\n{}{POSTGRES}",
-        workload(20_000, 1_000, "6s", &steps)
-    );
+    let plan = format!("clients = [2]\n{}{POSTGRES}", workload(20_000, 1_000, "6s", &steps));
     place.write("plan.toml", &plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     let mut running = spawn(place, 2, &args);
@@ -182,10 +161,7 @@ pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
     let due = seconds * (2 * 1000 / ROWS_PER_COMMIT) as f64 - 2.0;
     assert!(late as f64 >= due, "{late} inserts were late, not {due}");
     let waited = at_least(&histograms["insert.service"], 1000);
-    assert!(
-        waited >= 2,
-        "{waited} inserts waited for the server, not one of each rank"
-    );
+    assert!(waited >= 2, "{waited} inserts waited for the server, not one of each rank");
 }
 
 #[test]
@@ -297,18 +273,8 @@ impl Hosts {
         let network = format!("{}.0/24", self.network);
         let mut command = Command::new(&agent);
         command
-            .args([
-                first.as_str(),
-                "exec",
-                "mpirun",
-                "--allow-run-as-root",
-                "-n",
-            ])
-            .args([
-                &self.names.len().to_string(),
-                "--host",
-                &self.names.join(","),
-            ])
+            .args([first.as_str(), "exec", "mpirun", "--allow-run-as-root", "-n"])
+            .args([&self.names.len().to_string(), "--host", &self.names.join(",")])
             .args(["--mca", "odls_base_sigkill_timeout", "5"])
             .args(["--mca", "plm_rsh_agent", agent.to_str().unwrap()])
             .args(["--mca", "oob_tcp_if_include", &network])
@@ -331,8 +297,8 @@ impl Drop for Hosts {
     }
 }
 
-/// Runs a plan with load ranks on two other hosts than the server's. `listen` says where on that host the server is; assay finds
-/// an address by itself without.
+/// Runs a plan with load ranks on two other hosts than the server's. `listen` says where on that
+/// host the server is; assay finds an address by itself without.
 fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     if !mpi_is_here_or_test_is_skipped() {
         return;
@@ -342,10 +308,7 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     };
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"qp100\"]\n";
-    let plan = format!(
-        "clients = [3]\n{}{engine}",
-        workload(1_000, 200, QUICK, steps)
-    );
+    let plan = format!("clients = [3]\n{}{engine}", workload(1_000, 200, QUICK, steps));
     place.write("plan.toml", &plan);
     let mut args = vec!["run", "plan.toml", "--results", "results", "--data", "data"];
     let listen = listen.map(|host| format!("listen={}.{host}", hosts.network));
@@ -369,12 +332,7 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     assert_eq!(of("ranks", "clients"), [2, 1]);
     assert_eq!(of("client_hosts", "host"), clients);
     for metrics in of("client_hosts", "metrics") {
-        for name in [
-            "cpups",
-            "csps",
-            "net_received_kb_per_op",
-            "net_sent_kb_per_op",
-        ] {
+        for name in ["cpups", "csps", "net_received_kb_per_op", "net_sent_kb_per_op"] {
             assert!(metrics[name].as_f64() > Some(0.0), "{name}: {metrics}");
         }
     }
@@ -389,17 +347,9 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     let described = record::RunDir::open(run).unwrap().read_run().unwrap();
     let described = &described.invocations[0].client_hosts;
     assert_eq!(described.len(), 2);
-    assert!(
-        described
-            .iter()
-            .all(|it| it.host.fact("kernel_release").is_some())
-    );
+    assert!(described.iter().all(|it| it.host.fact("kernel_release").is_some()));
     let ranks = row["ranks"].as_array().unwrap();
-    assert!(
-        ranks
-            .iter()
-            .all(|rank| rank["round_trip_us"].as_f64().unwrap() > 0.0)
-    );
+    assert!(ranks.iter().all(|rank| rank["round_trip_us"].as_f64().unwrap() > 0.0));
 }
 
 #[test]
@@ -424,10 +374,7 @@ fn an_address_that_load_ranks_do_not_reach_fails_the_cell() {
         return;
     };
     let place = Place::new();
-    place.write(
-        "plan.toml",
-        &format!("listen = \"127.0.0.1\"\n{}", plan(QUICK, "")),
-    );
+    place.write("plan.toml", &format!("listen = \"127.0.0.1\"\n{}", plan(QUICK, "")));
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
     let ended = hosts.spawn(&place, &args).wait();
     eventually("all processes have ended", || place.processes().is_empty());

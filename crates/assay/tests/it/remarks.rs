@@ -1,5 +1,5 @@
-//! Remarks that follow from the figures of a step: a rate that was not kept, deletes that found nothing, events that failed,
-//! those of a warm-up too.
+//! Remarks that follow from the figures of a step: a rate that was not kept, deletes that found
+//! nothing, events that failed, those of a warm-up too.
 
 use serde_json::Value;
 
@@ -30,9 +30,7 @@ parameters = { id = "id", k = "k", c = "c", pad = "pad" }
 fn remarks<'s>(row: &'s Value, code: &str) -> Vec<&'s str> {
     let remarks = row["remarks"].as_array().unwrap().iter();
     let of_code = remarks.filter(|remark| remark["code"] == code);
-    of_code
-        .map(|remark| remark["here"].as_str().unwrap())
-        .collect()
+    of_code.map(|remark| remark["here"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -47,10 +45,7 @@ fn missed_rates_and_missing_work_are_reported() {
 
     assert_eq!(row("point-query")["sla"], Value::Null);
     let sla = &row("point-query.fast")["sla"];
-    assert_eq!(
-        (&sla["kind"], &sla["met"]),
-        (&"event".into(), &false.into())
-    );
+    assert_eq!((&sla["kind"], &sla["met"]), (&"event".into(), &false.into()));
     assert_eq!(number(&sla["target"]), 9e6);
 
     let scans = number(&row("scan")["metrics"]["qps"]);
@@ -66,17 +61,9 @@ fn missed_rates_and_missing_work_are_reported() {
     assert_eq!(remarks(row("delete"), "step::nothing-to-delete").len(), 1);
     assert!(number(&row("delete")["metrics"]["rows/event"]) < 0.8);
 
-    let text = place
-        .assay(&["show", directory.to_str().unwrap()])
-        .expect_code(0)
-        .stdout;
-    for told in [
-        "requested rate",
-        "Krows/s",
-        "[step::failures]",
-        "[step::nothing-to-delete]",
-        "†",
-    ] {
+    let text = place.assay(&["show", directory.to_str().unwrap()]).expect_code(0).stdout;
+    for told in ["requested rate", "Krows/s", "[step::failures]", "[step::nothing-to-delete]", "†"]
+    {
         assert!(text.contains(told), "no `{told}` in {text}");
     }
 }

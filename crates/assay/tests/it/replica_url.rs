@@ -25,11 +25,7 @@ fn port() -> Port {
 
 /// Returns the access to a server for clients with the password `right`.
 fn network() -> Network {
-    Network {
-        port: port(),
-        password: words::Secret::new("right"),
-        certificate: None,
-    }
+    Network { port: port(), password: words::Secret::new("right"), certificate: None }
 }
 
 /// Starts a server in a directory of the place.
@@ -71,18 +67,9 @@ impl Pair {
         let (port, of_primary, of_replica) = (port(), network(), network());
         // A physical replica has the roles of its primary, and no more.
         let of_replica = logical.then_some(&of_replica);
-        let replicas = Some(ForReplicas {
-            port: &port,
-            logical,
-        });
+        let replicas = Some(ForReplicas { port: &port, logical });
         let server = |name| (name, "distribution", "fsync = off\nshared_buffers = 16MB\n");
-        let primary = start(
-            place,
-            server("primary"),
-            Some(&of_primary),
-            replicas,
-            Postgres::start,
-        );
+        let primary = start(place, server("primary"), Some(&of_primary), replicas, Postgres::start);
         let replica = start(place, server("replica"), of_replica, replicas, |options| {
             primary.start_replica("theirs", options)
         });
@@ -122,11 +109,7 @@ fn measures(place: &Place, plan: &str) -> std::path::PathBuf {
     let mut checks = step.step().checks.iter();
     let check = checks.find(|check| check.what == "contents of pi1 on replica_1");
     assert!(check.is_some_and(|check| check.holds && check.found.contains("pdc")));
-    for file in [
-        "run.json",
-        "report.html",
-        "cells/theirs.base/c1/r1/cell.json",
-    ] {
+    for file in ["run.json", "report.html", "cells/theirs.base/c1/r1/cell.json"] {
         let text = fs_err::read_to_string(run.join(file)).unwrap();
         assert!(!text.contains(":right"), "`{file}` holds the password");
     }
@@ -184,13 +167,9 @@ fn a_run_ends_though_commits_wait_for_a_lost_replica() {
     let (servers, place) = (Place::new(), Place::new());
     let pair = Pair::start(&servers, false);
     let mut session = pair.primary.connect().unwrap();
-    session
-        .query("alter system set synchronous_standby_names = '*'")
-        .unwrap();
+    session.query("alter system set synchronous_standby_names = '*'").unwrap();
     session.query("select pg_reload_conf()").unwrap();
-    let plan = pair
-        .plan()
-        .replace("write-rows = 1000", "write-rows = 1_000_000_000");
+    let plan = pair.plan().replace("write-rows = 1000", "write-rows = 1_000_000_000");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     send(pair.replica.process_id().unwrap(), Signal::KILL);
@@ -228,10 +207,9 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     let mut on_primary = pair.primary.connect().unwrap();
     on_primary.query("drop table pi1, pi2").unwrap();
     drop(on_primary);
-    let weak = pair.plan().replace(
-        "replica-url = \"postgresql://assay:",
-        "replica-url = \"postgresql://weak:",
-    );
+    let weak = pair
+        .plan()
+        .replace("replica-url = \"postgresql://assay:", "replica-url = \"postgresql://weak:");
     let ended = place.run(&weak, &[]).expect_code(2);
     let ended = ended.expect_in_stderr(&[
         "replica_1: role `weak` lacks the privilege to create tables in schema `public`",
@@ -258,26 +236,13 @@ fn a_replica_of_mysql_that_runs_is_measured_and_left_as_it_was() {
     };
     let (servers, place) = (Place::new(), Place::new());
     let (port, of_primary, of_replica) = (port(), network(), network());
-    let replicas = Some(ForReplicas {
-        port: &port,
-        logical: false,
-    });
+    let replicas = Some(ForReplicas { port: &port, logical: false });
     let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n";
     let of = |name| (name, build.as_str(), config);
-    let primary = start(
-        &servers,
-        of("primary"),
-        Some(&of_primary),
-        replicas,
-        Mysql::start,
-    );
-    let replica = start(
-        &servers,
-        of("replica"),
-        Some(&of_replica),
-        replicas,
-        |options| primary.start_replica("replica_1", options),
-    );
+    let primary = start(&servers, of("primary"), Some(&of_primary), replicas, Mysql::start);
+    let replica = start(&servers, of("replica"), Some(&of_replica), replicas, |options| {
+        primary.start_replica("replica_1", options)
+    });
     measures(&place, &plan(&primary.url(), &replica.url(), "mysql"));
     let left = primary.connect().unwrap().query("show tables").unwrap();
     assert!(left.is_empty(), "{left:?}");

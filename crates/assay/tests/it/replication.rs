@@ -24,14 +24,17 @@ const OVERLOADED: &str = "time = '12s'\nstep.\"l.i1\".rate = \"15k\"";
 struct LagByLog {
     /// The mean lag over the second half of the step in seconds: by heartbeats.
     lag_s: f64,
-    /// The same by positions: since when the primary's log has been longer than what the replica has replayed.
+    /// The same by positions: since when the primary's log has been longer than what the replica
+    /// has replayed.
     lag_s_by_log: f64,
-    /// The log that the replica lacked in the end over the bytes that it replayed per second, in seconds.
+    /// The log that the replica lacked in the end over the bytes that it replayed per second, in
+    /// seconds.
     catch_up_s_by_log: f64,
 }
 
 impl LagByLog {
-    /// Computes it from the record of a step. `position` is the counter of the bytes in the primary's log.
+    /// Computes it from the record of a step. `position` is the counter of the bytes in the
+    /// primary's log.
     fn of(run: &Path, step: &str, position: &str) -> Self {
         let step = crate::stall::step(run, step);
         let mut series: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
@@ -50,9 +53,7 @@ impl LagByLog {
         let replayed = |lacks: &[(f64, f64)]| -> Vec<(f64, f64)> {
             let points = lacks.iter();
             let position = |at| interpolated(written.iter().copied(), at);
-            points
-                .map(|(at, lacks)| (*at, position(*at) - lacks))
-                .collect()
+            points.map(|(at, lacks)| (*at, position(*at) - lacks)).collect()
         };
         let lag = |(at, bytes): &(f64, f64)| {
             let swapped = written.iter().map(|(at, bytes)| (*bytes, *at));
@@ -81,9 +82,7 @@ fn interpolated(points: impl Iterator<Item = (f64, f64)>, x: f64) -> f64 {
 
 /// Returns the mean point.
 fn mean(points: &[(f64, f64)]) -> (f64, f64) {
-    let sums = points
-        .iter()
-        .fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let sums = points.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     (sums.0 / points.len() as f64, sums.1 / points.len() as f64)
 }
 
@@ -95,7 +94,8 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     products.sum::<f64>() / squares.sum::<f64>()
 }
 
-/// Runs a plan whose replica has too little CPU in `l.i1`, and compares its lag with the positions in the log.
+/// Runs a plan whose replica has too little CPU in `l.i1`, and compares its lag with the positions
+/// in the log.
 pub(crate) fn lag_agrees_with_the_log(place: &Place, plan: &str, target: &str, position: &str) {
     let run = place.run(plan, &[]).expect_code(0).run_directory();
     let shown = Shown::read(place, &run);
@@ -104,10 +104,12 @@ pub(crate) fn lag_agrees_with_the_log(place: &Place, plan: &str, target: &str, p
     assert_eq!(row["lag"]["verdict"], "grows", "{row}");
     let by_log = LagByLog::of(&run, "l.i1", position);
     let ratio = by_log.lag_s / by_log.lag_s_by_log;
-    // A replica that waits for a processor reports its position late, to the log as to the heartbeats.
+    // A replica that waits for a processor reports its position late, to the log as to the
+    // heartbeats.
     assert!((0.8..1.25).contains(&ratio), "{by_log:?} {row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
-    // The replica replays some of the log faster than the rest, and shares processors with its primary and other tests.
+    // The replica replays some of the log faster than the rest, and shares processors with its
+    // primary and other tests.
     let ratio = catch_up_s / by_log.catch_up_s_by_log;
     assert!((0.5..2.0).contains(&ratio), "{by_log:?} {row}");
 }
@@ -177,7 +179,8 @@ pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
     assert!(longest_write_ms(row) >= 4_500.0, "{row}");
-    // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's sessions.
+    // The inserter and the deleter wait, and so does the heartbeat, which is not one of the load's
+    // sessions.
     let mut samples = BTreeMap::new();
     let step = crate::stall::step(&run, "l.i1");
     step.for_each_counter(|row| {
@@ -187,9 +190,8 @@ pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
         }
     })
     .unwrap();
-    let waiting = samples
-        .values()
-        .filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_samples"]));
+    let waiting =
+        samples.values().filter_map(|it| Some(it.get("wait.IPC:SyncRep")? / it["wait_samples"]));
     let most = waiting.reduce(f64::max).unwrap();
     assert!((1.0..=2.0).contains(&most), "{most} of {samples:?}");
 }
@@ -209,12 +211,7 @@ fn a_replica_that_does_not_start_leaves_its_log_and_nothing_else() {
     place.assert_nothing_is_left();
     assert!(!place.join("data/pg.base").exists());
     let cell = place.only_run().join("cells/pg.base/c1/r1");
-    for kept in [
-        "server.log",
-        "server.conf",
-        "replica_1.log",
-        "replica_1.conf",
-    ] {
+    for kept in ["server.log", "server.conf", "replica_1.log", "replica_1.conf"] {
         let text = fs_err::read_to_string(cell.join(kept)).unwrap();
         assert!(!text.is_empty(), "{kept}");
     }
@@ -256,9 +253,7 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
     let cell = fs_err::read_to_string(run.join("cells/pg.far/c1/r1/cell.json")).unwrap();
     assert!(cell.contains("\"reads\""), "{cell}");
     let refused = place.run(&text.replace("replicas = 2", "replicas = 0"), &[]);
-    refused
-        .expect_code(2)
-        .expect_in_stderr(&["it reads from replicas, but has none"]);
+    refused.expect_code(2).expect_in_stderr(&["it reads from replicas, but has none"]);
 }
 
 #[test]
@@ -269,19 +264,18 @@ fn commits_that_wait_for_a_lost_replica_fail_the_step() {
     let warm_up = "name = \"test\"\n[workload.sysbench]\ntables = 1\nrows = 1000\nwarmup = \"100s\"\n\
                    steps = [\"load\", \"update-index\"]\n";
     let warm_up = warm_up.to_owned() + POSTGRES + "replicas = 1\n";
-    for (plan, step) in [
-        (plan("rows = 1_000_000_000", ""), "03-l.i1"),
-        (warm_up, "02-update-index"),
-    ] {
+    for (plan, step) in
+        [(plan("rows = 1_000_000_000", ""), "03-l.i1"), (warm_up, "02-update-index")]
+    {
         let place = Place::new();
         let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
         let mut running = place.spawn_run(&plan, &[]);
         place.wait_for_step(&mut running, step);
         send(place.server("pg.base/replica_1"), Signal::KILL);
-        running.wait().expect_code(1).expect_in_stderr(&[
-            "replica_1 no longer follows its primary",
-            "its server has ended",
-        ]);
+        running
+            .wait()
+            .expect_code(1)
+            .expect_in_stderr(&["replica_1 no longer follows its primary", "its server has ended"]);
         place.assert_nothing_is_left();
     }
 }
@@ -295,10 +289,10 @@ fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step_which_is_resumed() {
     let mut running = place.spawn_run(&plan("time = '2s'", ""), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     send(place.server("pg.base/replica_1"), Signal::KILL);
-    running.wait().expect_code(1).expect_in_stderr(&[
-        "replica_1 no longer follows its primary",
-        "entering standby mode",
-    ]);
+    running
+        .wait()
+        .expect_code(1)
+        .expect_in_stderr(&["replica_1 no longer follows its primary", "entering standby mode"]);
     place.assert_nothing_is_left();
     let run = place.only_run();
     let resumed = ["run", "--resume", run.to_str().unwrap(), "--data", "data"];

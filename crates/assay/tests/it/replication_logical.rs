@@ -91,9 +91,7 @@ fn a_conflict_on_a_logical_replica_fails_the_step_with_the_servers_error() {
     let url = format!("postgresql://assay@/ib?host={directory}");
     let mut session = Postgres::attach(&url).unwrap().connect().unwrap();
     // The step has not come as far as that.
-    session
-        .query("insert into pi1 values (40000, now(), 0, 0, 0, 0, '')")
-        .unwrap();
+    session.query("insert into pi1 values (40000, now(), 0, 0, 0, 0, '')").unwrap();
     drop(session);
     let ended = running.wait().expect_code(1);
     ended.expect_in_stderr(&[

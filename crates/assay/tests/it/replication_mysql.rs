@@ -1,4 +1,5 @@
-//! Replicas of MySQL and MariaDB: they have the data of their primary, and break with the server's own error.
+//! Replicas of MySQL and MariaDB: they have the data of their primary, and break with the server's
+//! own error.
 
 use engine::mysql::{Flavor, Mysql, locate};
 use engine::{Session, SqlEngine};
@@ -9,7 +10,8 @@ use crate::place::{Place, mysql, send, workload};
 use crate::replication::lag_agrees_with_the_log;
 use crate::show_json::{Shown, number};
 
-/// Returns a plan with a replica whose step `l.i1` lasts as long as that. Commits wait for it if the build can do that.
+/// Returns a plan with a replica whose step `l.i1` lasts as long as that. Commits wait for it if
+/// the build can do that.
 fn plan(build: &str, storage_engine: &str, l_i1: &str) -> String {
     let steps = format!("steps = [\"l.i0\", \"l.x\", \"l.i1\"]\nstep.\"l.i1\".time = '{l_i1}'");
     let version = locate(build).unwrap().version;
@@ -43,10 +45,11 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
         assert!(number(&metrics[metric]) > 0.0, "{metrics}");
     }
     let run_name = run.display().to_string();
-    place
-        .assay(&["show", &run_name, "--table", "replication"])
-        .expect_code(0)
-        .expect_in_stdout(&["catch_up", "lag_bytes", "replica_cpu"]);
+    place.assay(&["show", &run_name, "--table", "replication"]).expect_code(0).expect_in_stdout(&[
+        "catch_up",
+        "lag_bytes",
+        "replica_cpu",
+    ]);
     let step = crate::stall::step(&run, "l.i1");
     let mut checks = step.step().checks.iter();
     let check = checks.find(|check| check.what == "contents of pi1 on replica_1");
@@ -108,20 +111,15 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
         true => "slave",
         false => "replica",
     };
-    // The replica's threads hold no locks meanwhile, in which the deletion of all rows could be caught.
-    for sql in [
-        &format!("stop {word} sql_thread"),
-        "delete from pi1",
-        &format!("start {word} sql_thread"),
-    ] {
+    // The replica's threads hold no locks meanwhile, in which the deletion of all rows could be
+    // caught.
+    for sql in
+        [&format!("stop {word} sql_thread"), "delete from pi1", &format!("start {word} sql_thread")]
+    {
         session.query(sql).unwrap();
     }
     let ended = running.wait().expect_code(1);
-    ended.expect_in_stderr(&[
-        "replica_1",
-        "no longer follows",
-        "Can't find record in 'pi1'",
-    ]);
+    ended.expect_in_stderr(&["replica_1", "no longer follows", "Can't find record in 'pi1'"]);
     place.assert_nothing_is_left();
 }
 

@@ -38,7 +38,8 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Another seed each time, unless `ASSAY_TEST_SEED` gives one. It is printed when the test fails.
+    /// Another seed each time, unless `ASSAY_TEST_SEED` gives one. It is printed when the test
+    /// fails.
     pub(crate) fn new() -> Self {
         let given = std::env::var("ASSAY_TEST_SEED").ok();
         let seed = given.map_or_else(
@@ -71,19 +72,14 @@ fn change_run(run: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 fn invocations(run: &Path) -> Vec<Value> {
-    json(&run.join("run.json"))["invocations"]
-        .as_array()
-        .unwrap()
-        .clone()
+    json(&run.join("run.json"))["invocations"].as_array().unwrap().clone()
 }
 
 /// Returns the paths of a run's cells, in their order.
 fn cells(run: &Path) -> Vec<String> {
     let run = json(&run.join("run.json"));
     let cells = run["cells"].as_array().unwrap().iter();
-    cells
-        .map(|cell| cell["path"].as_str().unwrap().to_owned())
-        .collect()
+    cells.map(|cell| cell["path"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns the record of a cell; `None` where it was not begun, or killed at once.
@@ -92,7 +88,8 @@ fn cell(directory: &Path) -> Option<Value> {
     path.exists().then(|| json(&path))
 }
 
-/// Returns every directory of an attempt at a cell, and what its `cell.json` holds: `cells/TARGET/cN/rN[.attempt-N]`.
+/// Returns every directory of an attempt at a cell, and what its `cell.json` holds:
+/// `cells/TARGET/cN/rN[.attempt-N]`.
 fn attempts(run: &Path) -> BTreeMap<PathBuf, Option<Value>> {
     let below = |paths: Vec<PathBuf>| paths.iter().flat_map(|path| entries(path)).collect();
     let clients: Vec<PathBuf> = below(entries(&run.join("cells")));
@@ -132,13 +129,12 @@ impl Seen {
         }
     }
 
-    /// Nothing that was recorded is lost, each cell is complete once, and what was complete is untouched.
+    /// Nothing that was recorded is lost, each cell is complete once, and what was complete is
+    /// untouched.
     pub(crate) fn assert_kept(&self, run: &Path) {
         let now = attempts(run);
-        let there: Vec<Identity> = now
-            .iter()
-            .map(|(path, cell)| identity(path, cell.as_ref()))
-            .collect();
+        let there: Vec<Identity> =
+            now.iter().map(|(path, cell)| identity(path, cell.as_ref())).collect();
         for (identity, path) in &self.begun {
             // A directory without `cell.json` then has none now either.
             assert!(there.contains(identity), "`{}` is lost", path.display());
@@ -148,9 +144,7 @@ impl Seen {
         }
         let cells: Vec<PathBuf> = cells(run).iter().map(|cell| run.join(cell)).collect();
         for (path, cell) in &now {
-            let is_complete = cell
-                .as_ref()
-                .is_some_and(|cell| cell["status"] == "complete");
+            let is_complete = cell.as_ref().is_some_and(|cell| cell["status"] == "complete");
             assert_eq!(is_complete, cells.contains(path), "{}", path.display());
             if is_complete {
                 let steps = entries(&path.join("steps"));
@@ -162,8 +156,9 @@ impl Seen {
     }
 }
 
-/// Starts a run of `plan`, kills and resumes it `kills` times, and then resumes it to its end. Calls `between` after each
-/// kill. The run lasts at least `least_ms`: all kills happen at random times before that.
+/// Starts a run of `plan`, kills and resumes it `kills` times, and then resumes it to its end.
+/// Calls `between` after each kill. The run lasts at least `least_ms`: all kills happen at random
+/// times before that.
 fn kill_and_go_on(
     place: &Place,
     plan: &str,
@@ -204,9 +199,8 @@ fn kill_and_go_on(
 #[test]
 fn a_matrix_that_is_killed_five_times_ends_with_every_cell_measured_once() {
     let place = Place::new();
-    let configs: String = (2..=6)
-        .map(|number| format!("[config.sqlite.c{number}]\nextends = \"base\"\n"))
-        .collect();
+    let configs: String =
+        (2..=6).map(|number| format!("[config.sqlite.c{number}]\nextends = \"base\"\n")).collect();
     let plan = matrix("[1, 2]", 500, &(SQLITE.to_owned() + &configs));
     let (run, ended) = kill_and_go_on(&place, &plan, 5, 12 * 500, || {});
     let ended = ended.expect_code(0);
@@ -228,9 +222,7 @@ fn a_matrix_that_is_killed_five_times_ends_with_every_cell_measured_once() {
         assert!(invocation["status"] == "incomplete" && invocation["ended_unix_ns"].is_null());
     }
     for path in cells(&run) {
-        let number = cell(&run.join(path)).unwrap()["invocation"]
-            .as_u64()
-            .unwrap();
+        let number = cell(&run.join(path)).unwrap()["invocation"].as_u64().unwrap();
         assert!((1..=invocations.len() as u64).contains(&number));
     }
 }
@@ -326,10 +318,7 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
 
 /// Returns a run of two cells whose second one is missing.
 fn half_a_run(place: &Place) -> PathBuf {
-    let run = place
-        .run(&two_configs(QUICK), &[])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(&two_configs(QUICK), &[]).expect_code(0).run_directory();
     fs_err::remove_dir_all(run.join("cells/lite.next")).unwrap();
     change_run(&run, |run| run["status"] = "incomplete".into());
     run
@@ -351,15 +340,9 @@ fn runs_that_cannot_be_resumed_are_refused() {
     refused(&[path, "plan.toml"], &needless);
     refused(&[path, "--set", "repeats=2"], &needless);
     refused(&[path, "--results", "elsewhere"], &["cannot be used with"]);
-    refused(
-        &["nowhere"],
-        &["`nowhere` is not a run directory", "help: "],
-    );
+    refused(&["nowhere"], &["`nowhere` is not a run directory", "help: "]);
     refused(&["data"], &["it has no `run.json`"]);
-    refused(
-        &[path, "--only", "lite.nxt"],
-        &["matches no cell", "`lite.next`"],
-    );
+    refused(&[path, "--only", "lite.nxt"], &["matches no cell", "`lite.next`"]);
 
     type Change = fn(&mut Value);
     let changes: [(Change, &[&str]); 4] = [
@@ -449,10 +432,7 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
 #[test]
 fn a_complete_run_says_so() {
     let place = Place::new();
-    let run = place
-        .run(&two_configs(QUICK), &[])
-        .expect_code(0)
-        .run_directory();
+    let run = place.run(&two_configs(QUICK), &[]).expect_code(0).run_directory();
     let path = run.to_str().unwrap();
     let before = json(&run.join("run.json"));
     let again = place
@@ -469,9 +449,7 @@ fn a_complete_run_says_so() {
     place.assay(&["run", "--resume", path]).expect_code(0);
     let after = json(&run.join("run.json"));
     assert!(after["status"] == "complete" && after["ended_unix_ns"].is_u64());
-    place
-        .assay(&["run", "--resume", path, "plan.toml"])
-        .expect_code(2);
+    place.assay(&["run", "--resume", path, "plan.toml"]).expect_code(2);
 }
 
 #[test]
@@ -487,10 +465,7 @@ fn only_the_cells_that_match_are_measured() {
         .run_directory();
     let expected = ["lite.next/c1/r1", "lite.base/c2/r1", "lite.next/c2/r1"];
     assert_eq!(cells(&run), expected.map(|cell| format!("cells/{cell}")));
-    assert_eq!(
-        invocations(&run)[0]["only"],
-        serde_json::json!(["*.next", "lite.base/c2/*"])
-    );
+    assert_eq!(invocations(&run)[0]["only"], serde_json::json!(["*.next", "lite.base/c2/*"]));
     let shown = Shown::read(&place, &run);
     assert_eq!((shown.status(), shown.rows().len()), ("complete", 12));
     shown.assert_all_valid();
@@ -503,10 +478,7 @@ fn only_the_cells_that_match_are_measured() {
     let resume = |only: &str| {
         let ended = place.assay(&["run", "--resume", path, "--only", only]);
         let record = json(&run.join("run.json"));
-        (
-            ended.expect_code(0),
-            record["status"].as_str().unwrap().to_owned(),
-        )
+        (ended.expect_code(0), record["status"].as_str().unwrap().to_owned())
     };
     let (ended, status) = resume("lite.next/c2/*");
     assert_eq!(status, "incomplete", "{ended}");

@@ -1,4 +1,5 @@
-//! RocksDB and Speedb, each library in a process of its own: what runs, what is recorded, and what goes wrong.
+//! RocksDB and Speedb, each library in a process of its own: what runs, what is recorded, and what
+//! goes wrong.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,7 +87,8 @@ fn process_of_cell(place: &Place) -> u32 {
 
 const WRITE_RATE: &str = "write-rate = \"1MiB/s\"";
 
-/// The writer of `readwhilewriting` was offered what its rate asks for in the step's 200 ms, exactly.
+/// The writer of `readwhilewriting` was offered what its rate asks for in the step's 200 ms,
+/// exactly.
 fn assert_writes_were_offered(shown: &Shown, target: &str) {
     let written = &shown.row(target, "readwhilewriting")["ops"]["put"];
     let asked = 0.2 * f64::from(1 << 20) / 116.0;
@@ -129,19 +131,13 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         // Later versions leave it to the kernel to read ahead for compaction.
         let settings = record["settings"].as_array().unwrap();
         let is_left = |it: &Value| it["role"] == "compaction_readahead";
-        let is_old = record["engine_version"]
-            .as_str()
-            .unwrap()
-            .contains("RocksDB 6.");
+        let is_old = record["engine_version"].as_str().unwrap().contains("RocksDB 6.");
         assert_eq!(settings.iter().any(is_left), !is_old, "{target}");
         let setting = |name| setting(&directory, name);
         let memtable = setting("[CFOptions] write_buffer_size");
         assert_eq!(memtable, ("262144".into(), "config".into()));
         assert_eq!(setting("perf_level"), ("disable".into(), "assay".into()));
-        assert!(
-            directory.join("server.log").is_file(),
-            "the library's log is kept"
-        );
+        assert!(directory.join("server.log").is_file(), "the library's log is kept");
         let events = &shown.row(&target, "fillseq")["events"];
         for figure in ["count", "seconds", "bytes"] {
             let value = events["flush"][figure].as_f64();
@@ -158,12 +154,7 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
             "{found}"
         );
         // The tree that the reads begin with has nothing in its first level, in every version.
-        for name in [
-            "readrandom",
-            "fwdrange",
-            "multireadrandom",
-            "revrangewhilewriting",
-        ] {
+        for name in ["readrandom", "fwdrange", "multireadrandom", "revrangewhilewriting"] {
             let files = files_of_first_level(&step(name));
             assert_eq!(files, Some(0.0), "{target} {name}");
         }
@@ -187,9 +178,7 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let steps = [
-        "l.x", "l.i0", "l.i1", "l.i2", "settle", "qr100", "qp100", "settle.2", "qr0",
-    ];
+    let steps = ["l.x", "l.i0", "l.i1", "l.i2", "settle", "qr100", "qp100", "settle.2", "qr0"];
     let more = format!(
         "secondary-indexes = 2\nstep.\"l.i2\".time = \"300ms\"\ndelete-per-insert = true\n\
          steps = {steps:?}"
@@ -247,13 +236,7 @@ fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let steps = [
-        "fillseq",
-        "readrandom",
-        "overwritesome",
-        "flush",
-        "fwdrange",
-    ];
+    let steps = ["fillseq", "readrandom", "overwritesome", "flush", "fwdrange"];
     let plan = sequence(30_000, &steps, "")
         + &builds(&libraries)
         + "[config.rocksdb.packed]\nextends = \"small\"\n[config.rocksdb.packed.load]\n\
@@ -332,12 +315,7 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     let variants =
         "[workload.kv.variant.long]\nread-write-time = \"60s\"\n[workload.kv.variant.short]\n";
     let plan = sequence(5_000, &steps, variants) + &builds(&twice);
-    let only = [
-        "--only",
-        "b0.small/long/*/*",
-        "--only",
-        "b1.small/short/*/*",
-    ];
+    let only = ["--only", "b0.small/long/*/*", "--only", "b1.small/short/*/*"];
     let mut running = place.spawn_run(&plan, &only);
     place.wait_for_step(&mut running, "02-overwrite");
     send(process_of_cell(&place), Signal::ABORT);
@@ -348,23 +326,14 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     ]);
     place.assert_nothing_is_left();
     let run = place.only_run();
-    assert!(
-        cell(&run, "b0.small/long").join("server.log").is_file(),
-        "the log of a crash is kept"
-    );
+    assert!(cell(&run, "b0.small/long").join("server.log").is_file(), "the log of a crash is kept");
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "failed");
     assert_eq!(
         shown.steps("b1.small"),
-        [
-            ("fillseq", "complete", true),
-            ("overwrite", "complete", true)
-        ]
+        [("fillseq", "complete", true), ("overwrite", "complete", true)]
     );
-    assert_eq!(
-        shown.steps("b0.small").first(),
-        Some(&("fillseq", "complete", true))
-    );
+    assert_eq!(shown.steps("b0.small").first(), Some(&("fillseq", "complete", true)));
 }
 
 #[test]
@@ -377,10 +346,7 @@ fn a_killed_guard_takes_its_cell_with_it() {
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "02-overwrite");
     send(parent_of(process_of_cell(&place)), Signal::KILL);
-    running
-        .wait()
-        .expect_code(1)
-        .expect_in_stderr(&["its guard was killed"]);
+    running.wait().expect_code(1).expect_in_stderr(&["its guard was killed"]);
     place.assert_nothing_is_left();
 }
 
@@ -410,9 +376,7 @@ fn a_killed_run_leaves_no_process_and_can_be_resumed() {
     assert_eq!(ended.signal, Some(9), "{ended}");
     crate::place::eventually("the cell's process ends", || place.processes().is_empty());
     let run = place.only_run();
-    place
-        .assay(&["run", "--resume", run.to_str().unwrap()])
-        .expect_code(0);
+    place.assay(&["run", "--resume", run.to_str().unwrap()]).expect_code(0);
     Shown::read(&place, &run).assert_all_valid();
     place.assert_nothing_is_left();
 }
@@ -433,10 +397,7 @@ fn sigint_ends_the_cell_in_good_order() {
     assert_eq!(shown.status(), "interrupted");
     assert_eq!(
         shown.steps("b0.small"),
-        [
-            ("fillseq", "complete", true),
-            ("readrandom", "interrupted", false)
-        ]
+        [("fillseq", "complete", true), ("readrandom", "interrupted", false)]
     );
 }
 
@@ -461,10 +422,7 @@ fn a_full_disk_fails_the_step_that_compacts() {
     let shown = Shown::read(&place, &place.only_run());
     assert_eq!(
         shown.steps("b0.small"),
-        [
-            ("fillseq", "complete", true),
-            ("overwrite", "failed", false)
-        ]
+        [("fillseq", "complete", true), ("overwrite", "failed", false)]
     );
     assert!(!disk.path.join("data/b0.small/rocksdb").exists());
 }
@@ -480,17 +438,11 @@ fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
            [[target]]\nconfigs = [\"skip\"]\n";
     place.write("plan.toml", &plan);
     let checked = place.assay(&["check", "plan.toml"]).expect_code(0);
-    assert!(
-        checked.stdout.contains("no_such_option: b0.skip\n"),
-        "{checked}"
-    );
+    assert!(checked.stdout.contains("no_such_option: b0.skip\n"), "{checked}");
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     assert_eq!(shown.steps("b0.skip"), [("fillseq", "complete", true)]);
-    assert!(
-        ended.stderr.contains("does not have these options"),
-        "{ended}"
-    );
+    assert!(ended.stderr.contains("does not have these options"), "{ended}");
 }
 
 #[test]
@@ -557,10 +509,7 @@ fn other_libraries_than_rocksdb_are_refused_before_the_run() {
         let library = [place.join(file)];
         let plan = sequence(500, &["fillseq"], "") + &builds(&library);
         let ended =
-            place
-                .run(&plan, &[])
-                .expect_code(2)
-                .expect_in_stderr(&["build `b0`", words, "help: "]);
+            place.run(&plan, &[]).expect_code(2).expect_in_stderr(&["build `b0`", words, "help: "]);
         assert!(ended.stdout.is_empty(), "{ended}");
         assert!(entries(&place.join("results")).is_empty(), "{file}");
     }

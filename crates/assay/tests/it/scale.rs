@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::place::{ASSAY, Ended, NULL, Place, QUICK, workload};
 use crate::show_json::Shown;
 
-/// Returns whether what was measured is valid depends on what else the machine does; that it is measured, and without failures,
-/// does not.
+/// Returns whether what was measured is valid depends on what else the machine does; that it is
+/// measured, and without failures, does not.
 fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
     let shown = Shown::read(place, &place.only_run());
     let mut all_valid = true;
@@ -43,10 +43,7 @@ pub(crate) fn run_64_clients(place: &Place, target: &str, engine: &str) {
 #[test]
 fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     let place = Place::new();
-    place.write(
-        "plan.toml",
-        &(workload(1_000, 500, QUICK, "steps = [\"l.i0\"]") + NULL),
-    );
+    place.write("plan.toml", &(workload(1_000, 500, QUICK, "steps = [\"l.i0\"]") + NULL));
     let limited = "ulimit -v 8388608 && exec \"$0\" run plan.toml --results results --data data --set \"clients=[64]\"";
     let mut assay = Command::new("timeout")
         .args(["-s", "KILL", "120", "sh", "-c", limited, ASSAY])
@@ -63,18 +60,13 @@ fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
     let mut piped = assay.stderr.take().unwrap();
     std::io::Read::read_to_string(&mut piped, &mut stderr).unwrap();
     assert_eq!(assay.wait().unwrap().code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("cannot create the thread of connection "),
-        "{stderr}"
-    );
+    assert!(stderr.contains("cannot create the thread of connection "), "{stderr}");
 }
 
 /// Returns the maximum memory of a process so far; `None` if it has ended.
 fn most_memory_kib(process: u32) -> Option<u64> {
     let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
@@ -91,7 +83,8 @@ pub(crate) fn memory_does_not_grow(place: &Place) {
         std::thread::sleep(Duration::from_secs(1));
     }
     all_is_measured(place, running.wait());
-    // Buffers grow to their size in some of the seconds, but what grows steadily does so in all of them.
+    // Buffers grow to their size in some of the seconds, but what grows steadily does so in all of
+    // them.
     let grown = seen.windows(4).map(|four| four[3] - four[0]).min();
     let grown = grown.unwrap_or_else(|| panic!("{seen:?} KiB are too few seconds"));
     assert!(grown <= 64, "{seen:?} KiB, a second apart");

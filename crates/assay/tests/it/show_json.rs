@@ -1,4 +1,5 @@
-//! The fields that `assay show --format json` promises to scripts, and those that tests read from it.
+//! The fields that `assay show --format json` promises to scripts, and those that tests read from
+//! it.
 
 use std::path::Path;
 
@@ -14,17 +15,10 @@ pub(crate) struct Shown {
 impl Shown {
     /// Reads a run directory by the binary, and holds it to its contract.
     pub(crate) fn read(place: &Place, run: &Path) -> Self {
-        let ended = place
-            .assay(&["show", run.to_str().unwrap(), "--format", "json"])
-            .expect_code(0);
-        let shown = Self {
-            json: serde_json::from_str(&ended.stdout).unwrap(),
-        };
-        shown.json["rows"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .for_each(hold_to_contract);
+        let ended =
+            place.assay(&["show", run.to_str().unwrap(), "--format", "json"]).expect_code(0);
+        let shown = Self { json: serde_json::from_str(&ended.stdout).unwrap() };
+        shown.json["rows"].as_array().unwrap().iter().for_each(hold_to_contract);
         shown
     }
 
@@ -34,13 +28,9 @@ impl Shown {
 
     /// Returns the row of a step of a target; there is one.
     pub(crate) fn row(&self, target: &str, step: &str) -> &Value {
-        let mut rows = self
-            .rows()
-            .iter()
-            .filter(|row| row["target"] == target && row["step"] == step);
-        let row = rows
-            .next()
-            .unwrap_or_else(|| panic!("no step {step} of {target}"));
+        let mut rows =
+            self.rows().iter().filter(|row| row["target"] == target && row["step"] == step);
+        let row = rows.next().unwrap_or_else(|| panic!("no step {step} of {target}"));
         assert!(rows.next().is_none(), "two steps {step} of {target}");
         row
     }
@@ -52,11 +42,7 @@ impl Shown {
             .filter(|row| row["target"] == target)
             .map(|row| {
                 let text = |key: &str| row[key].as_str().unwrap();
-                (
-                    text("step"),
-                    text("status"),
-                    row["valid"].as_bool().unwrap(),
-                )
+                (text("step"), text("status"), row["valid"].as_bool().unwrap())
             })
             .collect()
     }
@@ -81,15 +67,11 @@ impl Shown {
 }
 
 pub(crate) fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("`{value}` is not a number"))
+    value.as_f64().unwrap_or_else(|| panic!("`{value}` is not a number"))
 }
 
 fn count(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("`{value}` is not a count"))
+    value.as_u64().unwrap_or_else(|| panic!("`{value}` is not a count"))
 }
 
 /// The keys that no version may rename, and what must agree among them.
@@ -123,10 +105,7 @@ fn hold_to_contract(row: &Value) {
     let has_rate = ["insert", "put"].iter().any(is_written);
     if row["kind"] == "query" && row["status"] == "complete" && has_rate {
         let sla = &row["sla"];
-        assert!(
-            number(&sla["target"]) > 0.0 && number(&sla["achieved"]) >= 0.0,
-            "{row}"
-        );
+        assert!(number(&sla["target"]) > 0.0 && number(&sla["achieved"]) >= 0.0, "{row}");
         assert!(sla["met"].is_boolean());
     }
 }

@@ -1,5 +1,5 @@
-//! A plan on several machines: the job script of `plans/slurm`, under a Slurm that the test starts. Three `slurmd` on this host
-//! act as three machines.
+//! A plan on several machines: the job script of `plans/slurm`, under a Slurm that the test starts.
+//! Three `slurmd` on this host act as three machines.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ struct Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The daemons, their jobs, and what these started have their working directory there. What one of them starts in
-        // between is found the next time.
+        // The daemons, their jobs, and what these started have their working directory there. What
+        // one of them starts in between is found the next time.
         let has_ended = comes_about(60, || {
             let left = self.place.processes();
             left.iter().for_each(|pid| send(*pid, Signal::KILL));
@@ -60,10 +60,7 @@ impl Drop for Cluster {
 
 impl Cluster {
     fn start() -> Self {
-        let mut cluster = Self {
-            daemons: Vec::new(),
-            place: Place::new(),
-        };
+        let mut cluster = Self { daemons: Vec::new(), place: Place::new() };
         let place = &cluster.place;
         // Held until all are known, so that they differ.
         let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -107,17 +104,9 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         fs_err::set_permissions(key, only_owner).unwrap();
         fs_err::create_dir(place.join("state")).unwrap();
         let munge = ["socket", "key-file", "log-file", "pid-file", "seed-file"];
-        let files = [
-            "munge.socket",
-            "munge.key",
-            "munged.log",
-            "munged.pid",
-            "munged.seed",
-        ];
-        let munge = munge
-            .iter()
-            .zip(files)
-            .map(|(option, file)| format!("--{option}={here}/{file}"));
+        let files = ["munge.socket", "munge.key", "munged.log", "munged.pid", "munged.seed"];
+        let munge =
+            munge.iter().zip(files).map(|(option, file)| format!("--{option}={here}/{file}"));
         let mut munged = vec!["-F".to_owned()];
         munged.extend(munge);
         let socket = place.join("munge.socket");
@@ -130,10 +119,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
             cluster.daemon("slurmd", &daemon(node));
         }
         eventually("all nodes are idle", || {
-            cluster
-                .daemons
-                .iter_mut()
-                .for_each(|it| it.must_run("the nodes are idle"));
+            cluster.daemons.iter_mut().for_each(|it| it.must_run("the nodes are idle"));
             let ended = cluster.slurm("sinfo", &["-h", "-o", "%t %D"]);
             ended.stdout.trim() == "idle 3"
         });
@@ -142,9 +128,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
     fn command(program: &str, place: &Place) -> Command {
         let mut command = Command::new(program);
-        command
-            .env("PATH", path())
-            .env("SLURM_CONF", place.join("slurm.conf"));
+        command.env("PATH", path()).env("SLURM_CONF", place.join("slurm.conf"));
         command
     }
 
@@ -158,7 +142,8 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         self.place.spawn_as(command, args).wait()
     }
 
-    /// Submits tasks of the job script, with more options of `sbatch`, and returns the job's number.
+    /// Submits tasks of the job script, with more options of `sbatch`, and returns the job's
+    /// number.
     fn submit(&self, options: &[&str], results: &str) -> String {
         let data = self.place.join("data");
         let script = [SCRIPT, "plan.toml", results, data.to_str().unwrap()];
@@ -224,7 +209,8 @@ fn machine(run: &Path) -> String {
     fact[1].as_str().unwrap().to_owned()
 }
 
-/// Makes steps valid that are not because a busy machine held up assay: three tasks share this host.
+/// Makes steps valid that are not because a busy machine held up assay: three tasks share this
+/// host.
 fn forget_stalls(run: &Path) {
     for target in entries(&run.join("cells")) {
         for cell in entries(&target.join("c1")) {
@@ -252,9 +238,7 @@ fn pairs(place: &Place, runs: &[PathBuf], step: &str) -> Vec<[f64; 2]> {
         shown.assert_all_valid();
         ["lite.base", "lite.next"].map(|target| {
             let metrics = &shown.row(target, step)["metrics"];
-            let metric = ["qps", "ips"]
-                .into_iter()
-                .find_map(|name| metrics[name].as_f64());
+            let metric = ["qps", "ips"].into_iter().find_map(|name| metrics[name].as_f64());
             metric.unwrap_or_else(|| panic!("{metrics}")).ln()
         })
     };
@@ -262,25 +246,20 @@ fn pairs(place: &Place, runs: &[PathBuf], step: &str) -> Vec<[f64; 2]> {
 }
 
 fn assert_near(found: &Value, expected: f64, what: &str) {
-    let found = found
-        .as_f64()
-        .unwrap_or_else(|| panic!("no {what}: {found}"));
+    let found = found.as_f64().unwrap_or_else(|| panic!("no {what}: {found}"));
     assert!(
         (found - expected).abs() <= 1e-6 * expected.abs().max(1e-3),
         "{what}: {found}, by hand {expected}"
     );
 }
 
-/// Compares a row of `assay compare` with figures that are computed from the records of three runs, one pair each.
+/// Compares a row of `assay compare` with figures that are computed from the records of three runs,
+/// one pair each.
 fn assert_pooled(row: &Value, pairs: &[[f64; 2]]) {
     let mean = |values: &dyn Fn(&[f64; 2]) -> f64| pairs.iter().map(values).sum::<f64>() / 3.0;
     let variance = |values: &dyn Fn(&[f64; 2]) -> f64| {
         let mean = mean(values);
-        pairs
-            .iter()
-            .map(|pair| (values(pair) - mean).powi(2))
-            .sum::<f64>()
-            / 2.0
+        pairs.iter().map(|pair| (values(pair) - mean).powi(2)).sum::<f64>() / 2.0
     };
     let ratio = |[base, target]: &[f64; 2]| target - base;
     let level = |[base, target]: &[f64; 2]| f64::midpoint(*base, *target);
@@ -318,10 +297,7 @@ fn each_repeat_of_a_plan_has_a_machine_of_its_own_and_goes_on_after_a_kill() {
     cluster.wait_for_tasks();
     let results = place.join("results");
     let runs = ["r1", "r2", "r3"].map(|repeat| run_of(&results, repeat).unwrap());
-    assert_eq!(
-        runs.each_ref().map(|run| status(run)),
-        ["complete", "incomplete", "complete"]
-    );
+    assert_eq!(runs.each_ref().map(|run| status(run)), ["complete", "incomplete", "complete"]);
     let mut machines = runs.each_ref().map(|run| machine(run));
     let node = format!("--nodelist={}", machines[1]);
     machines.sort();
@@ -335,17 +311,13 @@ fn each_repeat_of_a_plan_has_a_machine_of_its_own_and_goes_on_after_a_kill() {
     assert_eq!(complete[1]["invocations"].as_array().unwrap().len(), 2);
     cluster.submit(&["--array=1-3"], "results");
     cluster.wait_for_tasks();
-    assert_eq!(
-        runs.each_ref().map(|run| json(&run.join("run.json"))),
-        complete
-    );
+    assert_eq!(runs.each_ref().map(|run| json(&run.join("run.json"))), complete);
     assert_eq!(entries(&results), runs);
 
     runs.iter().for_each(|run| forget_stalls(run));
     let paths = runs.each_ref().map(|run| run.to_str().unwrap());
-    let compared = place
-        .assay(&[&["compare"], &paths[..], &["--format", "json"]].concat())
-        .expect_code(0);
+    let compared =
+        place.assay(&[&["compare"], &paths[..], &["--format", "json"]].concat()).expect_code(0);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
     let rows = compared["compared"]["rows"].as_array().unwrap().iter();
     let rows: Vec<&Value> = rows.filter(|row| row["metric"] == "throughput").collect();
@@ -356,26 +328,14 @@ fn each_repeat_of_a_plan_has_a_machine_of_its_own_and_goes_on_after_a_kill() {
     }
     let of_machines = |finding: &&Value| finding["kind"] == "machines";
     assert!(
-        compared["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|it| of_machines(&it)),
+        compared["findings"].as_array().unwrap().iter().any(|it| of_machines(&it)),
         "{compared}"
     );
     let said = "3 repeats of each target and of the base, in pairs, from 3 machines";
-    let text = place
-        .assay(&[&["compare"], &paths[..]].concat())
-        .expect_code(0);
+    let text = place.assay(&[&["compare"], &paths[..]].concat()).expect_code(0);
     text.expect_in_stdout(&[said, "3 machines measured the repeats: "]);
-    place
-        .assay(&[&["report"], &paths[..], &["-o", "report.html"]].concat())
-        .expect_code(0);
-    assert!(
-        fs_err::read_to_string(place.join("report.html"))
-            .unwrap()
-            .contains(said)
-    );
+    place.assay(&[&["report"], &paths[..], &["-o", "report.html"]].concat()).expect_code(0);
+    assert!(fs_err::read_to_string(place.join("report.html")).unwrap().contains(said));
 
     // `scancel` ends a task in order.
     let job = cluster.submit(&["--array=1"], "cancelled");

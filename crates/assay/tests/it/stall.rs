@@ -1,4 +1,5 @@
-//! A server that pauses for two seconds: the report shows what clients with a schedule would have noticed.
+//! A server that pauses for two seconds: the report shows what clients with a schedule would have
+//! noticed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,9 +50,7 @@ pub(crate) fn stall(server: &[u32]) -> Stall {
     std::thread::sleep(Duration::from_secs(STALL_S));
     let ends = clock.now();
     server.iter().for_each(|&pid| send(pid, Signal::CONT));
-    Stall {
-        least_ns: ends - stopped,
-    }
+    Stall { least_ns: ends - stopped }
 }
 
 /// Measures a step in which the server pauses.
@@ -77,14 +76,8 @@ pub(crate) fn a_stall_shows(place: &Place) {
     let mut seconds: BTreeMap<u32, BTreeMap<String, Done>> = BTreeMap::new();
     step.for_each_interval(|row| {
         let kinds = seconds.entry(row.second).or_default();
-        let done = Done {
-            ok: row.ok,
-            response_ns_max: row.response_ns_max,
-        };
-        assert!(
-            kinds.insert(row.kind.to_owned(), done).is_none(),
-            "one client"
-        );
+        let done = Done { ok: row.ok, response_ns_max: row.response_ns_max };
+        assert!(kinds.insert(row.kind.to_owned(), done).is_none(), "one client");
     })
     .unwrap();
     let count = seconds.len() as u32;
@@ -101,11 +94,13 @@ pub(crate) fn a_stall_shows(place: &Place) {
         let response = of(&format!("{kind}.response"));
         for milliseconds in [100, 500, 1000, 1500] {
             let found = at_least(response, milliseconds);
-            // All that were due in the stall are late, each by what was left of it, perhaps without the first;
+            // All that were due in the stall are late, each by what was left of it, perhaps without
+            // the first;
             let late_ns = stall.least_ns.saturating_sub(milliseconds * 1_000_000);
             let due = late_ns as f64 / 1e9 * (RATE / ROWS_PER_COMMIT) as f64;
-            // and more, while the server catches up with what is due meanwhile, however long it takes for that: in seconds
-            // that have such times, but for what a histogram rounds.
+            // and more, while the server catches up with what is due meanwhile, however long it
+            // takes for that: in seconds that have such times, but for what a histogram
+            // rounds.
             let has_late = |kinds: &&BTreeMap<String, Done>| {
                 kinds[kind].response_ns_max >= milliseconds * 998_000
             };
@@ -126,11 +121,8 @@ pub(crate) fn a_stall_shows(place: &Place) {
 
     // The stall's whole seconds have nothing in them, and the host was still seen then.
     let is_empty = |kinds: &BTreeMap<String, Done>| kinds.values().all(|row| row.ok == 0);
-    let empty: Vec<u32> = seconds
-        .iter()
-        .filter(|(_, kinds)| is_empty(kinds))
-        .map(|(second, _)| *second)
-        .collect();
+    let empty: Vec<u32> =
+        seconds.iter().filter(|(_, kinds)| is_empty(kinds)).map(|(second, _)| *second).collect();
     let whole = stall.least_ns / 1_000_000_000;
     assert!(empty.len() as u64 + 1 >= whole, "{seconds:?}");
     let host = step.host().unwrap().seconds;
@@ -149,10 +141,7 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_not_a_stall_of_the_engi
     std::thread::sleep(Duration::from_secs(STALL_S));
     running.signal(Signal::CONT);
     let ended = running.wait().expect_code(4);
-    assert!(
-        ended.stdout.contains("assay itself was stalled for "),
-        "{ended}"
-    );
+    assert!(ended.stdout.contains("assay itself was stalled for "), "{ended}");
 
     let run = place.only_run();
     let step = step(&run, "qr100");

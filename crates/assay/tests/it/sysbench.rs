@@ -1,4 +1,5 @@
-//! sysbench's microbenchmarks: what reaches a server, by its own log of statements, and what comes back.
+//! sysbench's microbenchmarks: what reaches a server, by its own log of statements, and what comes
+//! back.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -21,8 +22,9 @@ INSERT_ID: insert into sbtest (id, k, c, pad) values (?)
 IN_IDS: select c from sbtest where id in (?)
 ";
 
-/// Tests: queries per event as sysbench counts them, and the statements of an event, but for begin and commit, each with
-/// how often it is executed where that is not once: methodology of the published microbenchmarks.
+/// Tests: queries per event as sysbench counts them, and the statements of an event, but for begin
+/// and commit, each with how often it is executed where that is not once: methodology of the
+/// published microbenchmarks.
 const TESTS: &str = "
 point-query | 1 | POINT
 random-points.range10 | 1 | IN_IDS
@@ -53,7 +55,8 @@ delete | 1 | DELETE
 insert | 1 | insert into sbtest (k, c, pad) values (?)
 ";
 
-/// A test's name, its queries per event, and the statements of an event with the number of executions of each.
+/// A test's name, its queries per event, and the statements of an event with the number of
+/// executions of each.
 type Shape = (&'static str, u32, Vec<(&'static str, u32)>);
 
 fn tests() -> Vec<Shape> {
@@ -66,11 +69,7 @@ fn tests() -> Vec<Shape> {
     let test = |line: &'static str| {
         let mut fields = line.split(" | ");
         let (name, queries) = (fields.next().unwrap(), fields.next().unwrap());
-        (
-            name,
-            queries.parse().unwrap(),
-            fields.map(statement).collect(),
-        )
+        (name, queries.parse().unwrap(), fields.map(statement).collect())
     };
     TESTS.trim().lines().map(test).collect()
 }
@@ -110,8 +109,9 @@ fn shape(sql: &str) -> String {
     out
 }
 
-/// Holds what a server executed against what the tests say, times the events that were counted. Where a server ended a
-/// transaction for the sake of another, so that it was tried again, there are more.
+/// Holds what a server executed against what the tests say, times the events that were counted.
+/// Where a server ended a transaction for the sake of another, so that it was tried again, there
+/// are more.
 fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     for sql in executed {
@@ -128,11 +128,7 @@ fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
         let each: u32 = statements.iter().map(|statement| statement.1).sum();
         let is_transaction = queries == each + 2;
         assert!(is_transaction || queries == each, "{test}");
-        assert_eq!(
-            number(&row["queries_per_event"]),
-            f64::from(queries),
-            "{row}"
-        );
+        assert_eq!(number(&row["queries_per_event"]), f64::from(queries), "{row}");
         if is_transaction {
             transactions = (transactions.0 + events, transactions.1 + tried);
         }
@@ -201,10 +197,7 @@ fn mysql_executes_the_statements_that_were_published() {
     fs_err::create_dir(&logs).unwrap();
     fs_err::set_permissions(&logs, PermissionsExt::from_mode(0o777)).unwrap();
     let log = logs.join("general.log");
-    let more = format!(
-        "set = {{ general_log = true, general_log_file = '{}', ",
-        log.display()
-    );
+    let more = format!("set = {{ general_log = true, general_log_file = '{}', ", log.display());
     let engine = mysql(&build, "innodb").replace("set = { ", &more);
     let ended = place.run(&plan(&engine), &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
@@ -284,8 +277,5 @@ fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
     let events = step.ops["event"].ok;
     // A half, within six standard deviations.
     let share = inserted as f64 / events as f64;
-    assert!(
-        (share - 0.5).abs() < 3.0 / (events as f64).sqrt(),
-        "{inserted} of {events}"
-    );
+    assert!((share - 0.5).abs() < 3.0 / (events as f64).sqrt(), "{inserted} of {events}");
 }

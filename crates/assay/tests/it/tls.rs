@@ -24,17 +24,11 @@ fn compare(plan: &str, target: &str, expected: &[&str]) {
     let run = place.run(plan, &["--quiet"]).expect_code(0).run_directory();
     Shown::read(&place, &run).assert_all_valid();
     let shown = place.assay(&["show", run.to_str().unwrap()]).expect_code(0);
-    let (_, section) = shown
-        .stdout
-        .split_once("\nWhat differs between targets\n")
-        .unwrap();
-    let (_, differences) = section
-        .split_once(&format!("{target}.tls against {target}.base\n"))
-        .unwrap();
+    let (_, section) = shown.stdout.split_once("\nWhat differs between targets\n").unwrap();
+    let (_, differences) =
+        section.split_once(&format!("{target}.tls against {target}.base\n")).unwrap();
     let differences = differences.lines().map(str::trim);
-    let differences: Vec<&str> = differences
-        .take_while(|line| line.contains(" -> "))
-        .collect();
+    let differences: Vec<&str> = differences.take_while(|line| line.contains(" -> ")).collect();
     assert_eq!(differences, expected, "{section}");
 }
 
@@ -61,26 +55,14 @@ fn configs_of_mysql_may_differ_in_tls_alone() {
 fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
     let place = Place::new();
     place.write("plan.toml", &plan(POSTGRES, "postgres", "60s"));
-    let args = [
-        "run",
-        "plan.toml",
-        "--results",
-        "results",
-        "--data",
-        "data",
-        "--only",
-        "pg.tls/*/*",
-    ];
+    let args =
+        ["run", "plan.toml", "--results", "results", "--data", "data", "--only", "pg.tls/*/*"];
     let mut running = start(&place, &args);
     place.wait_for_step(&mut running, "04-qr100");
     let home = place.join("data/pg.tls/postgres");
     let directory = fs_err::read_to_string(home.join("socket-directory")).unwrap();
     let config = fs_err::read_to_string(home.join("server.conf")).unwrap();
-    let port = config
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("port = "))
-        .unwrap();
+    let port = config.lines().rev().find_map(|line| line.strip_prefix("port = ")).unwrap();
     let socket = format!("postgresql://assay@/ib?host={directory}&port={port}");
     let mut session = Postgres::attach(&socket).unwrap().connect().unwrap();
     let rows = session.query(
@@ -94,7 +76,8 @@ fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
     place.assert_no_process_is_left();
     let rows = rows.unwrap();
     let [all, encrypted] = [0, 1].map(|at| rows[0][at].clone().unwrap().parse::<u32>().unwrap());
-    // Two clients, each with a connection that queries and one that inserts, and one that reads counters.
+    // Two clients, each with a connection that queries and one that inserts, and one that reads
+    // counters.
     assert!(all >= 5, "{all} clients");
     assert_eq!(encrypted, all);
 }

@@ -17,10 +17,7 @@ pub(crate) fn open(namespace: &str, device: &str) -> io::Result<File> {
     let open = || {
         let namespace = File::open(format!("/run/netns/{namespace}"))?;
         move_into_link_name_space(namespace.file().as_fd(), Some(LinkNameSpaceType::Network))?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/net/tun")?;
+        let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
         attach(&file, device)?;
         Ok(file)
     };
@@ -28,21 +25,13 @@ pub(crate) fn open(namespace: &str, device: &str) -> io::Result<File> {
     std::thread::scope(|scope| scope.spawn(open).join()).expect("it does not panic")
 }
 
-#[expect(
-    unsafe_code,
-    reason = "the kernel has no other way to attach to a device"
-)]
+#[expect(unsafe_code, reason = "the kernel has no other way to attach to a device")]
 fn attach(file: &File, device: &str) -> io::Result<()> {
     // `struct ifreq`: the name, and a union that begins with the flags.
     let mut request = [0_u8; 40];
     request[..device.len()].copy_from_slice(device.as_bytes());
     request[16..18].copy_from_slice(&TUN_WITHOUT_HEADER.to_ne_bytes());
     // SAFETY: the kernel reads and writes a `struct ifreq`, which has 40 bytes.
-    let attached = unsafe {
-        ioctl(
-            file.file(),
-            Updater::<TUNSETIFF, [u8; 40]>::new(&mut request),
-        )
-    };
+    let attached = unsafe { ioctl(file.file(), Updater::<TUNSETIFF, [u8; 40]>::new(&mut request)) };
     Ok(attached?)
 }

@@ -30,12 +30,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
     );
-    assert!(
-        !shop
-            .place
-            .join("results/versus-rocksdb1-rocksdb9_9_3.toml")
-            .exists()
-    );
+    assert!(!shop.place.join("results/versus-rocksdb1-rocksdb9_9_3.toml").exists());
 }
 
 #[test]
@@ -83,10 +78,7 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
         // What is not fetched is all that is wrong with it.
         let checked = shop.command("check plan.toml").output().unwrap();
         let told = String::from_utf8(checked.stderr).unwrap();
-        assert!(
-            checked.status.success() || told.contains("not downloaded"),
-            "{told}"
-        );
+        assert!(checked.status.success() || told.contains("not downloaded"), "{told}");
     }
     assert!(shop.calls().is_empty(), "nothing is fetched");
 }
@@ -131,10 +123,7 @@ fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
     let run = place.join(ended.stdout.lines().last().unwrap());
     let report = run.join("report.html");
     let address = format!("report: file://{}\n", report.display());
-    assert!(
-        report.is_file() && ended.stderr.contains(&address),
-        "{ended}"
-    );
+    assert!(report.is_file() && ended.stderr.contains(&address), "{ended}");
     let nexts = ended.stderr.matches("next: ").count();
     assert_eq!(nexts, 2, "{ended}");
     for target in targets {
@@ -148,19 +137,9 @@ fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
 #[test]
 fn two_configs_of_sqlite_are_compared() {
     let place = Place::new();
-    let args = [
-        "versus",
-        "sqlite",
-        "--quick",
-        "--config",
-        "synchronous=off cache_size=-4000",
-    ];
+    let args = ["versus", "sqlite", "--quick", "--config", "synchronous=off cache_size=-4000"];
     let ended = place.assay(&args).expect_code(0);
-    expect_answer(
-        &place,
-        ended,
-        ["sqlite.base", "sqlite.synchronous-off_cache_size--4000"],
-    );
+    expect_answer(&place, ended, ["sqlite.base", "sqlite.synchronous-off_cache_size--4000"]);
 }
 
 #[test]
@@ -179,15 +158,7 @@ fn two_builds_of_postgres_are_compared() {
     };
     let other = format!("dir:{other}=other");
     assay(&["fetch", &other]);
-    let args = [
-        "versus",
-        "postgres",
-        &other,
-        "--quick",
-        "--config",
-        "fsync=off",
-        "--dry-run",
-    ];
+    let args = ["versus", "postgres", &other, "--quick", "--config", "fsync=off", "--dry-run"];
     // `versus` itself runs a plan to its end on SQLite; here its plan is made smaller.
     let plan = "results/versus-builds.toml";
     place.write(plan, &assay(&args).stdout);
@@ -200,9 +171,5 @@ fn two_builds_of_postgres_are_compared() {
     ] {
         args.extend(["--set", set]);
     }
-    expect_answer(
-        &place,
-        assay(&args),
-        ["postgres.fsync-off", "other.fsync-off"],
-    );
+    expect_answer(&place, assay(&args), ["postgres.fsync-off", "other.fsync-off"]);
 }

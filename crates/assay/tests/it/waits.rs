@@ -8,7 +8,8 @@ use crate::{
     mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped,
 };
 
-/// Runs a test whose statement only sleeps, and expects that sessions wait in this state nearly all the time.
+/// Runs a test whose statement only sleeps, and expects that sessions wait in this state nearly all
+/// the time.
 fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &str) {
     let place = Place::new();
     let plan = format!(
@@ -36,14 +37,8 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
     assert!(us >= 0.5 * percent / 100.0 * 50_000.0, "{waits:?}");
     // The kernel sees the same threads wait.
     let waits = in_view("kernel");
-    assert!(
-        waits[0]["name"].as_str().unwrap().starts_with("lock"),
-        "{waits:?}"
-    );
-    assert!(
-        (20.0..=101.0).contains(&number(&waits[0], "percent")),
-        "{waits:?}"
-    );
+    assert!(waits[0]["name"].as_str().unwrap().starts_with("lock"), "{waits:?}");
+    assert!((20.0..=101.0).contains(&number(&waits[0], "percent")), "{waits:?}");
     // Threads that sleep until there is work are not at work.
     let background = in_view("background");
     let is_asleep = |it: &Value| {
@@ -55,10 +50,7 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
     let show = ["show", run.to_str().unwrap(), "--table", "waits"];
     // A head of several words has a line for each.
     let column = state.rsplit([':', ' ']).next().unwrap();
-    place
-        .assay(&show)
-        .expect_code(0)
-        .expect_in_stdout(&[column]);
+    place.assay(&show).expect_code(0).expect_in_stdout(&[column]);
     let page = fs_err::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains(&format!("<span title=\"{state}: ")));
     assert!(page.contains("active sessions"));
@@ -102,10 +94,7 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
     assert_eq!(names, ["engine", "kernel", "background"], "{views:?}");
     let stall = &views[0]["states"][0];
     assert_eq!(stall["name"], "write stall", "{views:?}");
-    assert_eq!(
-        (&views[0]["samples"], &stall["sightings"]),
-        (&0.0.into(), &Value::Null)
-    );
+    assert_eq!((&views[0]["samples"], &stall["sightings"]), (&0.0.into(), &Value::Null));
     assert!(stall["percent"].as_f64().unwrap() > 1.0, "{views:?}");
     // One writes for both: it sleeps, and the other waits for it.
     let kernel = views[1]["states"].as_array().unwrap();
@@ -115,10 +104,7 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
     };
     assert!(waits("sleep") && waits("lock"), "{views:?}");
     for state in views[2]["states"].as_array().unwrap() {
-        assert!(
-            state["name"].as_str().unwrap().starts_with("rocksdb:"),
-            "{views:?}"
-        );
+        assert!(state["name"].as_str().unwrap().starts_with("rocksdb:"), "{views:?}");
     }
     let run = ended.run_directory();
     let show = ["show", run.to_str().unwrap(), "--table", "engine-status"];

@@ -75,7 +75,8 @@ impl ClientOutput {
         self.all.lines().find_map(|line| line.strip_prefix(prefix))
     }
 
-    /// Returns the error of a failed client: `what` failed, because of `client`, whose output is in `log`.
+    /// Returns the error of a failed client: `what` failed, because of `client`, whose output is in
+    /// `log`.
     pub fn error(&self, what: &str, client: &str, log: &Path) -> Error {
         self.error_or(what, client, log, || {
             Error::new(
@@ -85,7 +86,8 @@ impl ClientOutput {
         })
     }
 
-    /// Returns the error of a failed client like [`Self::error`], or `other` when the reason depends on the request.
+    /// Returns the error of a failed client like [`Self::error`], or `other` when the reason
+    /// depends on the request.
     pub fn error_or(
         &self,
         what: &str,
@@ -125,7 +127,8 @@ impl ClientOutput {
     }
 }
 
-/// Runs a client to its end, and appends its output to `log`. `install` says how to install the client.
+/// Runs a client to its end, and appends its output to `log`. `install` says how to install the
+/// client.
 pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<ClientOutput> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -137,11 +140,7 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<C
     let all = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
     append(log, &format!("$ {command:?}\n{all}\n"))
         .with_context(|| format!("cannot write the output of `{name}` to a file"))?;
-    Ok(ClientOutput {
-        is_success: output.status.success(),
-        stdout,
-        all,
-    })
+    Ok(ClientOutput { is_success: output.status.success(), stdout, all })
 }
 
 /// Returns the error of a client that did not start; `install` says how to install it.
@@ -156,11 +155,7 @@ pub fn not_started(name: &str, install: &str, error: std::io::Error) -> anyhow::
 
 fn append(log: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
-    fs_err::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(log)?
-        .write_all(text.as_bytes())
+    fs_err::OpenOptions::new().create(true).append(true).open(log)?.write_all(text.as_bytes())
 }
 
 #[cfg(test)]
@@ -168,32 +163,16 @@ mod tests {
     use super::*;
 
     fn failed_client(all: &str) -> ClientOutput {
-        ClientOutput {
-            is_success: false,
-            stdout: String::new(),
-            all: all.into(),
-        }
+        ClientOutput { is_success: false, stdout: String::new(), all: all.into() }
     }
 
     #[test]
     fn the_output_shows_why_a_client_failed() {
         for (text, reason) in [
-            (
-                "[ERROR] Could not find artifact a:b:jar:1",
-                Reason::NotFound,
-            ),
-            (
-                "Could not transfer artifact: registry.example: Unknown host",
-                Reason::NoNetwork,
-            ),
-            (
-                "E: Failed to fetch  Temporary failure resolving 'x'",
-                Reason::NoNetwork,
-            ),
-            (
-                "java.io.IOException: No space left on device",
-                Reason::DiskFull,
-            ),
+            ("[ERROR] Could not find artifact a:b:jar:1", Reason::NotFound),
+            ("Could not transfer artifact: registry.example: Unknown host", Reason::NoNetwork),
+            ("E: Failed to fetch  Temporary failure resolving 'x'", Reason::NoNetwork),
+            ("java.io.IOException: No space left on device", Reason::DiskFull),
             ("E: Unable to locate package x", Reason::NotFound),
             ("Checksum validation failed, expected", Reason::Damaged),
             ("something else", Reason::Other),
@@ -206,9 +185,6 @@ mod tests {
     fn an_error_repeats_the_clients_message_without_addresses() {
         let output = failed_client("note\nE: Broken http://mirror.example/x here\n");
         let error = output.error("cannot fetch `x`", "apt-get", Path::new("/l"));
-        assert_eq!(
-            error.to_string(),
-            "cannot fetch `x`: `apt-get` failed: E: Broken here"
-        );
+        assert_eq!(error.to_string(), "cannot fetch `x`: `apt-get` failed: E: Broken here");
     }
 }

@@ -1,7 +1,8 @@
 //! Downloads packages of a Debian suite, with their dependencies, and unpacks them into a folder.
 //!
-//! apt resolves and downloads with a private state inside the store. In that state nothing is installed, so the
-//! dependencies include the C library. The system's own apt only says which mirror to use.
+//! apt resolves and downloads with a private state inside the store. In that state nothing is
+//! installed, so the dependencies include the C library. The system's own apt only says which
+//! mirror to use.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,11 +30,7 @@ pub struct Debian<'a> {
 
 impl<'a> Debian<'a> {
     pub fn new(downloads: &'a Path, suite: &'a str) -> Self {
-        Self {
-            downloads,
-            suite,
-            home: downloads.join("debian").join(suite),
-        }
+        Self { downloads, suite, home: downloads.join("debian").join(suite) }
     }
 
     /// Downloads `packages` and their dependencies.
@@ -42,11 +39,7 @@ impl<'a> Debian<'a> {
         packages: &[String],
         progress: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Artifact>> {
-        let what = format!(
-            "cannot fetch `debian:{}/{}`",
-            self.suite,
-            packages.join(",")
-        );
+        let what = format!("cannot fetch `debian:{}/{}`", self.suite, packages.join(","));
         self.configure()?;
         progress("reading the mirror's list of packages");
         let output = self.apt(&["update"], &[])?;
@@ -83,10 +76,7 @@ impl<'a> Debian<'a> {
         if !output.is_success {
             return Err(output.error(&what, "apt-get", &self.log()).into());
         }
-        listed
-            .into_iter()
-            .map(|package| self.check(package))
-            .collect()
+        listed.into_iter().map(|package| self.check(package)).collect()
     }
 
     /// Unpacks downloaded packages below `root`.
@@ -107,11 +97,7 @@ impl<'a> Debian<'a> {
             let output = child.wait_with_output()?;
             unpacked.with_context(|| format!("cannot unpack `{name}`"))?;
             let stderr = String::from_utf8_lossy(&output.stderr);
-            anyhow::ensure!(
-                output.status.success(),
-                "cannot unpack `{name}`: {}",
-                stderr.trim()
-            );
+            anyhow::ensure!(output.status.success(), "cannot unpack `{name}`: {}", stderr.trim());
         }
         Ok(())
     }
@@ -127,12 +113,7 @@ impl<'a> Debian<'a> {
 
     /// Creates the private state, and the configuration that makes apt use it.
     fn configure(&self) -> anyhow::Result<()> {
-        for folder in [
-            "state/lists/partial",
-            "cache/archives/partial",
-            "log",
-            "empty",
-        ] {
+        for folder in ["state/lists/partial", "cache/archives/partial", "log", "empty"] {
             fs_err::create_dir_all(self.home.join(folder))?;
         }
         fs_err::write(self.home.join("state/status"), "")?;
@@ -192,7 +173,8 @@ impl<'a> Debian<'a> {
         }))
     }
 
-    /// Compares a download with the hash that apt listed, if any. Returns the package with its size and hash.
+    /// Compares a download with the hash that apt listed, if any. Returns the package with its size
+    /// and hash.
     fn check(&self, package: Artifact) -> anyhow::Result<Artifact> {
         let path = self.archives().join(&package.name);
         let (size_bytes, sha256) = hash::of_file(&path)?;
@@ -200,19 +182,12 @@ impl<'a> Debian<'a> {
             // The next attempt downloads the package again.
             let _ = fs_err::remove_file(&path);
             return Err(Error::new(
-                format!(
-                    "the SHA-256 of `{}` is not the one that the mirror lists",
-                    package.name
-                ),
+                format!("the SHA-256 of `{}` is not the one that the mirror lists", package.name),
                 "try again; the damaged file was removed",
             )
             .into());
         }
-        Ok(Artifact {
-            name: package.name,
-            size_bytes,
-            sha256,
-        })
+        Ok(Artifact { name: package.name, size_bytes, sha256 })
     }
 }
 
@@ -302,11 +277,7 @@ mod tests {
         let printed = "Reading package lists...\n'http://m/x_1.deb' x_1%3a1.deb 12 SHA256:ab\n'u' ../y 1 SHA256:c\n";
         assert_eq!(
             parse_uris(printed),
-            [Artifact {
-                name: "x_1%3a1.deb".into(),
-                size_bytes: 12,
-                sha256: "ab".into()
-            }]
+            [Artifact { name: "x_1%3a1.deb".into(), size_bytes: 12, sha256: "ab".into() }]
         );
     }
 }

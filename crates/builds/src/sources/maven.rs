@@ -1,4 +1,5 @@
-//! Downloads versions that are published as Java artifacts with Maven's own client, into a repository in the store.
+//! Downloads versions that are published as Java artifacts with Maven's own client, into a
+//! repository in the store.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +30,8 @@ pub struct Product {
 enum Versions {
     /// One artifact has them all, and Maven lists them.
     Listed(Artifact),
-    /// The artifacts' version numbers differ: the product's version, the artifact's version, and the artifact.
+    /// The artifacts' version numbers differ: the product's version, the artifact's version, and
+    /// the artifact.
     Known(&'static [(&'static str, &'static str, Artifact)]),
 }
 
@@ -38,7 +40,8 @@ enum Versions {
 struct Artifact {
     group: &'static str,
     name: &'static str,
-    /// The file name's extension, with Maven's classifier if there is one: `jar`, `zip:linux-amd64`.
+    /// The file name's extension, with Maven's classifier if there is one: `jar`,
+    /// `zip:linux-amd64`.
     kind: &'static str,
     contents: Contents,
 }
@@ -48,7 +51,8 @@ struct Artifact {
 enum Contents {
     /// In a compressed archive whose name has this suffix.
     Archive(&'static str),
-    /// As files. The function returns a file's path below the build's root, or `None` to skip the file.
+    /// As files. The function returns a file's path below the build's root, or `None` to skip the
+    /// file.
     Files(fn(&str) -> Option<&str>),
 }
 
@@ -126,7 +130,8 @@ const fn presto(name: &'static str) -> Artifact {
     }
 }
 
-/// Returns true when the server needs this file of MySQL's distribution, which also has clients, libraries and tests.
+/// Returns true when the server needs this file of MySQL's distribution, which also has clients,
+/// libraries and tests.
 fn is_server_file(name: &str) -> bool {
     let mut prefixes = ["share/", "lib/plugin/", "docs/INFO_"].iter();
     let is_data = prefixes.any(|prefix| name.starts_with(prefix));
@@ -145,7 +150,8 @@ impl Product {
         PRODUCTS.iter().find(|product| product.name == name)
     }
 
-    /// Returns the artifact that has the product's `version`, and the artifact's version. `None` if no artifact has it.
+    /// Returns the artifact that has the product's `version`, and the artifact's version. `None` if
+    /// no artifact has it.
     fn artifact<'v>(&'static self, version: &'v str) -> Option<(&'static Artifact, &'v str)> {
         match &self.versions {
             Versions::Listed(artifact) => Some((artifact, version)),
@@ -159,10 +165,7 @@ impl Product {
 
     /// Unpacks the engine's files from an artifact.
     pub fn unpack(&'static self, version: &str, archive: &Path, root: &Path) -> anyhow::Result<()> {
-        match self
-            .artifact(version)
-            .map(|(artifact, _)| &artifact.contents)
-        {
+        match self.artifact(version).map(|(artifact, _)| &artifact.contents) {
             Some(Contents::Archive(suffix)) => unpack::archive_in_jar(archive, root, suffix),
             Some(Contents::Files(select)) => unpack::jar(archive, root, select),
             None => Ok(()),
@@ -204,7 +207,8 @@ impl<'a> Maven<'a> {
         Self { downloads, product }
     }
 
-    /// Downloads the newest version that matches `requested`. Returns the full version and its archive.
+    /// Downloads the newest version that matches `requested`. Returns the full version and its
+    /// archive.
     pub fn fetch(
         &self,
         requested: &str,
@@ -241,7 +245,8 @@ impl<'a> Maven<'a> {
         let output = self.get(&artifact.coordinates(published))?;
         match self.downloaded(version) {
             Some(archive) if output.is_success => Ok((version.to_owned(), archive)),
-            // A version in the table is no longer published. The other error would list it as available.
+            // A version in the table is no longer published. The other error would list it as
+            // available.
             _ if matches!(self.product.versions, Versions::Known(_)) => {
                 Err(self.error(&output, &spec).into())
             }
@@ -262,7 +267,8 @@ impl<'a> Maven<'a> {
         self.downloads.join("maven")
     }
 
-    /// Returns the archive of a version if it was downloaded: until it is complete, Maven uses another file name.
+    /// Returns the archive of a version if it was downloaded: until it is complete, Maven uses
+    /// another file name.
     fn downloaded(&self, version: &str) -> Option<PathBuf> {
         let (artifact, published) = self.product.artifact(version)?;
         Some(self.repository().join(artifact.file(published))).filter(|file| file.is_file())
@@ -274,7 +280,8 @@ impl<'a> Maven<'a> {
         repository.push(self.repository());
         let mut command = Command::new("mvn");
         command
-            // Refuses a download that fails its checksum. Looks again for a version that was missing before.
+            // Refuses a download that fails its checksum. Looks again for a version that was
+            // missing before.
             .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
             .args(["--strict-checksums", "--update-snapshots"])
             .arg(repository)
@@ -313,7 +320,8 @@ fn versions_in(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the newest version that matches `requested`. A pre-release matches only by its full version.
+/// Returns the newest version that matches `requested`. A pre-release matches only by its full
+/// version.
 fn choose<'a>(versions: &'a [String], requested: &str) -> Option<&'a str> {
     let exact = versions.iter().find(|version| *version == requested);
     let newest = || {
@@ -339,9 +347,8 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> E
     }
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let all = || versions.iter().map(String::as_str);
-    let mut similar: Vec<&str> = all()
-        .filter(|version| major(version) == major(requested))
-        .collect();
+    let mut similar: Vec<&str> =
+        all().filter(|version| major(version) == major(requested)).collect();
     if similar.is_empty() {
         // The newest of each major version.
         let released: Vec<&str> = all().filter(|version| numbers(version).is_some()).collect();
@@ -360,9 +367,7 @@ mod tests {
     use super::*;
 
     fn versions() -> Vec<String> {
-        ["16.4.0", "17.2.0", "17.10.0", "18.0.0-beta1"]
-            .map(str::to_owned)
-            .to_vec()
+        ["16.4.0", "17.2.0", "17.10.0", "18.0.0-beta1"].map(str::to_owned).to_vec()
     }
 
     #[test]
@@ -380,11 +385,7 @@ mod tests {
         assert!(near.help().contains("17.2.0, 17.10.0;"));
         let far = unknown_version(Product::named("postgres").unwrap(), "9", &versions());
         assert!(far.help().contains("16.4.0, 17.10.0;"));
-        let mysql = unknown_version(
-            Product::named("mysql").unwrap(),
-            "9",
-            &["5.6.14".to_owned()],
-        );
+        let mysql = unknown_version(Product::named("mysql").unwrap(), "9", &["5.6.14".to_owned()]);
         let help = mysql.help();
         assert!(help.contains("5.6.14; `debian:sid/mysql-server-core`") && help.contains("dir:"));
     }

@@ -1,8 +1,9 @@
 //! Makes programs run that were built for another C library than this system's.
 //!
-//! Moves each program to another folder, and puts a script in its place that starts it with its own loader and libraries. A
-//! prefix to the command line would not suffice, because PostgreSQL's `initdb` starts `postgres` by its path. Neither would
-//! LD_LIBRARY_PATH, because the programs start the system's shell, which would inherit it and break.
+//! Moves each program to another folder, and puts a script in its place that starts it with its own
+//! loader and libraries. A prefix to the command line would not suffice, because PostgreSQL's
+//! `initdb` starts `postgres` by its path. Neither would LD_LIBRARY_PATH, because the programs
+//! start the system's shell, which would inherit it and break.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -17,8 +18,9 @@ use crate::error::Error;
 /// The folder of the moved programs, in the folder of the scripts.
 const MOVED_PROGRAMS: &str = ".program";
 
-/// Replaces each program in the folders `bins` by a script that starts it. `folder` is the build's folder, and `root` the
-/// folder in it with the unpacked packages. [`moved_program`] returns where a program was moved to.
+/// Replaces each program in the folders `bins` by a script that starts it. `folder` is the build's
+/// folder, and `root` the folder in it with the unpacked packages. [`moved_program`] returns where
+/// a program was moved to.
 pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     let mut programs = Vec::new();
     for bin in bins {
@@ -31,24 +33,16 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
             }
         }
     }
-    let (_, loader_path) = programs
-        .first()
-        .context("the packages contain no programs")?;
+    let (_, loader_path) = programs.first().context("the packages contain no programs")?;
     let loader = own_loader(root, loader_path)?;
     check_loader(&loader)?;
     let canonical = fs_err::canonicalize(folder)?;
     let relative = |path: &Path| -> anyhow::Result<PathBuf> {
-        let path = path
-            .strip_prefix(&canonical)
-            .or_else(|_| path.strip_prefix(folder))?;
+        let path = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(folder))?;
         Ok(path.to_path_buf())
     };
     let lib = root.join("usr/lib");
-    let folders = loader
-        .parent()
-        .map(Path::to_path_buf)
-        .into_iter()
-        .chain([lib.clone()]);
+    let folders = loader.parent().map(Path::to_path_buf).into_iter().chain([lib.clone()]);
     let library_path: Vec<PathBuf> = folders
         .filter(|path| path.is_dir())
         .chain(private_folders(&lib))
@@ -78,10 +72,7 @@ fn own_loader(root: &Path, loader_path: &Path) -> anyhow::Result<PathBuf> {
         .iter()
         .find_map(|path| fs_err::canonicalize(path).ok())
         .with_context(|| {
-            format!(
-                "the packages do not contain the loader `{}`",
-                loader_path.display()
-            )
+            format!("the packages do not contain the loader `{}`", loader_path.display())
         })
 }
 
@@ -102,7 +93,8 @@ fn check_loader(loader: &Path) -> anyhow::Result<()> {
     .into())
 }
 
-/// Returns the folders of libraries that belong to a single package, such as `usr/lib/mysql/private`.
+/// Returns the folders of libraries that belong to a single package, such as
+/// `usr/lib/mysql/private`.
 fn private_folders(lib: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(lib).into_iter().flatten().flatten();
     let private = entries.map(|entry| entry.path().join("private"));
@@ -111,16 +103,14 @@ fn private_folders(lib: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the script that replaces the program `path`. All paths are relative to the build's folder. The script finds
-/// them from its own path, because the store may be moved.
+/// Returns the script that replaces the program `path`. All paths are relative to the build's
+/// folder. The script finds them from its own path, because the store may be moved.
 fn script(loader: &Path, library_path: &[PathBuf], path: &Path) -> String {
     let depth = path.components().count() - 1;
     let home = std::iter::repeat_n("/..", depth).collect::<String>();
     let name = path.file_name().unwrap_or_default().display();
-    let libraries: Vec<String> = library_path
-        .iter()
-        .map(|path| format!("$home/{}", path.display()))
-        .collect();
+    let libraries: Vec<String> =
+        library_path.iter().map(|path| format!("$home/{}", path.display())).collect();
     format!(
         "#!/bin/sh\n\
          # Starts `{name}` with the loader and the libraries that it was built for.\n\
@@ -158,17 +148,9 @@ mod tests {
         fs_err::write(bin.join("text"), "not a program").unwrap();
         wrap_programs(&folder, &root, &[bin.clone()].into()).unwrap();
         assert!(bin.join(".program/shell").is_file());
-        assert_eq!(
-            fs_err::read_to_string(bin.join("text")).unwrap(),
-            "not a program"
-        );
+        assert_eq!(fs_err::read_to_string(bin.join("text")).unwrap(), "not a program");
         let output = Command::new(bin.join("shell"))
-            .args([
-                "-c",
-                "echo \"$0\" \"$1\"; readlink /proc/$$/exe",
-                "zero",
-                "a b",
-            ])
+            .args(["-c", "echo \"$0\" \"$1\"; readlink /proc/$$/exe", "zero", "a b"])
             .output()
             .unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();

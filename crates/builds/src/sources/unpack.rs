@@ -30,7 +30,8 @@ fn open(jar: &Path) -> anyhow::Result<zip::ZipArchive<io::BufReader<fs_err::File
         .with_context(|| format!("`{}` is not a jar or zip archive", jar.display()))
 }
 
-/// Unpacks files of a jar below `root`. `select` returns a file's path below `root`, or `None` to skip the file.
+/// Unpacks files of a jar below `root`. `select` returns a file's path below `root`, or `None` to
+/// skip the file.
 pub fn jar(jar: &Path, root: &Path, select: &dyn Fn(&str) -> Option<&str>) -> anyhow::Result<()> {
     let mut archive = open(jar)?;
     for index in 0..archive.len() {
@@ -67,7 +68,8 @@ pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<(
         .with_context(|| format!("cannot unpack `{name}` in `{}`", jar.display()))
 }
 
-/// Unpacks the files of a Debian package below `root`, in the layout of a system with merged `/usr`.
+/// Unpacks the files of a Debian package below `root`, in the layout of a system with merged
+/// `/usr`.
 pub fn debian_package(files: impl Read, root: &Path) -> anyhow::Result<()> {
     tar(files, root, |path| {
         let path = merged_path(path);
@@ -84,8 +86,8 @@ fn merged_path(path: &Path) -> PathBuf {
     }
 }
 
-/// Unpacks entries of a tar archive below `root`. `select` returns an entry's path below `root`, or `None` to skip the
-/// entry. Does not keep owners and special mode bits.
+/// Unpacks entries of a tar archive below `root`. `select` returns an entry's path below `root`, or
+/// `None` to skip the entry. Does not keep owners and special mode bits.
 fn tar(
     content: impl Read,
     root: &Path,
@@ -105,9 +107,7 @@ fn tar(
         };
         let target = |entry: &tar::Entry<'_, _>| -> anyhow::Result<PathBuf> {
             let target = entry.link_name()?;
-            Ok(target
-                .context("a link in the archive has no target")?
-                .into_owned())
+            Ok(target.context("a link in the archive has no target")?.into_owned())
         };
         match entry.header().entry_type() {
             EntryType::Regular | EntryType::Continuous => {
@@ -197,9 +197,7 @@ mod tests {
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(mode);
-        builder
-            .append_data(&mut header, path, content.as_bytes())
-            .unwrap();
+        builder.append_data(&mut header, path, content.as_bytes()).unwrap();
     }
 
     fn link(builder: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {

@@ -16,10 +16,7 @@ impl Deadline {
         reason = "these are time limits of setup work, not measured times"
     )]
     pub(crate) fn after(timeout: Duration) -> Self {
-        Self {
-            started: Instant::now(),
-            timeout,
-        }
+        Self { started: Instant::now(), timeout }
     }
 
     /// Returns the time since the start.

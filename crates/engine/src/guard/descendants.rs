@@ -20,8 +20,8 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 /// A process ID, the state of the process, and its parent's ID.
 type Process = (u32, char, u32);
 
-/// Returns the living descendants of `root`. Includes the children of zombies, because the processes were not read at the
-/// same moment.
+/// Returns the living descendants of `root`. Includes the children of zombies, because the
+/// processes were not read at the same moment.
 fn living_below(root: u32, processes: &[Process]) -> Vec<u32> {
     let mut tree = vec![(root, 'Z')];
     let mut next = 0;
@@ -45,23 +45,15 @@ mod tests {
 
     #[test]
     fn living_descendants_of_zombies_are_found() {
-        let processes = [
-            (5, 'S', 10),
-            (10, 'Z', 7),
-            (11, 'R', 7),
-            (12, 'S', 11),
-            (13, 'S', 1),
-        ];
+        let processes = [(5, 'S', 10), (10, 'Z', 7), (11, 'R', 7), (12, 'S', 11), (13, 'S', 1)];
         assert_eq!(living_below(7, &processes), [11, 5, 12]);
         assert_eq!(living_below(12, &processes), [0; 0]);
     }
 
     #[test]
     fn a_child_is_a_descendant() {
-        let mut child = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         assert!(descendants(std::process::id()).contains(&child.id()));
         assert!(is_alive(child.id()));
         drop(child.stdin.take());

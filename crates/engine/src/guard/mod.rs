@@ -4,20 +4,23 @@
 //! assay ──pipe──► guard ──► become-program ═exec═► server ──► its processes
 //! ```
 //!
-//! A guard runs between assay and a server. It is assay's own program, started with a hidden subcommand, which runs
-//! [`main`]. The guard starts the server as its child, and holds the read end of a pipe whose only write end is assay's.
-//! When assay ends, even by SIGKILL, the kernel closes the write end. The guard then stops the server and all its
-//! descendants, and exits. The guard has its own process group, so Ctrl-C in the terminal does not reach it or the server.
+//! A guard runs between assay and a server. It is assay's own program, started with a hidden
+//! subcommand, which runs [`main`]. The guard starts the server as its child, and holds the read
+//! end of a pipe whose only write end is assay's. When assay ends, even by SIGKILL, the kernel
+//! closes the write end. The guard then stops the server and all its descendants, and exits. The
+//! guard has its own process group, so Ctrl-C in the terminal does not reach it or the server.
 //! It is the subreaper of its descendants, so it also finds processes whose parents died.
 //!
-//! When the guard itself is killed, the kernel sends a signal to the server (`PR_SET_PDEATHSIG`), which kills it or makes
-//! it end itself and its processes. Only the server's own process can request that signal. So the guard starts this
-//! program again, which requests the signal and then executes the server.
+//! When the guard itself is killed, the kernel sends a signal to the server (`PR_SET_PDEATHSIG`),
+//! which kills it or makes it end itself and its processes. Only the server's own process can
+//! request that signal. So the guard starts this program again, which requests the signal and then
+//! executes the server.
 //!
-//! To confine a program, the guard confines itself while it starts the program, because a child inherits the confinement.
+//! To confine a program, the guard confines itself while it starts the program, because a child
+//! inherits the confinement.
 //!
-//! The guard's protocol has one message per line. It receives names of signals, such as `SIGTERM`, and sends `pid N`,
-//! `exited TEXT` and `failed TEXT`.
+//! The guard's protocol has one message per line. It receives names of signals, such as `SIGTERM`,
+//! and sends `pid N`, `exited TEXT` and `failed TEXT`.
 
 mod confinement;
 mod deadline;
@@ -46,10 +49,12 @@ use crate::SetupError;
 /// The hidden subcommand of assay that runs [`main`].
 pub const SUBCOMMAND: &str = "guard";
 
-/// A request to start a program under guard. JSON passes the fields that are not on the guard's command line.
+/// A request to start a program under guard. JSON passes the fields that are not on the guard's
+/// command line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Spawn<'a> {
-    /// The program that calls [`main`] when its first argument is [`SUBCOMMAND`], which is assay itself.
+    /// The program that calls [`main`] when its first argument is [`SUBCOMMAND`], which is assay
+    /// itself.
     #[serde(skip)]
     pub guard_exe: &'a Path,
     /// The program to guard.
@@ -71,12 +76,15 @@ pub struct Spawn<'a> {
     pub directory: Option<&'a Path>,
     /// The user and group of the program; `None` means assay's own.
     pub user: Option<(u32, u32)>,
-    /// The file to which standard output and error are appended; `None` means assay's standard error.
+    /// The file to which standard output and error are appended; `None` means assay's standard
+    /// error.
     pub log: Option<&'a Path>,
-    /// The signal that the kernel sends to the program when the guard is killed. The kernel does not signal the program's
-    /// own processes, so a program that stops them on SIGQUIT should get that.
+    /// The signal that the kernel sends to the program when the guard is killed. The kernel does
+    /// not signal the program's own processes, so a program that stops them on SIGQUIT should
+    /// get that.
     pub orphaned: Ending,
-    /// A directory, for sockets, that the guard removes with its contents after the program has ended.
+    /// A directory, for sockets, that the guard removes with its contents after the program has
+    /// ended.
     pub remove_directory: Option<&'a Path>,
     /// The confinement of the program and of all processes that it starts.
     pub confinement: Option<&'a Confinement>,
@@ -110,12 +118,12 @@ impl Ending {
     /// Returns the way whose signal has this name.
     fn by_name(name: &str) -> Option<Self> {
         let mut all = Self::NAMES.iter();
-        all.find(|(known, _)| *known == name)
-            .map(|(_, ending)| *ending)
+        all.find(|(known, _)| *known == name).map(|(_, ending)| *ending)
     }
 }
 
-/// A program under guard. Dropping it stops the program, and waits until it and its descendants are gone.
+/// A program under guard. Dropping it stops the program, and waits until it and its descendants are
+/// gone.
 #[derive(Debug)]
 pub struct Guarded {
     guard: Child,
@@ -211,11 +219,7 @@ impl Guarded {
                 // The kernel is about to kill the program.
                 return None;
             }
-            self.exited = Some(
-                status
-                    .unwrap_or("unknown: the guard was killed")
-                    .to_string(),
-            );
+            self.exited = Some(status.unwrap_or("unknown: the guard was killed").to_string());
         }
         self.exited.as_deref()
     }
@@ -233,7 +237,8 @@ impl Guarded {
         }
     }
 
-    /// Waits until the program has ended or `at_most` has passed. Returns the program's exit status.
+    /// Waits until the program has ended or `at_most` has passed. Returns the program's exit
+    /// status.
     pub fn wait(&mut self, at_most: Duration) -> Option<&str> {
         let deadline = Deadline::after(at_most);
         while self.is_alive() && !deadline.has_passed() {
@@ -242,16 +247,13 @@ impl Guarded {
         self.exit_status()
     }
 
-    /// Stops the program: tries each way in turn for its time, then kills the program. Returns the way that worked, and how
-    /// the program ended.
+    /// Stops the program: tries each way in turn for its time, then kills the program. Returns the
+    /// way that worked, and how the program ended.
     ///
     /// # Errors
     /// [`SetupError::Command`] when the program does not end after SIGKILL.
     pub fn stop(&mut self, endings: &[(Ending, Duration)]) -> Result<(Ending, String), SetupError> {
-        for &(ending, at_most) in endings
-            .iter()
-            .chain(&[(Ending::Kill, Duration::from_secs(10))])
-        {
+        for &(ending, at_most) in endings.iter().chain(&[(Ending::Kill, Duration::from_secs(10))]) {
             self.signal(ending);
             if let Some(status) = self.wait(at_most) {
                 return Ok((ending, status.to_string()));

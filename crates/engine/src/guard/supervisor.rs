@@ -20,14 +20,16 @@ use serde::Deserialize;
 use super::descendants::descendants;
 use super::{Confinement, Deadline, Ending};
 
-/// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2 s, or longer on a
-/// machine that stalls.
+/// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2
+/// s, or longer on a machine that stalls.
 const GRACE_CHECKS: u32 = 400;
 
-/// The first argument of the guard's child, which becomes the program. The guard's process ID and arguments follow.
+/// The first argument of the guard's child, which becomes the program. The guard's process ID and
+/// arguments follow.
 const BECOME: &str = "--become";
 
-/// The guard's request: the JSON fields of a [`Spawn`](super::Spawn). The program and its arguments follow it.
+/// The guard's request: the JSON fields of a [`Spawn`](super::Spawn). The program and its arguments
+/// follow it.
 #[derive(Deserialize)]
 struct Request {
     log: Option<PathBuf>,
@@ -47,7 +49,8 @@ impl Request {
     }
 }
 
-/// Runs the guard with the arguments after the subcommand. The exit code does not depend on the guarded program's.
+/// Runs the guard with the arguments after the subcommand. The exit code does not depend on the
+/// guarded program's.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     if let [first, guard, args @ ..] = args.as_slice()
@@ -69,7 +72,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Turns this process, which the guard started, into the program. If that fails, sends the reason to the guard.
+/// Turns this process, which the guard started, into the program. If that fails, sends the reason
+/// to the guard.
 fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
     // The program does not inherit this copy, so its end tells the guard that the program runs.
     let report = std::io::stdout().as_fd().try_clone_to_owned();
@@ -82,7 +86,8 @@ fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prepares this process for the program, and requests a signal from the kernel when the guard dies.
+/// Prepares this process for the program, and requests a signal from the kernel when the guard
+/// dies.
 fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> {
     let request = Request::parse(args)?;
     let [_, program, args @ ..] = args else {
@@ -91,16 +96,12 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(args).stdin(match &request.input {
-        Some(path) => fs::File::open(path)
-            .map_err(|error| error.to_string())?
-            .into_parts()
-            .0
-            .into(),
+        Some(path) => {
+            fs::File::open(path).map_err(|error| error.to_string())?.into_parts().0.into()
+        }
         None => Stdio::null(),
     });
-    command
-        .stdout(output.try_clone().map_err(|error| error.to_string())?)
-        .stderr(output);
+    command.stdout(output.try_clone().map_err(|error| error.to_string())?).stderr(output);
     if let Some((uid, gid)) = request.user {
         // A later change of user would cancel the signal that is requested below.
         set_thread_groups(&[])
@@ -120,8 +121,8 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
 fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), String> {
     let request = Request::parse(args)?;
     let confinement = request.confinement.unwrap_or_default();
-    // Handlers, because the program would inherit SIG_IGN. They also undo ignored signals that assay inherited, such as
-    // SIGINT and SIGQUIT in a shell's background command.
+    // Handlers, because the program would inherit SIG_IGN. They also undo ignored signals that
+    // assay inherited, such as SIGINT and SIGQUIT in a shell's background command.
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [
         signal_hook::consts::SIGINT,
@@ -179,7 +180,8 @@ fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
     }
 }
 
-/// Handles assay's messages until the program has ended or assay is gone. Returns the program's exit status.
+/// Handles assay's messages until the program has ended or assay is gone. Returns the program's
+/// exit status.
 fn supervise(pid: Pid) -> Option<ExitStatus> {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut stdin = std::io::stdin();
@@ -192,10 +194,7 @@ fn supervise(pid: Pid) -> Option<ExitStatus> {
                 fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
             }
             // Without a pidfd (Linux before 5.3), polls for the program's end.
-            let tick = rustix::event::Timespec {
-                tv_sec: 0,
-                tv_nsec: 200_000_000,
-            };
+            let tick = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
             let timeout = if pidfd.is_some() { None } else { Some(&tick) };
             if poll(&mut fds, timeout).is_ok() {
                 has_input = !fds[0].revents().is_empty();
@@ -263,8 +262,8 @@ fn reap(pid: Pid) -> Option<ExitStatus> {
     exit_status
 }
 
-/// Kills the program's remaining descendants, and returns when they are gone. First gives them a moment to end by
-/// themselves.
+/// Kills the program's remaining descendants, and returns when they are gone. First gives them a
+/// moment to end by themselves.
 fn end_descendants(guard: Pid) {
     let guard = guard.as_raw_nonzero().get().unsigned_abs();
     let grace = Deadline::after(Duration::from_millis(500));

@@ -38,10 +38,7 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
                 format_cpus(&offline),
                 if offline.len() == 1 { "is" } else { "are" }
             ),
-            format!(
-                "choose from the processors that are online: {}",
-                format_cpus(&online)
-            ),
+            format!("choose from the processors that are online: {}", format_cpus(&online)),
         ));
     }
     let granted = granted(cpus).map_err(|error| {
@@ -50,19 +47,12 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
             format!("choose from the processors that assay may use: {}", own()),
         )
     })?;
-    let denied: Vec<u32> = cpus
-        .iter()
-        .copied()
-        .filter(|cpu| !granted.contains(cpu))
-        .collect();
+    let denied: Vec<u32> = cpus.iter().copied().filter(|cpu| !granted.contains(cpu)).collect();
     if denied.is_empty() {
         Ok(())
     } else {
         Err(refused(
-            format!(
-                "`cpus` lists {}, which assay may not use",
-                format_cpus(&denied)
-            ),
+            format!("`cpus` lists {}, which assay may not use", format_cpus(&denied)),
             "they are outside of assay's cpuset; choose others, or start assay in another cpuset"
                 .into(),
         ))
@@ -70,13 +60,11 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
 }
 
 fn members(set: &CpuSet) -> Vec<u32> {
-    (0..CpuSet::MAX_CPU as u32)
-        .filter(|cpu| set.is_set(*cpu as usize))
-        .collect()
+    (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect()
 }
 
-/// Returns those of the processors that the kernel grants to a thread that requests them. They are limited by assay's cpuset,
-/// not by its affinity.
+/// Returns those of the processors that the kernel grants to a thread that requests them. They are
+/// limited by assay's cpuset, not by its affinity.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
     let request = || -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;
@@ -98,9 +86,7 @@ fn own() -> String {
 /// Returns the processors that a process may use.
 pub(super) fn of_process(pid: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let allowed = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(allowed.trim().to_string())
 }
 
@@ -111,10 +97,7 @@ mod tests {
     #[test]
     fn the_error_names_processors_that_are_offline() {
         let error = check(&[0, 4000]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "config: `cpus` lists 4000, which is not online"
-        );
+        assert_eq!(error.to_string(), "config: `cpus` lists 4000, which is not online");
         assert!(error.help().unwrap().contains("that are online: 0"));
         assert!(check(&[]).unwrap_err().to_string().contains("is empty"));
     }

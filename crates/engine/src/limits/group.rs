@@ -10,7 +10,8 @@ use probe::{Proc, Version};
 
 use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 
-/// The end of the name of the group that assay moves into. Other groups of assay are called `assay-PID-NUMBER`.
+/// The end of the name of the group that assay moves into. Other groups of assay are called
+/// `assay-PID-NUMBER`.
 const OWN_LEAF: &str = "self";
 
 /// A limit that a control group enforces.
@@ -35,7 +36,8 @@ impl Resource {
 /// The period of a CPU quota, which is the kernel's default.
 const CPU_PERIOD_US: u64 = 100_000;
 
-/// A control group with a limit on one resource, or on both in version 2. Dropping it removes the group.
+/// A control group with a limit on one resource, or on both in version 2. Dropping it removes the
+/// group.
 #[derive(Debug)]
 pub(super) struct Group {
     group: probe::Group,
@@ -63,16 +65,13 @@ impl Group {
         remove_leftovers(&own.directory);
         let directory =
             create_group(&own.directory).map_err(|error| denied(own.version, &error))?;
-        let mut group = Self {
-            group: probe::Group { directory, ..own },
-            home,
-            swap: None,
-        };
+        let mut group = Self { group: probe::Group { directory, ..own }, home, swap: None };
         group.limit(resource, value)?;
         Ok(group)
     }
 
-    /// Adds a limit if the controller of `resource` is in this group's hierarchy; otherwise, returns false.
+    /// Adds a limit if the controller of `resource` is in this group's hierarchy; otherwise,
+    /// returns false.
     ///
     /// # Errors
     /// Those of [`Self::create`].
@@ -87,7 +86,8 @@ impl Group {
         Ok(true)
     }
 
-    /// Returns the group in which to create groups with limits on `resource`, and the directory of assay's own group.
+    /// Returns the group in which to create groups with limits on `resource`, and the directory of
+    /// assay's own group.
     fn parent(resource: Resource) -> Result<(probe::Group, PathBuf), String> {
         // One call at a time, because the first one may move assay into another group.
         static LOCK: Mutex<()> = Mutex::new(());
@@ -131,11 +131,7 @@ impl Group {
         let version = self.group.version;
         let (memory, swap, swap_bytes) = match version {
             // The second file limits memory and swap together, so it gets the same value.
-            Version::One => (
-                "memory.limit_in_bytes",
-                "memory.memsw.limit_in_bytes",
-                bytes,
-            ),
+            Version::One => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes),
             Version::Two => ("memory.max", "memory.swap.max", 0),
         };
         write(&self.file(memory), &bytes.to_string()).map_err(|error| denied(version, &error))?;
@@ -155,13 +151,11 @@ impl Group {
 
     /// Returns the group into which a guard puts its program.
     pub(super) fn control_group(&self) -> ControlGroup {
-        ControlGroup {
-            directory: self.group.directory.clone(),
-            home: self.home.clone(),
-        }
+        ControlGroup { directory: self.group.directory.clone(), home: self.home.clone() }
     }
 
-    /// Returns the effective limit of the process `server`, and the reason if it is not `requested`.
+    /// Returns the effective limit of the process `server`, and the reason if it is not
+    /// `requested`.
     pub(super) fn effective(
         &self,
         resource: Resource,
@@ -171,15 +165,11 @@ impl Group {
         let directory = &self.group.directory;
         let name = directory.file_name().unwrap_or_default();
         let is_inside = fs::read_to_string(format!("/proc/{server}/cgroup")).is_ok_and(|groups| {
-            groups
-                .lines()
-                .any(|line| Path::new(line).file_name() == Some(name))
+            groups.lines().any(|line| Path::new(line).file_name() == Some(name))
         });
         if !is_inside {
-            let reason = format!(
-                "the server is not in its control group `{}`",
-                directory.display()
-            );
+            let reason =
+                format!("the server is not in its control group `{}`", directory.display());
             return (None, Some(reason));
         }
         // Includes the limits of ancestors.
@@ -204,16 +194,15 @@ impl Group {
         (Some(limit), reason)
     }
 
-    /// Returns the number of the group's processes that the kernel has killed to free memory; `None` if it does not count
-    /// them.
+    /// Returns the number of the group's processes that the kernel has killed to free memory;
+    /// `None` if it does not count them.
     pub(super) fn kill_count(&self) -> Option<u64> {
         let file = match self.group.version {
             Version::One => "memory.oom_control",
             Version::Two => "memory.events",
         };
         let text = fs::read_to_string(self.file(file)).ok()?;
-        text.lines()
-            .find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
     }
 }
 
@@ -223,7 +212,8 @@ impl Drop for Group {
     }
 }
 
-/// Creates a group in `parent` under an unused name. A killed process with this process's ID may have left some.
+/// Creates a group in `parent` under an unused name. A killed process with this process's ID may
+/// have left some.
 fn create_group(parent: &Path) -> std::io::Result<PathBuf> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -236,8 +226,8 @@ fn create_group(parent: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Removes groups of assay processes that were killed together with their guards. The kernel refuses to remove a group with
-/// processes or other groups in it.
+/// Removes groups of assay processes that were killed together with their guards. The kernel
+/// refuses to remove a group with processes or other groups in it.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -257,10 +247,11 @@ fn creator(name: &str) -> Option<u32> {
         .flatten()
 }
 
-/// Enables a controller for new groups in version 2. Returns the group to create them in, and assay's own group.
+/// Enables a controller for new groups in version 2. Returns the group to create them in, and
+/// assay's own group.
 ///
-/// A group that delegates a controller to its children may have no processes. So assay moves into a child of its group,
-/// unless the group has processes of others.
+/// A group that delegates a controller to its children may have no processes. So assay moves into a
+/// child of its group, unless the group has processes of others.
 fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf), String> {
     let me = std::process::id();
     let leaf_name = format!("assay-{me}-{OWN_LEAF}");
@@ -313,8 +304,8 @@ fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf),
     }
 }
 
-/// Returns a process that is neither `me` nor one of `mine`. Ignores processes that have ended. The kernel shows a process
-/// outside of this container as 0.
+/// Returns a process that is neither `me` nor one of `mine`. Ignores processes that have ended. The
+/// kernel shows a process outside of this container as 0.
 fn foreign_process(inside: &[u32], me: u32, mine: &[u32]) -> Option<u32> {
     let is_other = |pid: &u32| *pid != me && !mine.contains(pid);
     let mut others = inside.iter().copied().filter(is_other);
@@ -389,11 +380,7 @@ mod tests {
         let top = top.to_path_buf();
         Group {
             home: top.join("slice"),
-            group: probe::Group {
-                version,
-                directory,
-                top,
-            },
+            group: probe::Group { version, directory, top },
             swap: None,
         }
     }
@@ -402,13 +389,7 @@ mod tests {
     fn only_groups_of_ended_processes_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let mine = format!("assay-{}-0", std::process::id());
-        let kept = [
-            mine.as_str(),
-            "assay-0",
-            "assay-4194304000-x",
-            "assay-+7-0",
-            "other",
-        ];
+        let kept = [mine.as_str(), "assay-0", "assay-4194304000-x", "assay-+7-0", "other"];
         // No process has this ID.
         let removed = ["assay-4194304000-0", "assay-4194304000-self"];
         for name in kept.iter().chain(&removed) {
@@ -440,14 +421,8 @@ mod tests {
         let files = [
             ("memory.limit_in_bytes", ""),
             ("memory.memsw.limit_in_bytes", ""),
-            (
-                "memory.stat",
-                "cache 1\nhierarchical_memory_limit 70000000\n",
-            ),
-            (
-                "memory.oom_control",
-                "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
-            ),
+            ("memory.stat", "cache 1\nhierarchical_memory_limit 70000000\n"),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
         ];
         let mut group = group(Version::One, top.path(), &files);
         group.limit(Resource::Memory, 100_000_000).unwrap();
@@ -496,11 +471,7 @@ mod tests {
             }
             assert_eq!(group.group.cpu_limit(&Proc::live()), Some(500));
             for (file, lower) in files.iter().zip(["100000", "20000"]) {
-                let text = if files.len() == 1 {
-                    "20000 100000"
-                } else {
-                    lower
-                };
+                let text = if files.len() == 1 { "20000 100000" } else { lower };
                 fs::write(top.path().join("slice").join(file.0), text).unwrap();
             }
             assert_eq!(group.group.cpu_limit(&Proc::live()), Some(200));
@@ -512,10 +483,7 @@ mod tests {
         let own = tempfile::tempdir().unwrap();
         fs::write(own.path().join("cgroup.controllers"), "cpu pids\n").unwrap();
         let reason = enable_controller(own.path(), "memory").unwrap_err();
-        assert!(
-            reason.contains("does not have the memory controller"),
-            "{reason}"
-        );
+        assert!(reason.contains("does not have the memory controller"), "{reason}");
         assert!(reason.contains("Delegate=yes"), "{reason}");
     }
 
@@ -528,9 +496,7 @@ mod tests {
         let enable = |own: &Path| enable_controller(own, "memory");
         let expected = (own.path().to_path_buf(), own.path().to_path_buf());
         assert_eq!(enable(own.path()), Ok(expected));
-        let leaf = own
-            .path()
-            .join(format!("assay-{}-self", std::process::id()));
+        let leaf = own.path().join(format!("assay-{}-self", std::process::id()));
         assert_eq!(enable(&leaf), Ok((own.path().to_path_buf(), leaf.clone())));
     }
 

@@ -1,11 +1,13 @@
-//! Limits on a server's memory and processors. With them, a database of a few gigabytes can exceed the memory that caches it.
+//! Limits on a server's memory and processors. With them, a database of a few gigabytes can exceed
+//! the memory that caches it.
 //!
-//! A control group limits memory: the server's own and shared memory, and the page cache of the files that it uses. Another,
-//! in version 2 the same, limits CPU time. The scheduling affinity limits processors, and child processes inherit it. The
-//! program that creates the database has the same limits, so that no other group caches its files.
+//! A control group limits memory: the server's own and shared memory, and the page cache of the
+//! files that it uses. Another, in version 2 the same, limits CPU time. The scheduling affinity
+//! limits processors, and child processes inherit it. The program that creates the database has the
+//! same limits, so that no other group caches its files.
 //!
-//! An invalid limit is an error. If this machine does not let assay set a limit, the server runs without it, and [`Limit`]
-//! says so.
+//! An invalid limit is an error. If this machine does not let assay set a limit, the server runs
+//! without it, and [`Limit`] says so.
 
 mod cpus;
 mod group;
@@ -24,18 +26,15 @@ pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// Checks that limits are valid on this machine.
 ///
 /// # Errors
-/// [`SetupError::Config`] for memory that is too small for any server, and for processors that are offline or that assay may
-/// not use.
+/// [`SetupError::Config`] for memory that is too small for any server, and for processors that are
+/// offline or that assay may not use.
 pub fn check(limits: &Limits) -> Result<(), SetupError> {
     if let Some(bytes) = limits.memory_bytes
         && bytes < MEMORY_BYTES_MIN
     {
         let minimum = in_units(MEMORY_BYTES_MIN);
         return Err(SetupError::Config {
-            what: format!(
-                "`memory` is {}, below the minimum of {minimum}",
-                in_units(bytes)
-            ),
+            what: format!("`memory` is {}, below the minimum of {minimum}", in_units(bytes)),
             help: format!("set `memory` to {minimum} or more"),
         });
     }
@@ -61,10 +60,9 @@ impl Enforced {
         check(limits)?;
         let mut groups = Vec::new();
         let mut of_groups = Vec::new();
-        for (resource, value) in [
-            (Resource::Memory, limits.memory_bytes),
-            (Resource::Cpu, limits.cpu_quota_milli),
-        ] {
+        for (resource, value) in
+            [(Resource::Memory, limits.memory_bytes), (Resource::Cpu, limits.cpu_quota_milli)]
+        {
             if let Some(value) = value {
                 of_groups.push((resource, value, enforce(&mut groups, resource, value)));
             }
@@ -73,11 +71,7 @@ impl Enforced {
             groups: groups.iter().map(Group::control_group).collect(),
             cpus: limits.cpus.clone(),
         };
-        Ok(Self {
-            groups,
-            of_groups,
-            confinement,
-        })
+        Ok(Self { groups, of_groups, confinement })
     }
 
     /// Returns the confinement for the guarded program.
@@ -110,22 +104,15 @@ impl Enforced {
             let reason = match &effective {
                 Some(effective) if *effective == requested => None,
                 Some(_) => Some("the kernel grants it other processors".to_string()),
-                None => Some(format!(
-                    "`/proc/{server}/status` does not list its processors"
-                )),
+                None => Some(format!("`/proc/{server}/status` does not list its processors")),
             };
-            applied.push(Limit {
-                what: "cpus".into(),
-                asked: requested,
-                effective,
-                reason,
-            });
+            applied.push(Limit { what: "cpus".into(), asked: requested, effective, reason });
         }
         applied
     }
 
-    /// Returns a message that begins with `who` if the kernel killed a process of the program because its memory limit was
-    /// reached.
+    /// Returns a message that begins with `who` if the kernel killed a process of the program
+    /// because its memory limit was reached.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
         let mut limits = self.of_groups.iter();
         let (_, bytes, group) = limits.find(|(resource, ..)| *resource == Resource::Memory)?;
@@ -139,7 +126,8 @@ impl Enforced {
         ))
     }
 
-    /// Returns the message of [`Self::killed_for_memory`] for a server, which may survive the loss of a process.
+    /// Returns the message of [`Self::killed_for_memory`] for a server, which may survive the loss
+    /// of a process.
     pub(crate) fn server_killed_for_memory(&self, server: u32) -> Option<String> {
         let who = match is_alive(server) {
             true => "a process of the server",
@@ -165,10 +153,7 @@ fn in_units(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
         .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
-        .map_or_else(
-            || format!("{bytes} B"),
-            |(unit, shift)| format!("{} {unit}", bytes >> shift),
-        )
+        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
 }
 
 #[cfg(test)]
@@ -177,11 +162,9 @@ mod tests {
 
     #[test]
     fn memory_that_is_too_small_is_refused() {
-        let error = Enforced::prepare(&Limits {
-            memory_bytes: Some((64 << 20) - 1),
-            ..Limits::default()
-        })
-        .unwrap_err();
+        let error =
+            Enforced::prepare(&Limits { memory_bytes: Some((64 << 20) - 1), ..Limits::default() })
+                .unwrap_err();
         assert_eq!(
             error.to_string(),
             "config: `memory` is 67108863 B, below the minimum of 64 MiB"
@@ -201,11 +184,7 @@ mod tests {
     fn a_limit_that_can_not_be_set_has_a_reason() {
         let enforced = Enforced {
             groups: Vec::new(),
-            of_groups: vec![(
-                Resource::Memory,
-                1 << 30,
-                Err("there are no control groups".into()),
-            )],
+            of_groups: vec![(Resource::Memory, 1 << 30, Err("there are no control groups".into()))],
             confinement: Confinement::default(),
         };
         let applied = enforced.applied(std::process::id());

@@ -39,7 +39,8 @@ pub struct ConfigText {
 pub(crate) type OptionValue = (String, Option<String>);
 
 impl Format {
-    /// Returns the options of the plan's files, then the plan's own, in the order in which they take effect.
+    /// Returns the options of the plan's files, then the plan's own, in the order in which they
+    /// take effect.
     ///
     /// # Errors
     /// [`SetupError::Config`] for an option with an invalid name or a value of several lines.
@@ -49,25 +50,18 @@ impl Format {
     ) -> Result<Vec<OptionValue>, SetupError> {
         let files = options.config_files.iter();
         let file_options = files.flat_map(|file| self.notation.options(file));
-        let mut plan_options: Vec<OptionValue> = file_options
-            .map(|(name, value)| (self.notation.key(&name), value))
-            .collect();
+        let mut plan_options: Vec<OptionValue> =
+            file_options.map(|(name, value)| (self.notation.key(&name), value)).collect();
         for (name, value) in options.set {
             let is_name_char =
                 |char: char| char.is_ascii_alphanumeric() || self.name_chars.contains(&char);
             if !name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
                 || !name.chars().all(is_name_char)
             {
-                let extra: Vec<String> = self
-                    .name_chars
-                    .iter()
-                    .map(|char| format!("`{char}`"))
-                    .collect();
+                let extra: Vec<String> =
+                    self.name_chars.iter().map(|char| format!("`{char}`")).collect();
                 return Err(SetupError::Config {
-                    what: format!(
-                        "`{name}` is not a valid name of an option of {}",
-                        self.server
-                    ),
+                    what: format!("`{name}` is not a valid name of an option of {}", self.server),
                     help: format!(
                         "begin with a letter or `_`, and use only letters, digits, {}",
                         extra.join(", ")
@@ -86,8 +80,9 @@ impl Format {
         Ok(plan_options)
     }
 
-    /// Joins the sections of a configuration. A later section overrides an earlier one: settings of the build, the plan's
-    /// files, its options as `line` writes them, and assay's own settings.
+    /// Joins the sections of a configuration. A later section overrides an earlier one: settings of
+    /// the build, the plan's files, its options as `line` writes them, and assay's own
+    /// settings.
     pub(crate) fn compose(
         &self,
         options: &StartOptions<'_>,
@@ -110,12 +105,7 @@ impl Format {
         }
         if !options.set.is_empty() {
             text += &format!("\n{SET_HEADER}\n{group}");
-            text.extend(
-                options
-                    .set
-                    .iter()
-                    .map(|(name, value)| line(name, value) + "\n"),
-            );
+            text.extend(options.set.iter().map(|(name, value)| line(name, value) + "\n"));
         }
         text += &format!(
             "\n# Assay's own: its files and addresses, and the log on standard error.\n{group}{own_settings}"
@@ -130,15 +120,12 @@ impl Format {
                 it from the config"
             )
         });
-        ConfigText {
-            text,
-            initial: String::new(),
-            notes: notes.collect(),
-        }
+        ConfigText { text, initial: String::new(), notes: notes.collect() }
     }
 }
 
-/// Returns the text before the closing `quote`. A quote that is doubled or follows `\` does not close the text.
+/// Returns the text before the closing `quote`. A quote that is doubled or follows `\` does not
+/// close the text.
 pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> String {
     let mut value = String::new();
     let mut letters = text.chars().peekable();
@@ -157,10 +144,7 @@ pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> 
 
 /// Returns the error for a configuration that a server refuses.
 pub(crate) fn refused(server: &str, message: &str, help: String) -> SetupError {
-    SetupError::Config {
-        what: format!("{server} refuses the configuration: {message}"),
-        help,
-    }
+    SetupError::Config { what: format!("{server} refuses the configuration: {message}"), help }
 }
 
 #[cfg(test)]

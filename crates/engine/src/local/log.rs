@@ -10,8 +10,9 @@ use words::LogEvent;
 /// Finds the events in the lines of an engine's log.
 pub type LogParser = fn(&mut dyn Iterator<Item = String>) -> Vec<LogEvent>;
 
-/// The length of the intervals in which messages are counted, and the number of messages of a kind that are kept in each. The
-/// others count at the time of the last one kept, which must belong to their step: hence the short interval.
+/// The length of the intervals in which messages are counted, and the number of messages of a kind
+/// that are kept in each. The others count at the time of the last one kept, which must belong to
+/// their step: hence the short interval.
 const INTERVAL_NS: i64 = 1_000_000_000;
 const MESSAGES_MAX: usize = 5;
 
@@ -19,7 +20,8 @@ const MESSAGES_MAX: usize = 5;
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) all: Vec<LogEvent>,
-    /// The interval of the last message of each kind, the number of messages kept in it, and where the last one is.
+    /// The interval of the last message of each kind, the number of messages kept in it, and where
+    /// the last one is.
     intervals: BTreeMap<String, (i64, usize, usize)>,
 }
 
@@ -109,14 +111,8 @@ pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<Stri
     };
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let all: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    all[all.len().saturating_sub(lines)..]
-        .iter()
-        .map(|line| line.to_string())
-        .collect()
+    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    all[all.len().saturating_sub(lines)..].iter().map(|line| line.to_string()).collect()
 }
 
 #[cfg(test)]
@@ -124,11 +120,7 @@ mod tests {
     use super::*;
 
     fn message(kind: &str, unix_ns: i64) -> LogEvent {
-        LogEvent {
-            kind: kind.into(),
-            unix_ns,
-            ..LogEvent::default()
-        }
+        LogEvent { kind: kind.into(), unix_ns, ..LogEvent::default() }
     }
 
     #[test]
@@ -151,10 +143,7 @@ mod tests {
             events.add_message(message("error", at * 1_000_000));
         }
         for second in 0..4 {
-            let of_second = events
-                .all
-                .iter()
-                .filter(|it| it.unix_ns / 1_000_000_000 == second);
+            let of_second = events.all.iter().filter(|it| it.unix_ns / 1_000_000_000 == second);
             assert_eq!(of_second.map(|it| 1 + it.more).sum::<i64>(), 1_000);
         }
     }
@@ -166,11 +155,7 @@ mod tests {
         assert_eq!(tail(log.path(), 2), ["two", "three"]);
         assert_eq!(tail_since(log.path(), 5, 9), ["two", "three"]);
         assert!(tail(Path::new("/nowhere"), 3).is_empty());
-        fs::write(
-            log.path(),
-            format!("{}\n{}\n", "ü".repeat(300), "ü".repeat(301)),
-        )
-        .unwrap();
+        fs::write(log.path(), format!("{}\n{}\n", "ü".repeat(300), "ü".repeat(301))).unwrap();
         let tail = tail(log.path(), 2);
         assert_eq!(tail, ["ü".repeat(300), "ü".repeat(300) + "…"]);
     }

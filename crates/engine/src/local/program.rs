@@ -17,10 +17,12 @@ use crate::{Error, ErrorClass, SetupError};
 /// The number of log lines in an error.
 const TAIL_LINES: usize = 20;
 
-/// The number of log lines to search for the reason of a failed start. Some servers log much more while they shut down.
+/// The number of log lines to search for the reason of a failed start. Some servers log much more
+/// while they shut down.
 const REASON_LINES: usize = 400;
 
-/// Runs a program that prints its version, and parses the version. `server` is the product's name for messages.
+/// Runs a program that prints its version, and parses the version. `server` is the product's name
+/// for messages.
 pub(crate) fn version<V>(
     program: &Path,
     args: &[&str],
@@ -39,12 +41,8 @@ pub(crate) fn version<V>(
     if !output.status.success() {
         return Err(failed(output.status.to_string(), &output.stderr));
     }
-    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-        failed(
-            format!("the program prints no version of {server}"),
-            &output.stdout,
-        )
-    })
+    parse(&String::from_utf8_lossy(&output.stdout))
+        .ok_or_else(|| failed(format!("the program prints no version of {server}"), &output.stdout))
 }
 
 /// The functions that tell whether a server is ready.
@@ -58,7 +56,8 @@ pub(crate) struct Readiness<'a> {
 }
 
 impl Place {
-    /// Starts a program. `input` is its standard input, and `remove` a directory to remove when it has ended.
+    /// Starts a program. `input` is its standard input, and `remove` a directory to remove when it
+    /// has ended.
     fn spawn(
         &self,
         program: &Path,
@@ -67,10 +66,7 @@ impl Place {
         remove: Option<&Path>,
     ) -> Result<Guarded, SetupError> {
         // A missing directory of the log should fail here instead of in the guard.
-        fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log)?;
+        fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         let spawn = Spawn {
             guard_exe: &self.guard_exe,
             program,
@@ -88,7 +84,8 @@ impl Place {
         Guarded::spawn(&spawn)
     }
 
-    /// Waits a moment. Returns true when the program has ended or the deadline has passed. Fails on a stop request.
+    /// Waits a moment. Returns true when the program has ended or the deadline has passed. Fails on
+    /// a stop request.
     fn is_over(
         guarded: &mut Guarded,
         deadline: &Deadline,
@@ -116,16 +113,14 @@ impl Place {
         let status = match guarded.exit_status() {
             Some("exit status: 0") => return Ok(()),
             Some(status) => with_reason(status, &self.enforced),
-            None => format!(
-                "the program did not end within {} s",
-                self.timeout.as_secs()
-            ),
+            None => format!("the program did not end within {} s", self.timeout.as_secs()),
         };
         let tail = tail_since(&self.log, log_start, TAIL_LINES);
         Err(failure(guarded.command(), status, tail, Some(&self.log)))
     }
 
-    /// Starts a server and waits until it answers. When it ends, the guard removes the directory of its socket.
+    /// Starts a server and waits until it answers. When it ends, the guard removes the directory of
+    /// its socket.
     pub(crate) fn serve(
         &self,
         program: &Path,
@@ -176,22 +171,13 @@ impl Place {
     pub(super) fn stop(&self, mut guarded: Guarded) -> Result<(), SetupError> {
         let clean_ending = self.kind.ending;
         let command = guarded.command().to_string();
-        let not_clean = |status| {
-            Err(failure(
-                &command,
-                status,
-                tail(&self.log, TAIL_LINES),
-                Some(&self.log),
-            ))
-        };
+        let not_clean =
+            |status| Err(failure(&command, status, tail(&self.log, TAIL_LINES), Some(&self.log)));
         if let Some(status) = guarded.exit_status() {
             let status = with_reason(status, &self.enforced);
             return not_clean(format!("the server had already ended: {status}"));
         }
-        let endings = [
-            (clean_ending, self.timeout),
-            (Ending::Quit, Duration::from_secs(10)),
-        ];
+        let endings = [(clean_ending, self.timeout), (Ending::Quit, Duration::from_secs(10))];
         let (ending, status) = guarded.stop(&endings)?;
         match ending == clean_ending {
             true if status == "exit status: 0" => Ok(()),

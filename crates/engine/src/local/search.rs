@@ -34,7 +34,8 @@ impl<V: std::fmt::Display> Search<V> {
     /// Returns the server's program of a build. A build is one of these:
     ///
     /// * a directory that contains the program, itself or in one of [`Self::directories`];
-    /// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else on PATH;
+    /// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else
+    ///   on PATH;
     /// * a version of those, in full or its beginning.
     pub(crate) fn program(&self, build: &str) -> Result<PathBuf, SetupError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -70,7 +71,8 @@ impl<V: std::fmt::Display> Search<V> {
         })??)
     }
 
-    /// Returns the name of the server's program in a directory. Its new name takes precedence over a link from an old one.
+    /// Returns the name of the server's program in a directory. Its new name takes precedence over
+    /// a link from an old one.
     fn program_in(&self, directory: &Path) -> Option<&'static str> {
         let mut programs = self.programs.iter().copied();
         programs.find(|name| directory.join(name).is_file())
@@ -117,16 +119,14 @@ impl<V: std::fmt::Display> Search<V> {
         };
         Err(SetupError::Build {
             build: build.to_string(),
-            what: format!(
-                "no such {} in {} or PATH; {installed}",
-                self.kind, self.searched
-            ),
+            what: format!("no such {} in {} or PATH; {installed}", self.kind, self.searched),
             help: format!("{}, or write the directory of a build", self.install),
         })
     }
 }
 
-/// Returns true when `requested` is the beginning of a version: `8`, `8.0` and `8.0.36` match 8.0.36.
+/// Returns true when `requested` is the beginning of a version: `8`, `8.0` and `8.0.36` match
+/// 8.0.36.
 pub(crate) fn is_version(requested: &str, numbers: &[u32]) -> bool {
     let requested = requested.split('.').map(|number| number.parse().ok());
     let requested: Vec<Option<u32>> = requested.collect();
@@ -142,10 +142,7 @@ mod tests {
     fn fake(version: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("bin")).unwrap();
-        write_script(
-            &directory.path().join("bin/served"),
-            &format!("echo {version}"),
-        );
+        write_script(&directory.path().join("bin/served"), &format!("echo {version}"));
         directory
     }
 
@@ -163,12 +160,7 @@ mod tests {
                     is_number.then(|| text.trim().to_string())
                 })
             },
-            numbers: |version| {
-                version
-                    .split('.')
-                    .map(|part| part.parse().unwrap())
-                    .collect()
-            },
+            numbers: |version| version.split('.').map(|part| part.parse().unwrap()).collect(),
         }
     }
 
@@ -183,16 +175,9 @@ mod tests {
         let search = search(vec![old.path().join("bin")]);
         let any = search.newest("distribution", &path, |_| true).unwrap();
         assert_eq!(any, old.path().join("bin/served"));
-        let sixteen = search
-            .newest("16", &path, |it| is_version("16", it))
-            .unwrap();
-        assert_eq!(
-            sixteen,
-            fs::canonicalize(new.path().join("bin/served")).unwrap()
-        );
-        let error = search
-            .newest("17", &path, |it| is_version("17", it))
-            .unwrap_err();
+        let sixteen = search.newest("16", &path, |it| is_version("16", it)).unwrap();
+        assert_eq!(sixteen, fs::canonicalize(new.path().join("bin/served")).unwrap());
+        let error = search.newest("17", &path, |it| is_version("17", it)).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("15.3") && text.contains("16.1"), "{text}");
     }

@@ -1,4 +1,5 @@
-//! The life of a server that assay starts on this host, as far as it is the same for all kinds of servers.
+//! The life of a server that assay starts on this host, as far as it is the same for all kinds of
+//! servers.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -26,7 +27,8 @@ pub(crate) const KEY: &str = "server.key";
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
 
-/// The port of a server that only its private socket leads to: it is in the names of sockets of PostgreSQL.
+/// The port of a server that only its private socket leads to: it is in the names of sockets of
+/// PostgreSQL.
 const PORT: u16 = 5432;
 
 impl StartOptions<'_> {
@@ -46,24 +48,25 @@ impl StartOptions<'_> {
 pub struct StartOptions<'a> {
     /// The build, in a form that the engine's `locate` accepts.
     pub build: &'a str,
-    /// The parent of the directory `mysql` or `postgres` for the server's files, which is created and marked as assay's. An
-    /// existing marked directory is wiped, unless a server uses it.
+    /// The parent of the directory `mysql` or `postgres` for the server's files, which is created
+    /// and marked as assay's. An existing marked directory is wiped, unless a server uses it.
     pub data_dir: &'a Path,
-    /// The texts of files in the server's format, in order. In MySQL's option files, lines before the first group are for
-    /// the server.
+    /// The texts of files in the server's format, in order. In MySQL's option files, lines before
+    /// the first group are for the server.
     pub config_files: &'a [String],
-    /// Options that override the files'. MySQL's `default_storage_engine` (or `storage_engine`) selects the engine of tables;
-    /// `rocksdb` also loads its plugin.
+    /// Options that override the files'. MySQL's `default_storage_engine` (or `storage_engine`)
+    /// selects the engine of tables; `rocksdb` also loads its plugin.
     pub set: &'a [(String, String)],
-    /// The system user that runs the server when assay is root. `None` means the user of the server's packages, else the
-    /// owner of `data_dir`, else `nobody`.
+    /// The system user that runs the server when assay is root. `None` means the user of the
+    /// server's packages, else the owner of `data_dir`, else `nobody`.
     pub user: Option<&'a str>,
-    /// The program that runs [`crate::guard::main`] when its first argument is [`crate::guard::SUBCOMMAND`].
+    /// The program that runs [`crate::guard::main`] when its first argument is
+    /// [`crate::guard::SUBCOMMAND`].
     pub guard_exe: &'a Path,
     /// The file to which the server's log is appended.
     pub log: &'a Path,
-    /// The number of connections that the run needs. If the default is too low, assay raises `max_connections`, unless the
-    /// config sets it.
+    /// The number of connections that the run needs. If the default is too low, assay raises
+    /// `max_connections`, unless the config sets it.
     pub connections: u32,
     /// Limits of the server, and of the programs that create its files.
     pub limits: &'a Limits,
@@ -105,7 +108,8 @@ pub struct Kind {
     pub(crate) orphaned: Ending,
     /// Returns the server process that uses a data directory.
     pub(crate) live: fn(&Path) -> Option<u32>,
-    /// Returns the message about the configuration in the log of a server that did not start, if there is one.
+    /// Returns the message about the configuration in the log of a server that did not start, if
+    /// there is one.
     pub(crate) config_error: fn(&[String]) -> Option<String>,
     /// Parses a URL, completed from the sources that the server's own clients read.
     pub(crate) parse_url: fn(&str) -> Result<Address, SetupError>,
@@ -127,8 +131,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Creates empty directories, which belong to the server's user, and prepares the limits. `bin_dir` contains the build's
-    /// programs.
+    /// Creates empty directories, which belong to the server's user, and prepares the limits.
+    /// `bin_dir` contains the build's programs.
     pub(crate) fn create(
         kind: &'static Kind,
         options: &StartOptions<'_>,
@@ -224,15 +228,12 @@ impl Place {
 /// Writes a new file that only its owner can read.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
 }
 
-/// A place in a temporary directory, in which a build reads a configuration without starting a server.
+/// A place in a temporary directory, in which a build reads a configuration without starting a
+/// server.
 pub struct Trial {
     /// Dropped before the directory that contains it.
     pub(crate) place: Place,
@@ -240,8 +241,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Checks that the server's user can access the build and the data directory, without creating the latter. Then creates
-    /// the place.
+    /// Checks that the server's user can access the build and the data directory, without creating
+    /// the latter. Then creates the place.
     pub(crate) fn create(
         kind: &'static Kind,
         options: &StartOptions<'_>,
@@ -276,16 +277,15 @@ impl Trial {
     }
 }
 
-/// Removes the socket directory of an assay process that was killed. The server's user may have changed the note, so this
-/// removes only a directory that belongs to that user, or is empty.
+/// Removes the socket directory of an assay process that was killed. The server's user may have
+/// changed the note, so this removes only a directory that belongs to that user, or is empty.
 fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     let Ok(path) = fs::read(data_dir.path().join(SOCKET_NOTE)) else {
         return;
     };
     let path = PathBuf::from(OsString::from_vec(path));
-    let is_socket_dir = path
-        .file_name()
-        .is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
+    let is_socket_dir =
+        path.file_name().is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
     let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| is_socket_dir) else {
         return;
     };
@@ -313,8 +313,8 @@ fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Returns true when process `pid` is one of these programs and uses the directory `data`. A build with its own C library
-/// runs as that library's loader.
+/// Returns true when process `pid` is one of these programs and uses the directory `data`. A build
+/// with its own C library runs as that library's loader.
 pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
     let file_name = |path: PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
     let name = match fs::read_link(format!("/proc/{pid}/exe")) {
@@ -332,7 +332,8 @@ pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
         data.is_some()
             && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == data)
     };
-    // A zombie keeps its name until its parent waits for it, which the first process of some containers never does.
+    // A zombie keeps its name until its parent waits for it, which the first process of some
+    // containers never does.
     is_program && is_alive(pid) && is_in_data()
 }
 
@@ -355,9 +356,7 @@ impl Server {
     }
 
     pub(crate) fn killed_for_memory(&self) -> Option<String> {
-        self.place
-            .enforced
-            .server_killed_for_memory(self.guarded.pid())
+        self.place.enforced.server_killed_for_memory(self.guarded.pid())
     }
 
     /// Stops the server cleanly, or by force and with an error.
@@ -376,11 +375,8 @@ mod tests {
     #[test]
     fn a_zombie_uses_no_directory() {
         let data = tempfile::tempdir().unwrap();
-        let mut server = Command::new("cat")
-            .current_dir(data.path())
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut server =
+            Command::new("cat").current_dir(data.path()).stdin(Stdio::piped()).spawn().unwrap();
         let pid = server.id();
         let uses = |data: &Path| uses_directory(pid, data, &["cat", "busybox", "coreutils"]);
         assert!(uses(data.path()));

@@ -1,4 +1,5 @@
-//! The directory of the socket on which a server that assay started listens, and of its private key.
+//! The directory of the socket on which a server that assay started listens, and of its private
+//! key.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,8 @@ pub(crate) const SOCKETS_PREFIX: &str = "assay-";
 pub(crate) struct SocketDirectory(PathBuf);
 
 impl SocketDirectory {
-    /// Creates a directory in `parent`. First writes its path to the file `note`, so that it can be removed even if this
-    /// process is killed.
+    /// Creates a directory in `parent`. First writes its path to the file `note`, so that it can be
+    /// removed even if this process is killed.
     pub(crate) fn create(parent: &Path, note: &Path) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         let directory = builder.prefix(SOCKETS_PREFIX).make_in(parent, |path| {
@@ -38,7 +39,8 @@ impl Drop for SocketDirectory {
     }
 }
 
-/// Returns a directory for temporary files in which the path of a socket with this name is short enough.
+/// Returns a directory for temporary files in which the path of a socket with this name is short
+/// enough.
 pub(crate) fn socket_parent(name: &str) -> PathBuf {
     let parent = std::env::temp_dir();
     let longest = parent.join(format!("{SOCKETS_PREFIX}123456")).join(name);

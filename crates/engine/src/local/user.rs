@@ -39,26 +39,21 @@ pub(crate) fn own_name() -> Option<String> {
     own.map(|user| user.name)
 }
 
-/// Returns the default user for a server with files in `parent`: `preferred` if it exists, else the directory's owner, else
-/// `nobody`.
+/// Returns the default user for a server with files in `parent`: `preferred` if it exists, else the
+/// directory's owner, else `nobody`.
 fn default_user(preferred: &str, parent: &Path) -> Option<SystemUser> {
     let users = users();
     let by_name = |name: &str| users.iter().find(|user| user.name == name).cloned();
     let owner = || {
-        let uid = parent
-            .ancestors()
-            .find_map(|path| fs::metadata(path).ok())?
-            .uid();
+        let uid = parent.ancestors().find_map(|path| fs::metadata(path).ok())?.uid();
         let mut users = users.iter();
         users.find(|user| uid != 0 && user.uid == uid).cloned()
     };
-    by_name(preferred)
-        .or_else(owner)
-        .or_else(|| by_name("nobody"))
+    by_name(preferred).or_else(owner).or_else(|| by_name("nobody"))
 }
 
-/// Returns the user that runs `server`; `None`, which means assay's own user, unless assay is root. `requested` is the plan's
-/// user, and `preferred` the one that the server's packages create.
+/// Returns the user that runs `server`; `None`, which means assay's own user, unless assay is root.
+/// `requested` is the plan's user, and `preferred` the one that the server's packages create.
 ///
 /// # Errors
 /// [`SetupError::Config`] when assay is root, and the requested user or any default does not exist.
@@ -86,15 +81,14 @@ pub(crate) fn server_user(
         Some(name) => match users().into_iter().find(|user| user.name == name) {
             Some(user) if user.uid == 0 => Err(no_user(format!("server user `{name}` is root"))),
             Some(user) => Ok(Some(user)),
-            None => Err(no_user(format!(
-                "server user `{name}` is not in `/etc/passwd`"
-            ))),
+            None => Err(no_user(format!("server user `{name}` is not in `/etc/passwd`"))),
         },
     }
 }
 
 impl SystemUser {
-    /// Checks that the user can access the programs of `build` in `bin_dir`, and `data_dir`, which it will own.
+    /// Checks that the user can access the programs of `build` in `bin_dir`, and `data_dir`, which
+    /// it will own.
     ///
     /// # Errors
     /// An error with the directory that the user can't enter.
@@ -106,26 +100,17 @@ impl SystemUser {
     ) -> Result<(), SetupError> {
         let name = &self.name;
         let what = |closed: &Path| {
-            format!(
-                "user `{name}`, who runs the server, can't enter `{}`",
-                closed.display()
-            )
+            format!("user `{name}`, who runs the server, can't enter `{}`", closed.display())
         };
         if let Some(closed) = self.closed_directory(bin_dir) {
             return Err(SetupError::Build {
                 build: build.to_string(),
                 what: what(&closed),
-                help: format!(
-                    "run `chmod a+x {}`, or move the build elsewhere",
-                    closed.display()
-                ),
+                help: format!("run `chmod a+x {}`, or move the build elsewhere", closed.display()),
             });
         }
         // The user will own the data directory itself.
-        if let Some(closed) = data_dir
-            .parent()
-            .and_then(|parent| self.closed_directory(parent))
-        {
+        if let Some(closed) = data_dir.parent().and_then(|parent| self.closed_directory(parent)) {
             return Err(SetupError::Directory {
                 path: data_dir.to_path_buf(),
                 what: what(&closed),
@@ -144,8 +129,8 @@ impl SystemUser {
         Ok(())
     }
 
-    /// Returns the first directory on the way to `path`, or `path` itself, that the user can't enter. Checks only owner,
-    /// group and mode.
+    /// Returns the first directory on the way to `path`, or `path` itself, that the user can't
+    /// enter. Checks only owner, group and mode.
     fn closed_directory(&self, path: &Path) -> Option<PathBuf> {
         let outwards: Vec<&Path> = path.ancestors().collect();
         let mut inwards = outwards.into_iter().rev();
@@ -177,14 +162,7 @@ mod tests {
     fn invalid_lines_of_passwd_are_skipped() {
         let users = parse("root:x:0:0:root:/root:/bin/sh\n+nis\n\npg:x:26:27::/:/x\n");
         assert_eq!(users.len(), 2);
-        assert_eq!(
-            users[1],
-            SystemUser {
-                name: "pg".into(),
-                uid: 26,
-                gid: 27
-            }
-        );
+        assert_eq!(users[1], SystemUser { name: "pg".into(), uid: 26, gid: 27 });
     }
 
     #[test]
@@ -192,16 +170,9 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let inner = outer.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
-        let stranger = SystemUser {
-            name: "stranger".into(),
-            uid: 4_000_000,
-            gid: 4_000_000,
-        };
+        let stranger = SystemUser { name: "stranger".into(), uid: 4_000_000, gid: 4_000_000 };
         fs::set_permissions(outer.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(
-            stranger.closed_directory(&inner).as_deref(),
-            Some(outer.path())
-        );
+        assert_eq!(stranger.closed_directory(&inner).as_deref(), Some(outer.path()));
         fs::set_permissions(outer.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
         assert_eq!(stranger.closed_directory(&inner), None);
     }

@@ -60,12 +60,10 @@ pub(super) static SCHEME: Scheme = Scheme {
     ],
 };
 
-/// Parts of an address that locate the server, and their environment variables. The options have the same names.
-const LOCATION_PARTS: [(&str, &str); 3] = [
-    ("host", "MYSQL_HOST"),
-    ("port", "MYSQL_TCP_PORT"),
-    ("socket", "MYSQL_UNIX_PORT"),
-];
+/// Parts of an address that locate the server, and their environment variables. The options have
+/// the same names.
+const LOCATION_PARTS: [(&str, &str); 3] =
+    [("host", "MYSQL_HOST"), ("port", "MYSQL_TCP_PORT"), ("socket", "MYSQL_UNIX_PORT")];
 
 /// Other parts of an address, and their options.
 const OPTIONS: [(&str, &str); 5] = [
@@ -89,7 +87,8 @@ impl OptionFile {
         Some(option.1.clone())
     }
 
-    /// Reads a file and the files that it includes. Ignores a file that is missing or that everyone may write.
+    /// Reads a file and the files that it includes. Ignores a file that is missing or that everyone
+    /// may write.
     fn read(&mut self, path: &Path, depth: u32) {
         let Ok(metadata) = fs::metadata(path) else {
             return;
@@ -123,7 +122,8 @@ impl OptionFile {
     }
 }
 
-/// Parses a URL. Missing parts come from the environment, the option files (`~/.my.cnf` last) and the usual defaults.
+/// Parses a URL. Missing parts come from the environment, the option files (`~/.my.cnf` last) and
+/// the usual defaults.
 ///
 /// # Errors
 /// [`SetupError::Config`] with the invalid part. No message contains a password.
@@ -147,10 +147,7 @@ fn parse_url_with(
     let mut parts = Parts::from_url(&SCHEME, url)?;
     let has_port = parts.get("port").is_some();
     // A URL that locates a server must not be mixed with the location of another one.
-    if LOCATION_PARTS
-        .iter()
-        .all(|(part, _)| parts.get(part).is_none())
-    {
+    if LOCATION_PARTS.iter().all(|(part, _)| parts.get(part).is_none()) {
         for (part, variable) in LOCATION_PARTS {
             parts.fill(part, env(variable).filter(|value| !value.is_empty()));
             parts.fill(part, file.get(part));
@@ -164,11 +161,7 @@ fn parse_url_with(
     let (socket, host) = (parts.get("socket"), parts.get("host"));
     // As in the server's own clients, `localhost` means the socket.
     let is_local = host.is_none_or(|host| host == "localhost");
-    let default_socket = || {
-        SOCKETS
-            .into_iter()
-            .find(|socket| Path::new(socket).exists())
-    };
+    let default_socket = || SOCKETS.into_iter().find(|socket| Path::new(socket).exists());
     let socket = match socket {
         _ if !is_local => None,
         None if has_port => None,
@@ -200,9 +193,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let env = pairs(env);
-        let file = OptionFile {
-            options: pairs(options),
-        };
+        let file = OptionFile { options: pairs(options) };
         let env = |name: &str| {
             let variable = env.iter().find(|(known, _)| known == name);
             variable.map(|(_, value)| value.clone())

@@ -25,7 +25,8 @@ pub(super) enum Privacy {
 pub(super) enum Plugin {
     /// Sends a SHA-1 of password and nonce.
     Native,
-    /// Sends a SHA-256 of password and nonce, or the password if the server has not cached its hash.
+    /// Sends a SHA-256 of password and nonce, or the password if the server has not cached its
+    /// hash.
     CachingSha2,
     /// Sends the password over an encrypted connection, or encrypted with the server's key.
     Sha256,
@@ -71,8 +72,8 @@ impl Plugin {
         known.map_or("", |(name, _)| name)
     }
 
-    /// Returns the nonce in the data that the server sent with the plugin's name. Most plugins add a zero after it, but a
-    /// nonce to sign may itself end with one.
+    /// Returns the nonce in the data that the server sent with the plugin's name. Most plugins add
+    /// a zero after it, but a nonce to sign may itself end with one.
     pub(super) fn nonce(self, data: &[u8]) -> &[u8] {
         let length = match self {
             Self::Ed25519 => 32,
@@ -162,12 +163,8 @@ pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec
     for (byte, mask) in secret.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
-    key.encrypt(
-        &mut rsa::rand_core::OsRng,
-        Oaep::new::<sha1::Sha1>(),
-        &secret,
-    )
-    .map_err(|error| not_a_key(error.to_string()))
+    key.encrypt(&mut rsa::rand_core::OsRng, Oaep::new::<sha1::Sha1>(), &secret)
+        .map_err(|error| not_a_key(error.to_string()))
 }
 
 #[cfg(test)]
@@ -218,10 +215,7 @@ mod tests {
         for privacy in [Privacy::Open, Privacy::Local] {
             assert_eq!(answer(Plugin::Sha256, privacy).unwrap(), [1]);
         }
-        assert_eq!(
-            answer(Plugin::Sha256, Privacy::Encrypted).unwrap(),
-            b"secret\0"
-        );
+        assert_eq!(answer(Plugin::Sha256, Privacy::Encrypted).unwrap(), b"secret\0");
 
         assert_eq!(answer(Plugin::Clear, Privacy::Local).unwrap(), b"secret\0");
         let error = Plugin::by_name(b"mysql_old_password").unwrap_err();
@@ -242,9 +236,7 @@ mod tests {
     #[test]
     fn an_invalid_key_is_refused() {
         assert_eq!(
-            encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n")
-                .unwrap_err()
-                .class,
+            encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n").unwrap_err().class,
             crate::ErrorClass::Protocol
         );
     }

@@ -40,8 +40,8 @@ pub(super) static FORMAT: Format = Format {
 /// The first version of MariaDB that creates a TLS key at every start if it has none.
 const MARIADB_CREATES_KEYS: (u32, u32, u32) = (11, 4, 0);
 
-/// Options that are fixed when files are created, so the program that creates the system tables needs them too. Other
-/// options may belong to a plugin that is not loaded then.
+/// Options that are fixed when files are created, so the program that creates the system tables
+/// needs them too. Other options may belong to a plugin that is not loaded then.
 const INITIAL: [&str; 17] = [
     "character_set_server",
     "collation_server",
@@ -65,10 +65,12 @@ const INITIAL: [&str; 17] = [
 /// The key of the option that selects the storage engine of tables.
 const STORAGE_ENGINE: &str = "default_storage_engine";
 
-/// Composes the option files of a server with files in `directory`, in its subdirectories `data` and `tmp`.
+/// Composes the option files of a server with files in `directory`, in its subdirectories `data`
+/// and `tmp`.
 ///
 /// # Errors
-/// [`SetupError::Config`] for an option with an invalid name, or a storage engine that the build does not have.
+/// [`SetupError::Config`] for an option with an invalid name, or a storage engine that the build
+/// does not have.
 pub(super) fn compose(
     options: &StartOptions<'_>,
     build: &Installation,
@@ -111,10 +113,7 @@ pub(super) fn compose(
     let mut own = format!(
         "{datadir}\n{}\n{}\n{network}\nskip_name_resolve\nloose_mysqlx=OFF\n",
         assigned("socket", &socket.display().to_string()),
-        assigned(
-            "pid_file",
-            &directory.join("server.pid").display().to_string()
-        ),
+        assigned("pid_file", &directory.join("server.pid").display().to_string()),
     );
     if plan_options.iter().any(|(key, _)| key == "log_error") {
         own.push_str(match build.version.is_mysql_from(5, 7, 0) {
@@ -123,23 +122,18 @@ pub(super) fn compose(
         });
     }
     let is_initial = |(key, _): &&OptionValue| INITIAL.contains(&key.as_str());
-    let initial = plan_options
-        .iter()
-        .filter(is_initial)
-        .map(|(key, value)| match value {
-            Some(value) => assigned(key, value) + "\n",
-            None => format!("{key}\n"),
-        });
+    let initial = plan_options.iter().filter(is_initial).map(|(key, value)| match value {
+        Some(value) => assigned(key, value) + "\n",
+        None => format!("{key}\n"),
+    });
     Ok(ConfigText {
-        initial: format!(
-            "[mysqld]\n{paths}{}{datadir}\n",
-            initial.collect::<String>()
-        ),
+        initial: format!("[mysqld]\n{paths}{}{datadir}\n", initial.collect::<String>()),
         ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
     })
 }
 
-/// Returns the options for the build's paths and the temporary directory, and those that turn off features of TCP.
+/// Returns the options for the build's paths and the temporary directory, and those that turn off
+/// features of TCP.
 fn path_options(build: &Installation, directory: &Path) -> String {
     let mut lines = String::new();
     let mut line = |name: &str, path: &Path| {
@@ -161,7 +155,8 @@ fn path_options(build: &Installation, directory: &Path) -> String {
         lines.push_str("secure_file_priv=NULL\n");
     }
     if build.version.is_mariadb() && build.version.number >= MARIADB_CREATES_KEYS {
-        // Assay makes the certificate if TLS is wanted, and some builds take minutes to create a key.
+        // Assay makes the certificate if TLS is wanted, and some builds take minutes to create a
+        // key.
         lines.push_str("ssl=OFF\n");
     }
     lines
@@ -195,9 +190,7 @@ fn rocksdb_plugin(
     plan_options: &[OptionValue],
 ) -> Result<Option<&'static str>, SetupError> {
     let mut engines = plan_options.iter().filter(|(key, _)| key == STORAGE_ENGINE);
-    let requested = engines
-        .next_back()
-        .and_then(|(_, engine)| engine.as_deref());
+    let requested = engines.next_back().and_then(|(_, engine)| engine.as_deref());
     if requested.map(StorageEngine::by_name) != Some(StorageEngine::RocksDb)
         || is_loaded(plan_options, "rocksdb")
     {
@@ -233,8 +226,8 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Returns the first option of `set` that a server's `help` does not list. Servers also accept beginnings of names, and
-/// some prefixes.
+/// Returns the first option of `set` that a server's `help` does not list. Servers also accept
+/// beginnings of names, and some prefixes.
 pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
     let listed = |line: &String| {
         let name = line.trim_start().split_once("--")?.1;
@@ -245,9 +238,7 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
     let is_known = |name: &str| {
         let plain_name = plain(name);
         let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
-        let suffix = prefixes
-            .iter()
-            .find_map(|prefix| plain_name.strip_prefix(prefix));
+        let suffix = prefixes.iter().find_map(|prefix| plain_name.strip_prefix(prefix));
         known.iter().any(|known| {
             known.starts_with(&plain_name) || suffix.is_some_and(|suffix| known.starts_with(suffix))
         })
@@ -257,8 +248,8 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
     names.find(|name| !is_lenient(name) && !is_known(name))
 }
 
-/// Returns the messages about the configuration in the log of a server that did not start; `None` if there are none. The
-/// phrases are English, the servers' default language.
+/// Returns the messages about the configuration in the log of a server that did not start; `None`
+/// if there are none. The phrases are English, the servers' default language.
 pub(super) fn config_error(log: &[String]) -> Option<String> {
     const ABOUT_CONFIG: [&str; 16] = [
         "unknown variable",
@@ -279,12 +270,11 @@ pub(super) fn config_error(log: &[String]) -> Option<String> {
         "requires innodb_buffer_pool_size",
     ];
     let message = |line: &String| {
-        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only the text.
+        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only the
+        // text.
         let is_error = line.contains("[ERROR]") || !line.contains('[');
         let is_about_config = is_error && ABOUT_CONFIG.iter().any(|words| line.contains(words));
-        let text = line
-            .split_once("[ERROR]")
-            .map_or(line.as_str(), |(_, text)| text);
+        let text = line.split_once("[ERROR]").map_or(line.as_str(), |(_, text)| text);
         let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim();
         // Removes the path of the program.
         let text = text
@@ -332,11 +322,7 @@ mod tests {
         let config = composed(
             "8.0.36",
             &["sync_binlog=0 # mine"],
-            &[
-                ("init-connect", "set @a = '#'"),
-                ("skip_log_bin", ""),
-                ("storage-engine", "innodb"),
-            ],
+            &[("init-connect", "set @a = '#'"), ("skip_log_bin", ""), ("storage-engine", "innodb")],
             10,
         )
         .unwrap();
@@ -352,23 +338,13 @@ mod tests {
         at("secure_file_priv=NULL\n");
         assert!(config.notes.is_empty());
         assert!(!config.text.contains("max_connections"));
-        assert!(
-            !composed("10.11.2-MariaDB", &[], &[], 1)
-                .unwrap()
-                .text
-                .contains("secure_file")
-        );
+        assert!(!composed("10.11.2-MariaDB", &[], &[], 1).unwrap().text.contains("secure_file"));
     }
 
     #[test]
     fn many_clients_get_connections_unless_the_config_sets_them() {
-        let text = composed("8.0.36", &["max_connections=50"], &[], 256)
-            .unwrap()
-            .text;
-        assert!(
-            text.find("max_connections = 272") < text.find("max_connections=50"),
-            "{text}"
-        );
+        let text = composed("8.0.36", &["max_connections=50"], &[], 256).unwrap().text;
+        assert!(text.find("max_connections = 272") < text.find("max_connections=50"), "{text}");
     }
 
     #[test]
@@ -378,11 +354,7 @@ mod tests {
         let config = composed("8.0.36", &[file], &[("port", "6000")], 1).unwrap();
         assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
         assert!(config.notes[0].contains("`log_error`") && config.notes[1].contains("`port`"));
-        assert!(
-            config.text.ends_with("log_error=stderr\n"),
-            "{}",
-            config.text
-        );
+        assert!(config.text.ends_with("log_error=stderr\n"), "{}", config.text);
         let config = composed("10.11.2-MariaDB", &[file], &[], 1).unwrap();
         assert!(config.text.ends_with("skip_log_error\n"), "{}", config.text);
     }
@@ -392,18 +364,13 @@ mod tests {
         let config = composed(
             "8.0.36",
             &["[mysqld]\ninnodb-page-size = 4k\nrocksdb_x=1\nlower_case_table_names=1"],
-            &[
-                ("innodb_undo_tablespaces", "4"),
-                ("innodb_buffer_pool_size", "1G"),
-            ],
+            &[("innodb_undo_tablespaces", "4"), ("innodb_buffer_pool_size", "1G")],
             1,
         )
         .unwrap();
-        for line in [
-            "innodb_page_size=4k\n",
-            "lower_case_table_names=1\n",
-            "innodb_undo_tablespaces=4\n",
-        ] {
+        for line in
+            ["innodb_page_size=4k\n", "lower_case_table_names=1\n", "innodb_undo_tablespaces=4\n"]
+        {
             assert!(config.initial.contains(line), "{}", config.initial);
         }
         assert!(!config.initial.contains("rocksdb") && !config.initial.contains("buffer_pool"));
@@ -428,13 +395,7 @@ mod tests {
         ];
         let help = help.map(String::from);
         let unknown = |name: &str| unknown(&[(name.to_string(), String::new())], &help).is_some();
-        for name in [
-            "innodb_buffer_pool_size",
-            "basedir",
-            "skip_log_bin",
-            "Log-Bin",
-            "loose_x",
-        ] {
+        for name in ["innodb_buffer_pool_size", "basedir", "skip_log_bin", "Log-Bin", "loose_x"] {
             assert!(!unknown(name), "{name}");
         }
         for name in ["innodb_bufer_pool_size", "skip_log_bins", "ver"] {

@@ -154,10 +154,7 @@ impl Connection {
         }
         // The server may replace an unsupported default plugin by the user's.
         let mut plugin = Plugin::by_name(&greeting.plugin).unwrap_or(Plugin::Native);
-        let password = address
-            .password
-            .as_ref()
-            .map_or("", |password| password.expose());
+        let password = address.password.as_ref().map_or("", |password| password.expose());
         let mut nonce = greeting.nonce;
         let answer = plugin.answer(password.as_bytes(), &nonce, self.privacy());
         // If the default plugin can't answer, the server may still request the user's plugin.
@@ -318,7 +315,8 @@ impl Connection {
         self.write(message)
     }
 
-    /// Sends a long body in several packets. The last one is shorter than the maximum, and may be empty.
+    /// Sends a long body in several packets. The last one is shorter than the maximum, and may be
+    /// empty.
     #[cold]
     fn send_split(&mut self, body: &[u8], mut number: u8) -> Result<(), Error> {
         let mut remaining = body;
@@ -343,7 +341,8 @@ impl Connection {
         }
     }
 
-    /// Returns the error of a failed write. Before the server closed the connection, it may have sent the reason.
+    /// Returns the error of a failed write. Before the server closed the connection, it may have
+    /// sent the reason.
     #[cold]
     fn write_failed(&mut self, error: &std::io::Error) -> Error {
         let mut failed = failure::from_io("write to the server", error);
@@ -427,15 +426,11 @@ impl Connection {
     pub(super) fn is_end(&self, body: &Range<usize>) -> bool {
         // A row as text may begin with the same byte, but then it has the maximum length.
         self.bytes(body.clone()).first() == Some(&packet::EOF)
-            && body.len()
-                < if self.has_short_results {
-                    BODY_BYTES_MAX
-                } else {
-                    9
-                }
+            && body.len() < if self.has_short_results { BODY_BYTES_MAX } else { 9 }
     }
 
-    /// Returns the number of columns in a result's first packet, and whether their definitions follow.
+    /// Returns the number of columns in a result's first packet, and whether their definitions
+    /// follow.
     #[inline]
     pub(super) fn columns(&self, body: Range<usize>) -> Option<(u64, bool)> {
         let mut reader = Reader(self.bytes(body));
@@ -480,7 +475,8 @@ impl Connection {
         Ok((rows, done))
     }
 
-    /// Runs `sql` as text. Returns the values of its first row that are not NULL, with the names of their columns.
+    /// Runs `sql` as text. Returns the values of its first row that are not NULL, with the names of
+    /// their columns.
     pub(super) fn first_row(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
         let (mut names, mut values) = (Vec::new(), None);
@@ -495,13 +491,12 @@ impl Connection {
         };
         self.read_text(define, visit)?;
         let pairs = names.into_iter().zip(values.unwrap_or_default());
-        Ok(pairs
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect())
+        Ok(pairs.filter_map(|(name, value)| Some((name, value?))).collect())
     }
 
-    /// Reads the reply to a statement as text. Calls `define` with each definition of a column, and `visit` with each row and
-    /// its number of columns; `visit` returns `None` for a malformed row.
+    /// Reads the reply to a statement as text. Calls `define` with each definition of a column, and
+    /// `visit` with each row and its number of columns; `visit` returns `None` for a malformed
+    /// row.
     pub(super) fn read_text(
         &mut self,
         mut define: impl FnMut(&[u8]),
@@ -511,9 +506,7 @@ impl Connection {
         match self.bytes(body.clone()) {
             [packet::OK, ..] => {
                 let done = Done::read(self.bytes(body));
-                return done
-                    .map(Some)
-                    .ok_or_else(|| self.broken("a truncated reply"));
+                return done.map(Some).ok_or_else(|| self.broken("a truncated reply"));
             }
             [packet::ERR, ..] => return Err(self.refusal(body)),
             [packet::LOCAL_INFILE, ..] => {
@@ -546,10 +539,7 @@ impl Connection {
 
     /// Returns a handle that interrupts the connection from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
-        let address = Address {
-            connect_timeout: Duration::from_secs(1),
-            ..self.address.clone()
-        };
+        let address = Address { connect_timeout: Duration::from_secs(1), ..self.address.clone() };
         let thread_id = self.thread_id;
         self.wire.interrupt(move || {
             let _ = kill(&address, thread_id);
@@ -566,10 +556,7 @@ impl Drop for Connection {
 /// Kills another connection and its statement, on a new connection.
 fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
     let mut connection = Connection::open(address)?;
-    connection
-        .wire
-        .stream
-        .limit(Some(address.connect_timeout))?;
+    connection.wire.stream.limit(Some(address.connect_timeout))?;
     connection.query(&format!("kill {thread_id}"))?;
     Ok(())
 }
@@ -594,10 +581,7 @@ mod tests {
         body.extend_from_slice(&[0; 10]);
         body.extend_from_slice(b"ijklmnopqrst\0caching_sha2_password\0");
         let greeting = Greeting::read(&body).unwrap();
-        assert_eq!(
-            (greeting.thread_id, greeting.version.as_str()),
-            (7, "8.0.36")
-        );
+        assert_eq!((greeting.thread_id, greeting.version.as_str()), (7, "8.0.36"));
         assert_eq!(greeting.nonce, b"abcdefghijklmnopqrst");
         assert_eq!(greeting.plugin, b"caching_sha2_password");
         for length in 0..body.len() - 23 {

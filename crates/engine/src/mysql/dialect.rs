@@ -1,7 +1,8 @@
 //! The SQL dialect of MySQL and MariaDB.
 //!
-//! A timestamp is a `datetime` without fractions of a second, as in the Insert Benchmark; the server rounds. Deleters that
-//! share a table wait for each other's rows, because `delete` can't skip locked ones.
+//! A timestamp is a `datetime` without fractions of a second, as in the Insert Benchmark; the
+//! server rounds. Deleters that share a table wait for each other's rows, because `delete` can't
+//! skip locked ones.
 
 use crate::dialect::text_literal;
 use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Rows, Table, Value};
@@ -24,12 +25,8 @@ const PLAN_COLUMNS: [&str; 12] = [
 /// The columns that MariaDB's plans lack.
 const ONLY_OF_MYSQL: [&str; 2] = ["partitions", "filtered"];
 /// The columns in the line of a plan, with the text before each.
-const PLAN_TEXT: [(&str, &str); 4] = [
-    (" ", "table"),
-    (": ", "type"),
-    (" on ", "key"),
-    ("; ", "extra"),
-];
+const PLAN_TEXT: [(&str, &str); 4] =
+    [(" ", "table"), (": ", "type"), (" on ", "key"), ("; ", "extra")];
 
 /// The storage engine of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,10 +177,7 @@ impl Dialect for MysqlDialect {
             let is_known = columns.clone().count() == row.len();
             let column = |name: &str| {
                 let place = columns.clone().position(|it| *it == name)?;
-                row.get(place)
-                    .filter(|_| is_known)?
-                    .as_deref()
-                    .filter(|it| !it.is_empty())
+                row.get(place).filter(|_| is_known)?.as_deref().filter(|it| !it.is_empty())
             };
             let mut line = column("select_type").unwrap_or_default().to_lowercase();
             for (before, name) in PLAN_TEXT {
@@ -221,8 +215,9 @@ impl Dialect for MysqlDialect {
     }
 }
 
-/// Returns SQL that counts rows with one index, whose name in the server is `name`. If the index begins with a number, a
-/// condition that all rows meet keeps the server from counting in another way.
+/// Returns SQL that counts rows with one index, whose name in the server is `name`. If the index
+/// begins with a number, a condition that all rows meet keeps the server from counting in another
+/// way.
 pub(super) fn count_by_index(table: &Table, index: &Index, name: &str) -> String {
     let first = index.columns.first().copied().unwrap_or_default();
     let is_int = table.columns.iter().any(|column| {
@@ -248,17 +243,12 @@ mod tests {
     use crate::schema::tests::table;
 
     fn dialect(name: &str) -> MysqlDialect {
-        MysqlDialect {
-            storage_engine: StorageEngine::by_name(name),
-        }
+        MysqlDialect { storage_engine: StorageEngine::by_name(name) }
     }
 
     #[test]
     fn partitions_have_no_gaps_and_the_last_has_no_end() {
-        let partitions = Some(Partitions {
-            count: 3,
-            rows_each: 100,
-        });
+        let partitions = Some(Partitions { count: 3, rows_each: 100 });
         assert_eq!(
             dialect("innodb").create_table(&table(partitions)),
             [
@@ -277,9 +267,7 @@ mod tests {
             ["alter table pi1 add index pdc (price, data), add index byprice (price)"]
         );
         assert_eq!(
-            dialect("MyRocks")
-                .create_indexes(&table(None), IndexStatements::Usual)
-                .len(),
+            dialect("MyRocks").create_indexes(&table(None), IndexStatements::Usual).len(),
             2
         );
     }

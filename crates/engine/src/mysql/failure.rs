@@ -3,15 +3,16 @@
 pub(super) use crate::net::failure::{from_io, protocol};
 use crate::{Error, ErrorClass};
 
-/// Returns the class of an error number. MySQL and MariaDB share the numbers below 1900, and those used here don't conflict.
+/// Returns the class of an error number. MySQL and MariaDB share the numbers below 1900, and those
+/// used here don't conflict.
 fn class(code: u16, message: &str) -> ErrorClass {
     match code {
         1213 => ErrorClass::Deadlock,
         1205 | 3572 => ErrorClass::LockTimeout,
         // The table changed in each of the server's three attempts to prepare the statement again.
         1615 => ErrorClass::Busy,
-        // A row changed since it was read, in engines that check it on write, or a table changed since the transaction
-        // began.
+        // A row changed since it was read, in engines that check it on write, or a table changed
+        // since the transaction began.
         1020 | 1180 | 1412 if !is_about_space(message) => ErrorClass::Serialization,
         1022 | 1062 | 1169 | 1586 | 1859 => ErrorClass::DuplicateKey,
         1021 | 1114 | 3675 => ErrorClass::DiskFull,
@@ -25,20 +26,16 @@ fn class(code: u16, message: &str) -> ErrorClass {
     }
 }
 
-/// Returns true when a message is about missing disk space. I/O errors have the same number for all causes.
+/// Returns true when a message is about missing disk space. I/O errors have the same number for all
+/// causes.
 fn is_about_space(message: &str) -> bool {
-    [
-        "No space left on device",
-        "errno: 28",
-        "error 28",
-        "Errcode: 28",
-        "Disk quota exceeded",
-    ]
-    .iter()
-    .any(|phrase| message.contains(phrase))
+    ["No space left on device", "errno: 28", "error 28", "Errcode: 28", "Disk quota exceeded"]
+        .iter()
+        .any(|phrase| message.contains(phrase))
 }
 
-/// Parses an ERR packet: 0xff, the error number, `#` and SQLSTATE (absent before login), and the message.
+/// Parses an ERR packet: 0xff, the error number, `#` and SQLSTATE (absent before login), and the
+/// message.
 pub(super) fn from_packet(body: &[u8]) -> Error {
     let [_, low, high, text @ ..] = body else {
         return protocol("an error without a number");
@@ -78,21 +75,9 @@ mod tests {
         for (code, said, class) in [
             (1062, "#23000Duplicate entry '1'", ErrorClass::DuplicateKey),
             (1040, "Too many connections", ErrorClass::Refused),
-            (
-                1615,
-                "#HY000Prepared statement needs to be re-prepared",
-                ErrorClass::Busy,
-            ),
-            (
-                1412,
-                "#HY000Table definition has changed",
-                ErrorClass::Serialization,
-            ),
-            (
-                1020,
-                "#HY000Record has changed since last read",
-                ErrorClass::Serialization,
-            ),
+            (1615, "#HY000Prepared statement needs to be re-prepared", ErrorClass::Busy),
+            (1412, "#HY000Table definition has changed", ErrorClass::Serialization),
+            (1020, "#HY000Record has changed since last read", ErrorClass::Serialization),
             (1114, "#HY000The table 'pi1' is full", ErrorClass::DiskFull),
             (
                 1030,
@@ -104,11 +89,7 @@ mod tests {
                 "#HY000Error writing file 'binlog' (Errcode: 28 \"No space\")",
                 ErrorClass::DiskFull,
             ),
-            (
-                1180,
-                "#HY000Got error 28 during COMMIT",
-                ErrorClass::DiskFull,
-            ),
+            (1180, "#HY000Got error 28 during COMMIT", ErrorClass::DiskFull),
         ] {
             assert_eq!(from_packet(&packet(code, said)).class, class, "{said}");
         }
@@ -119,9 +100,6 @@ mod tests {
         for body in [&b""[..], b"\xff", b"\xff\x01"] {
             assert_eq!(from_packet(body).class, ErrorClass::Protocol);
         }
-        assert_eq!(
-            from_packet(b"\xff\xff\xff\xfe\xfd").class,
-            ErrorClass::Other
-        );
+        assert_eq!(from_packet(b"\xff\xff\xff\xfe\xfd").class, ErrorClass::Other);
     }
 }

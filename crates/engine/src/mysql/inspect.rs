@@ -31,8 +31,9 @@ pub(super) fn count_by_index(
     }
 }
 
-/// Returns true when the query plan reads only that index. The columns of `explain` depend on the version, but not their
-/// order: `key` follows `possible_keys`, and the number of columns shows whether `partitions` and `filtered` exist.
+/// Returns true when the query plan reads only that index. The columns of `explain` depend on the
+/// version, but not their order: `key` follows `possible_keys`, and the number of columns shows
+/// whether `partitions` and `filtered` exist.
 fn reads_index(session: &mut MysqlSession, sql: &str, index: &str) -> Result<bool, Error> {
     let rows = session.query(&format!("explain format=traditional {sql}"))?;
     let [row] = rows.as_slice() else {
@@ -43,7 +44,5 @@ fn reads_index(session: &mut MysqlSession, sql: &str, index: &str) -> Result<boo
         12 => 6,
         _ => 5,
     };
-    Ok(row
-        .get(key)
-        .is_some_and(|key| key.as_deref() == Some(index)))
+    Ok(row.get(key).is_some_and(|key| key.as_deref() == Some(index)))
 }

@@ -27,22 +27,13 @@ const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 const PROGRAM_DIRECTORIES: [&str; 6] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin", ""];
 
 /// The directories of the program in the system's packages.
-const PACKAGE_DIRECTORIES: [&str; 4] = [
-    "/usr/sbin",
-    "/usr/libexec",
-    "/usr/local/mysql/bin",
-    "/opt/mysql/server/bin",
-];
+const PACKAGE_DIRECTORIES: [&str; 4] =
+    ["/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/mysql/server/bin"];
 
 /// The directories of messages and plugins within a build.
 const SHARE_DIRECTORIES: [&str; 3] = ["share/mysql", "share/mariadb", "share"];
-const PLUGIN_DIRECTORIES: [&str; 5] = [
-    "lib/plugin",
-    "lib/mysql/plugin",
-    "lib64/mysql/plugin",
-    "lib64/plugin",
-    "lib/mariadb/plugin",
-];
+const PLUGIN_DIRECTORIES: [&str; 5] =
+    ["lib/plugin", "lib/mysql/plugin", "lib64/mysql/plugin", "lib64/plugin", "lib/mariadb/plugin"];
 
 /// The family of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,16 +65,13 @@ pub struct Version {
 }
 
 impl Version {
-    /// Parses the output of `mysqld --version`: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community ...)`.
+    /// Parses the output of `mysqld --version`: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL
+    /// Community ...)`.
     fn parse_printed(printed: &str) -> Option<Self> {
         let text = printed.split_once("Ver ")?.1.trim_start();
         let version = Self::parse(text.split_ascii_whitespace().next()?)?;
         Some(Self {
-            flavor: if printed.contains("MariaDB") {
-                Flavor::MariaDb
-            } else {
-                version.flavor
-            },
+            flavor: if printed.contains("MariaDB") { Flavor::MariaDb } else { version.flavor },
             ..version
         })
     }
@@ -91,18 +79,12 @@ impl Version {
     /// Parses a server's version: `8.0.36-28`, `10.11.18-MariaDB-log`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Old versions of MariaDB put this before their version for replication.
-        let flavor = if text.contains("MariaDB") {
-            Flavor::MariaDb
-        } else {
-            Flavor::MySql
-        };
+        let flavor = if text.contains("MariaDB") { Flavor::MariaDb } else { Flavor::MySql };
         let text = match flavor {
             Flavor::MariaDb => text.strip_prefix("5.5.5-").unwrap_or(text),
             Flavor::MySql => text,
         };
-        let digits = text
-            .split(|char: char| !char.is_ascii_digit() && char != '.')
-            .next()?;
+        let digits = text.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
         let mut numbers = digits.split('.').map(str::parse::<u32>);
         let mut number = || numbers.next()?.ok();
         Some(Self {
@@ -198,13 +180,14 @@ impl Installation {
 
 /// Finds a build. A build is one of these:
 ///
-/// * a directory with the server's program, with `bin` or `sbin`, or with unpacked packages of a distribution;
+/// * a directory with the server's program, with `bin` or `sbin`, or with unpacked packages of a
+///   distribution;
 /// * `distribution`, `debian` or `system`, the server of the system's packages;
 /// * a version of those, such as `10.11` or `8.0.36`.
 ///
 /// # Errors
-/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old, [`SetupError::Command`]
-/// when its program does not run.
+/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old,
+/// [`SetupError::Command`] when its program does not run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
     let search = Search {
         kind: "MySQL or MariaDB",
@@ -240,9 +223,7 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
         let mut paths = names.iter().map(|name| base_dir.join(name));
         paths.find(|path| matches(path))
     };
-    let share_dir = find(&SHARE_DIRECTORIES, |path| {
-        path.join("english/errmsg.sys").is_file()
-    });
+    let share_dir = find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file());
     let plugin_dir = find(&PLUGIN_DIRECTORIES, Path::is_dir);
     let plugin = plugin_dir.as_ref().map(|path| path.join(ROCKSDB_PLUGIN));
     let plugin = plugin.filter(|path| path.is_file());
@@ -299,23 +280,16 @@ mod tests {
             assert_eq!(version.to_string(), shown);
         }
         let greeted = Version::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
-        assert_eq!(
-            (greeted.flavor, greeted.number),
-            (Flavor::MariaDb, (10, 11, 18))
-        );
+        assert_eq!((greeted.flavor, greeted.number), (Flavor::MariaDb, (10, 11, 18)));
         assert_eq!(Version::parse_printed("postgres (PostgreSQL) 15"), None);
         assert_eq!(Version::parse("x"), None);
     }
 
     #[test]
     fn a_build_is_found_by_its_directory_in_any_layout() {
-        for program in [
-            "bin/mysqld",
-            "sbin/mysqld",
-            "mysqld",
-            "libexec/mariadbd",
-            "usr/sbin/mysqld",
-        ] {
+        for program in
+            ["bin/mysqld", "sbin/mysqld", "mysqld", "libexec/mariadbd", "usr/sbin/mysqld"]
+        {
             let build = fake("mysqld  Ver 8.0.36 for Linux on x86_64 (x)", program);
             let installation = locate(build.path().to_str().unwrap()).unwrap();
             assert!(installation.program.ends_with(program), "{installation:?}");

@@ -49,10 +49,7 @@ mod tests {
             "2026-11-24T09:05:01.500000Z 0 [Warning] [MY-010068] [Server] CA is self signed.",
         );
         let mariadb = event("2026-11-24  9:05:01 0 [Note] InnoDB: Resizing redo log");
-        assert_eq!(
-            (mysql.kind.as_str(), mariadb.kind.as_str()),
-            ("warning", "note")
-        );
+        assert_eq!((mysql.kind.as_str(), mariadb.kind.as_str()), ("warning", "note"));
         assert_eq!(mysql.unix_ns - mariadb.unix_ns, 500_000_000);
         assert_eq!(mariadb.text, "InnoDB: Resizing redo log");
         assert_eq!(super::event("Version: '10.11'  socket: ''", &here), None);

@@ -1,7 +1,8 @@
 //! MySQL since 5.6 and MariaDB since 10.6, with InnoDB or MyRocks.
 //!
-//! [`Mysql::start`] creates the system tables and starts the build's server, under guard and on a private socket.
-//! [`Mysql::attach`] connects to a running server. [`MysqlSession`] is a blocking client that implements the protocol.
+//! [`Mysql::start`] creates the system tables and starts the build's server, under guard and on a
+//! private socket. [`Mysql::attach`] connects to a running server. [`MysqlSession`] is a blocking
+//! client that implements the protocol.
 
 mod address;
 mod auth;

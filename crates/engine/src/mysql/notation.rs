@@ -1,5 +1,5 @@
-//! The notation of MySQL's and MariaDB's options: names with `-` or `_`, prefixes that turn an option off, and sizes with a
-//! unit letter.
+//! The notation of MySQL's and MariaDB's options: names with `-` or `_`, prefixes that turn an
+//! option off, and sizes with a unit letter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,24 +37,15 @@ const SKIP_VARIABLES: [&str; 8] = [
 ];
 
 /// Words that a setting accepts, and the words that it reports for them.
-const SYNONYMS: [(&str, &str, &str); 2] = [
-    ("default_storage_engine", "myrocks", "rocksdb"),
-    ("character_set_server", "utf8", "utf8mb3"),
-];
+const SYNONYMS: [(&str, &str, &str); 2] =
+    [("default_storage_engine", "myrocks", "rocksdb"), ("character_set_server", "utf8", "utf8mb3")];
 
 /// SQL modes that combine several others.
-const COMBINED_MODES: [&str; 8] = [
-    "ansi",
-    "db2",
-    "maxdb",
-    "mssql",
-    "mysql323",
-    "oracle",
-    "postgresql",
-    "traditional",
-];
+const COMBINED_MODES: [&str; 8] =
+    ["ansi", "db2", "maxdb", "mssql", "mysql323", "oracle", "postgresql", "traditional"];
 
-/// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
+/// Settings that always differ between servers, besides those that assay sets; and versions, which
+/// are compared elsewhere.
 const VOLATILE: [&str; 48] = [
     "admin_port",
     "aria_log_dir_path",
@@ -111,18 +102,14 @@ const VOLATILE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"
 impl Notation for MysqlNotation {
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let options = option_file::server_options(file).into_iter();
-        options
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        options.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     fn key(&self, name: &str) -> String {
         let plain = plain(name);
         let alias = ALIASES.iter().find(|(other, _)| *other == plain);
         let plain = alias.map_or(plain.as_str(), |(_, known)| known);
-        plain
-            .replace("slave", "replica")
-            .replace("master", "source")
+        plain.replace("slave", "replica").replace("master", "source")
     }
 
     fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
@@ -132,7 +119,8 @@ impl Notation for MysqlNotation {
             let word = if is_on == is_denied { "OFF" } else { "ON" };
             return (as_boolean.to_owned(), word.to_owned());
         }
-        // A name without a value turns the option on; the name of its files turns the binary log on.
+        // A name without a value turns the option on; the name of its files turns the binary log
+        // on.
         let value = match value {
             Some(value) if key != "log_bin" || is_off(&value) => value,
             _ => "ON".to_owned(),
@@ -141,9 +129,7 @@ impl Notation for MysqlNotation {
     }
 
     fn is_optional(&self, name: &str) -> bool {
-        name.to_ascii_lowercase()
-            .replace('-', "_")
-            .starts_with("loose_")
+        name.to_ascii_lowercase().replace('-', "_").starts_with("loose_")
     }
 
     fn canonical(&self, key: &str, value: &str) -> String {
@@ -198,11 +184,7 @@ impl Notation for MysqlNotation {
             ),
             (
                 SettingRole::CacheSize,
-                &[
-                    "innodb_buffer_pool_size",
-                    "key_buffer_size",
-                    "rocksdb_block_cache_size",
-                ],
+                &["innodb_buffer_pool_size", "key_buffer_size", "rocksdb_block_cache_size"],
             ),
         ]
     }
@@ -211,30 +193,25 @@ impl Notation for MysqlNotation {
 /// Returns an option's name in lower case with `_`, without the prefix `loose_`.
 pub(super) fn plain(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_")
-        .map(str::to_owned)
-        .unwrap_or(name)
+    name.strip_prefix("loose_").map(str::to_owned).unwrap_or(name)
 }
 
-/// Returns the option that a name with a prefix turns on or off, and which of the two: `skip_log_bin` turns `log_bin` off.
+/// Returns the option that a name with a prefix turns on or off, and which of the two:
+/// `skip_log_bin` turns `log_bin` off.
 fn switch(key: &str) -> Option<(&str, bool)> {
     if SKIP_VARIABLES.contains(&key) {
         return None;
     }
-    let off = key
-        .strip_prefix("skip_")
-        .or_else(|| key.strip_prefix("disable_"));
-    off.map(|name| (name, false))
-        .or_else(|| Some((key.strip_prefix("enable_")?, true)))
+    let off = key.strip_prefix("skip_").or_else(|| key.strip_prefix("disable_"));
+    off.map(|name| (name, false)).or_else(|| Some((key.strip_prefix("enable_")?, true)))
 }
 
 fn items(list: &str) -> impl Iterator<Item = String> + '_ {
-    list.split(',')
-        .map(|item| bare(item).to_ascii_lowercase())
-        .filter(|item| !item.is_empty())
+    list.split(',').map(|item| bare(item).to_ascii_lowercase()).filter(|item| !item.is_empty())
 }
 
-/// Returns true when the effective value includes a declared list of switches, such as `mrr=on`, or of combined modes.
+/// Returns true when the effective value includes a declared list of switches, such as `mrr=on`, or
+/// of combined modes.
 fn is_included(key: &str, declared: &str, effective: &str) -> bool {
     let declared: Vec<String> = items(declared).collect();
     let effective: BTreeSet<String> = items(effective).collect();
@@ -293,10 +270,7 @@ mod tests {
         }
         check("default_storage_engine", "myrocks", "ROCKSDB", true);
         check("collation_server", "utf8_bin", "utf8mb3_bin", true);
-        let (a, b) = (
-            "NO_ZERO_DATE,STRICT_TRANS_TABLES",
-            "strict_trans_tables, no_zero_date",
-        );
+        let (a, b) = ("NO_ZERO_DATE,STRICT_TRANS_TABLES", "strict_trans_tables, no_zero_date");
         check("sql_mode", a, b, true);
         check("sql_mode", "NO_ZERO_DATE", a, false);
     }

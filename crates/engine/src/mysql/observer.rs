@@ -1,9 +1,10 @@
 //! Reads the counters that a server has, and omits those that it lacks.
 //!
-//! `innodb_fsync_count` counts all fsyncs of InnoDB, including its redo log. If the server counts the log's separately,
-//! `innodb_data_fsync_count` counts the others. `handler_commit_count` counts once for each storage engine in a transaction,
-//! including the binary log, and also counts read-only statements. Counters of the binary log exist only with one.
-//! `binlog_sync_count` is a little too high: MySQL adds opening and closing the log's files, and MariaDB the syncs of DDL
+//! `innodb_fsync_count` counts all fsyncs of InnoDB, including its redo log. If the server counts
+//! the log's separately, `innodb_data_fsync_count` counts the others. `handler_commit_count` counts
+//! once for each storage engine in a transaction, including the binary log, and also counts
+//! read-only statements. Counters of the binary log exist only with one. `binlog_sync_count` is a
+//! little too high: MySQL adds opening and closing the log's files, and MariaDB the syncs of DDL
 //! statements. Sizes of tables are the server's estimates.
 
 use std::collections::HashMap;
@@ -85,7 +86,8 @@ const STATUS: &[Figure] = figures! {
     Cumulative "rocksdb_bytes_written" => "rocksdb_written_bytes";
 };
 
-/// The prefix of status variables of stalls. A reason follows, and whether writes were slowed down or stopped.
+/// The prefix of status variables of stalls. A reason follows, and whether writes were slowed down
+/// or stopped.
 const STALL: &str = "rocksdb_stall_";
 const STALL_MICROS: &str = "rocksdb_stall_micros";
 /// The names of reasons and kinds of stalls in MyRocks, and in RocksDB's library.
@@ -105,13 +107,14 @@ const METRICS: &[Figure] = figures! {
     Gauge "buffer_pool_bytes_dirty" => "dirty_bytes" DirtyBytes;
 };
 
-/// The texts about the redo log in InnoDB's status, for MySQL before 8.0.30, which has no status variables of it.
+/// The texts about the redo log in InnoDB's status, for MySQL before 8.0.30, which has no status
+/// variables of it.
 const REDO_POSITION: &str = "Log sequence number";
 const REDO_CHECKPOINT: &str = "Last checkpoint at";
 const REDO_BYTES: &str = "redo_position_bytes";
 
-/// The query for MySQL's counters of the binary log's files, for which there are no status variables. `misc` operations are
-/// syncs, and a few for each file that is opened.
+/// The query for MySQL's counters of the binary log's files, for which there are no status
+/// variables. `misc` operations are syncs, and a few for each file that is opened.
 const BINLOG_FILES: &str = "select sum_number_of_bytes_write, count_misc \
      from performance_schema.file_summary_by_event_name where event_name = 'wait/io/file/sql/binlog'";
 
@@ -120,15 +123,11 @@ const BINLOG: &str = "binlog_";
 const SEMI_SYNC: &str = "semi_sync_";
 
 /// The variables that say whether commits wait for replicas.
-const SEMI_SYNC_ENABLED: [&str; 2] = [
-    "rpl_semi_sync_master_enabled",
-    "rpl_semi_sync_source_enabled",
-];
+const SEMI_SYNC_ENABLED: [&str; 2] =
+    ["rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"];
 
 /// The error codes for a missing table, column, privilege or plugin.
-const ABSENT: [&str; 8] = [
-    "1044", "1054", "1109", "1142", "1146", "1227", "1235", "1286",
-];
+const ABSENT: [&str; 8] = ["1044", "1054", "1109", "1142", "1146", "1227", "1235", "1286"];
 
 /// Returns the rows of `sql`; none if the server lacks the table, or the user the privilege.
 pub(super) fn if_present(
@@ -136,12 +135,7 @@ pub(super) fn if_present(
     sql: &str,
 ) -> Result<Vec<Vec<Option<String>>>, Error> {
     match session.query(sql) {
-        Err(error)
-            if error
-                .code
-                .as_deref()
-                .is_some_and(|code| ABSENT.contains(&code)) =>
-        {
+        Err(error) if error.code.as_deref().is_some_and(|code| ABSENT.contains(&code)) => {
             Ok(Vec::new())
         }
         result => result,
@@ -164,7 +158,8 @@ fn figure_counters(figures: &[Figure], values: &HashMap<String, String>) -> Vec<
     figures.iter().filter_map(counter).collect()
 }
 
-/// Returns the counters in the status variables. `is_rocksdb` means that MyRocks stores the tables, otherwise InnoDB does.
+/// Returns the counters in the status variables. `is_rocksdb` means that MyRocks stores the tables,
+/// otherwise InnoDB does.
 fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
     let mut counters = figure_counters(STATUS, status);
@@ -173,10 +168,9 @@ fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Co
         let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
         counters.push(data.with_role(Role::DataFsyncCount));
     }
-    if let (Some(now), Some(checkpoint)) = (
-        number("innodb_redo_log_current_lsn"),
-        number("innodb_redo_log_checkpoint_lsn"),
-    ) {
+    if let (Some(now), Some(checkpoint)) =
+        (number("innodb_redo_log_current_lsn"), number("innodb_redo_log_checkpoint_lsn"))
+    {
         counters.extend(redo_counters(now, Some(checkpoint)));
     }
     counters.extend(stall_counters(status));
@@ -219,9 +213,7 @@ fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
 fn add_fsyncs(counters: &mut Vec<Counter>) {
     let value = |name: &str| {
         let mut counters = counters.iter();
-        counters
-            .find(|counter| counter.name == name)
-            .map(|it| it.value)
+        counters.find(|counter| counter.name == name).map(|it| it.value)
     };
     if let Some(innodb) = value("innodb_fsync_count") {
         let others =
@@ -237,12 +229,11 @@ pub(super) fn number_after(text: &str, name: &str) -> Option<f64> {
     value.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Parses the redo log's counters in `show engine innodb status`: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
+/// Parses the redo log's counters in `show engine innodb status`: `Log sequence number 1625987`,
+/// `Last checkpoint at  1625000`.
 fn parse_redo(text: &str) -> Vec<Counter> {
     let now = number_after(text, REDO_POSITION);
-    now.map_or_else(Vec::new, |now| {
-        redo_counters(now, number_after(text, REDO_CHECKPOINT))
-    })
+    now.map_or_else(Vec::new, |now| redo_counters(now, number_after(text, REDO_CHECKPOINT)))
 }
 
 fn redo_counters(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
@@ -254,8 +245,8 @@ fn redo_counters(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
     std::iter::once(position).chain(age).collect()
 }
 
-/// Parses a column family's levels in `show engine rocksdb status`: lines such as `  L1      2/0    64.31 MB   0.5 ...`,
-/// and `Estimated pending compaction bytes: N`.
+/// Parses a column family's levels in `show engine rocksdb status`: lines such as `  L1      2/0
+/// 64.31 MB   0.5 ...`, and `Estimated pending compaction bytes: N`.
 fn level_counters(text: &str) -> Vec<Counter> {
     let mut counters = Vec::new();
     levels(text, &mut counters);
@@ -265,29 +256,19 @@ fn level_counters(text: &str) -> Vec<Counter> {
         counter.name.insert_str(0, "rocksdb_");
     }
     if !counters.is_empty() {
-        let bytes = counters
-            .iter()
-            .filter(|it| is_size(it))
-            .map(|it| it.value)
-            .sum();
+        let bytes = counters.iter().filter(|it| is_size(it)).map(|it| it.value).sum();
         counters.push(Counter::gauge("rocksdb_live_sst_bytes", bytes).with_role(Role::TreeBytes));
     }
-    counters.extend(
-        number_after(text, "Estimated pending compaction bytes:").map(|bytes| {
-            let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
-            pending.with_role(Role::PendingCompactionBytes)
-        }),
-    );
+    counters.extend(number_after(text, "Estimated pending compaction bytes:").map(|bytes| {
+        let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
+        pending.with_role(Role::PendingCompactionBytes)
+    }));
     counters
 }
 
 /// Reads the counters of `innodb_metrics` that are enabled.
 fn metrics_counters(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
-    let is_on = if is_mariadb {
-        "enabled = 1"
-    } else {
-        "status = 'enabled'"
-    };
+    let is_on = if is_mariadb { "enabled = 1" } else { "status = 'enabled'" };
     let sql = format!(
         "select name, count from information_schema.innodb_metrics where name in ({}) and {is_on}",
         quoted(METRICS.iter().map(|figure| figure.source))
@@ -299,15 +280,12 @@ fn metrics_counters(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<
 fn binlog_counters(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     let rows = if_present(session, BINLOG_FILES)?;
     let values = rows.into_iter().flatten();
-    let counters = [
-        ("binlog_bytes", Role::Work),
-        ("binlog_sync_count", Role::BinlogFsyncCount),
-    ]
-    .into_iter()
-    .zip(values)
-    .filter_map(|((name, role), value)| {
-        Some(Counter::cumulative(name, value?.parse().ok()?).with_role(role))
-    });
+    let counters = [("binlog_bytes", Role::Work), ("binlog_sync_count", Role::BinlogFsyncCount)]
+        .into_iter()
+        .zip(values)
+        .filter_map(|((name, role), value)| {
+            Some(Counter::cumulative(name, value?.parse().ok()?).with_role(role))
+        });
     Ok(counters.collect())
 }
 
@@ -458,9 +436,7 @@ mod tests {
     #[test]
     fn a_counter_that_a_server_lacks_is_absent() {
         let status = |pairs: &[(&str, &str)]| {
-            let pairs = pairs
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.to_string()));
+            let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
             status_counters(&pairs.collect(), false)
         };
         let mariadb = status(&[("innodb_data_fsyncs", "12"), ("innodb_lsn_current", "900")]);
@@ -503,10 +479,7 @@ mod tests {
             ("rocksdb_stall_seconds", 1.5),
             ("rocksdb_write_stall_count.l0-file-count-limit-delays", 3.0),
             ("rocksdb_write_stall_count.memtable-limit-delays", 4.0),
-            (
-                "rocksdb_write_stall_count.pending-compaction-bytes-delays",
-                5.0,
-            ),
+            ("rocksdb_write_stall_count.pending-compaction-bytes-delays", 5.0),
             ("rocksdb_write_stall_count.l0-file-count-limit-stops", 2.0),
             ("rocksdb_write_stall_count.total-delays", 12.0),
         ];
@@ -524,9 +497,7 @@ mod tests {
             ("rocksdb_wal_synced", "50"),
             ("syncs", "100"),
         ];
-        let status: HashMap<_, _> = status
-            .map(|(name, count)| (name.into(), count.into()))
-            .into();
+        let status: HashMap<_, _> = status.map(|(name, count)| (name.into(), count.into())).into();
         let of = |is_rocksdb| {
             let mut counters = status_counters(&status, is_rocksdb);
             add_fsyncs(&mut counters);
@@ -534,13 +505,8 @@ mod tests {
                 let mut counters = counters.iter();
                 counters.find(|it| it.role == Some(role)).map(|it| it.value)
             };
-            [
-                Role::FsyncCount,
-                Role::LogFsyncCount,
-                Role::DataFsyncCount,
-                Role::BinlogFsyncCount,
-            ]
-            .map(role)
+            [Role::FsyncCount, Role::LogFsyncCount, Role::DataFsyncCount, Role::BinlogFsyncCount]
+                .map(role)
         };
         assert_eq!(of(false), [450.0, 240.0, 60.0, 100.0].map(Some));
         assert_eq!(of(true), [Some(450.0), Some(50.0), None, Some(100.0)]);
@@ -560,10 +526,7 @@ mod tests {
         let mut counters = level_counters(text);
         assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(1536.0));
         assert_eq!(value(&counters, "rocksdb_level_file_count.6"), Some(10.0));
-        assert_eq!(
-            value(&counters, "rocksdb_pending_compaction_bytes"),
-            Some(77.0)
-        );
+        assert_eq!(value(&counters, "rocksdb_pending_compaction_bytes"), Some(77.0));
         merge(&mut counters, level_counters(text));
         assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(3072.0));
         assert_eq!(level_counters("nonsense L0 x").len(), 0);

@@ -42,10 +42,7 @@ pub(super) fn find(
                     "the user lacks privileges in database `{database}`: {}",
                     missing.join(", ")
                 ),
-                format!(
-                    "run `grant {} on {database}.* to ...`",
-                    missing.join(", ").to_lowercase()
-                ),
+                format!("run `grant {} on {database}.* to ...`", missing.join(", ").to_lowercase()),
             );
         }
     }
@@ -101,22 +98,15 @@ struct Grants {
 
 impl Grants {
     fn parse(lines: impl Iterator<Item = String>) -> Self {
-        let mut grants = Self {
-            grants: Vec::new(),
-            has_roles: false,
-        };
+        let mut grants = Self { grants: Vec::new(), has_roles: false };
         for line in lines {
             let Some(grant) = line.strip_prefix("GRANT ") else {
                 continue;
             };
             match grant.split_once(" ON ") {
                 Some((privileges, target)) => {
-                    let object = target
-                        .split_once(" TO ")
-                        .map_or(target, |(object, _)| object);
-                    grants
-                        .grants
-                        .push((privileges.to_uppercase(), object.replace(['`', '"'], "")));
+                    let object = target.split_once(" TO ").map_or(target, |(object, _)| object);
+                    grants.grants.push((privileges.to_uppercase(), object.replace(['`', '"'], "")));
                 }
                 None => grants.has_roles = true,
             }
@@ -134,10 +124,7 @@ impl Grants {
 
     fn has_globally(&self, privileges: &[&str]) -> bool {
         let is_global = |object: &str| object == "*.*";
-        self.has_roles
-            || privileges
-                .iter()
-                .any(|privilege| self.has(privilege, is_global))
+        self.has_roles || privileges.iter().any(|privilege| self.has(privilege, is_global))
     }
 
     /// Returns the missing privileges in a database. Assumes that patterns match it.
@@ -155,10 +142,7 @@ impl Grants {
             }
         };
         let is_missing = |privilege: &&str| !self.has_roles && !self.has(privilege, is_object);
-        PRIVILEGES
-            .into_iter()
-            .filter(|privilege| is_missing(privilege))
-            .collect()
+        PRIVILEGES.into_iter().filter(|privilege| is_missing(privilege)).collect()
     }
 }
 
@@ -174,20 +158,15 @@ mod tests {
     fn privileges_are_found_in_grants() {
         let all = grants(&["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"]);
         assert!(all.missing("ib").is_empty() && all.has_globally(&["SUPER"]));
-        let of_one = [
-            "GRANT USAGE ON *.* TO `a`@`%`",
-            "GRANT ALL PRIVILEGES ON `my\\_ib`.* TO `a`@`%`",
-        ];
+        let of_one =
+            ["GRANT USAGE ON *.* TO `a`@`%`", "GRANT ALL PRIVILEGES ON `my\\_ib`.* TO `a`@`%`"];
         assert!(grants(&of_one).missing("my_ib").is_empty());
         assert_eq!(grants(&of_one).missing("other"), PRIVILEGES);
         assert!(!grants(&of_one).has_globally(&["SUPER"]));
         let some = ["GRANT SELECT, INSERT, DELETE, DROP, INDEX ON `ib`.* TO `a`@`%`"];
         assert_eq!(grants(&some).missing("ib"), ["CREATE"]);
         // A privilege on a table does not allow new tables.
-        assert_eq!(
-            grants(&["GRANT CREATE ON `ib`.`t` TO `a`@`%`"]).missing("ib"),
-            PRIVILEGES
-        );
+        assert_eq!(grants(&["GRANT CREATE ON `ib`.`t` TO `a`@`%`"]).missing("ib"), PRIVILEGES);
         // The privileges of a role are unknown.
         assert!(
             grants(&["GRANT USAGE ON *.* TO `a`@`%`", "GRANT `r`@`%` TO `a`@`%`"])

@@ -18,7 +18,8 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// Parses lines such as `name`, `name = value` and `name = "a # b"`. A comment begins with `#`, or `;` at the start of a line.
+/// Parses lines such as `name`, `name = value` and `name = "a # b"`. A comment begins with `#`, or
+/// `;` at the start of a line.
 pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     let mut group = "";
     let mut lines = Vec::new();
@@ -33,18 +34,9 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
             let end = line.find(['=', '#']).unwrap_or(line.len());
             let name = line[..end].trim();
             let value = line[end..].strip_prefix('=').map(str::trim).map(|value| {
-                match value
-                    .chars()
-                    .next()
-                    .filter(|first| matches!(first, '\'' | '"'))
-                {
+                match value.chars().next().filter(|first| matches!(first, '\'' | '"')) {
                     Some(quote) => unquoted(&value[1..], quote, unescaped),
-                    None => value
-                        .split('#')
-                        .next()
-                        .unwrap_or_default()
-                        .trim()
-                        .to_owned(),
+                    None => value.split('#').next().unwrap_or_default().trim().to_owned(),
                 }
             });
             if !name.is_empty() {

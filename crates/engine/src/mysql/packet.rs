@@ -1,6 +1,8 @@
-//! Constants of the protocol, and parsers for packets, which don't trust the server to send complete data.
+//! Constants of the protocol, and parsers for packets, which don't trust the server to send
+//! complete data.
 
-/// The size of a packet's header: three bytes for the length, and one for the number within the exchange.
+/// The size of a packet's header: three bytes for the length, and one for the number within the
+/// exchange.
 pub(super) const HEADER_BYTES: usize = 4;
 
 /// The maximum length of a body. Another packet continues a body of this length.
@@ -33,8 +35,8 @@ pub(super) mod capability {
     pub(in super::super) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
     pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// A capability of MariaDB, which has a separate field: results of prepared statements omit the definitions of columns
-    /// if they are unchanged. MariaDB's own clients use it.
+    /// A capability of MariaDB, which has a separate field: results of prepared statements omit the
+    /// definitions of columns if they are unchanged. MariaDB's own clients use it.
     pub(in super::super) const CACHE_METADATA: u32 = 1 << 4;
 }
 
@@ -141,10 +143,7 @@ impl Done {
     #[inline]
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let mut reader = Reader(body.get(1..)?);
-        Some(Self {
-            rows: reader.integer()?,
-            first_key: reader.integer()?,
-        })
+        Some(Self { rows: reader.integer()?, first_key: reader.integer()? })
     }
 }
 
@@ -216,16 +215,7 @@ mod tests {
 
     #[test]
     fn integers_are_read_as_they_are_written() {
-        for value in [
-            0,
-            0xfa,
-            0xfb,
-            0xffff,
-            0x1_0000,
-            0xff_ffff,
-            0x100_0000,
-            u64::MAX,
-        ] {
+        for value in [0, 0xfa, 0xfb, 0xffff, 0x1_0000, 0xff_ffff, 0x100_0000, u64::MAX] {
             let mut bytes = Vec::new();
             push_integer(&mut bytes, value);
             let mut reader = Reader(&bytes);
@@ -237,16 +227,10 @@ mod tests {
 
     #[test]
     fn truncated_bodies_are_detected() {
-        assert_eq!(
-            Done::read(&[0, 3, 0xfc, 1, 1, 2, 0]).unwrap().first_key,
-            257
-        );
+        assert_eq!(Done::read(&[0, 3, 0xfc, 1, 1, 2, 0]).unwrap().first_key, 257);
         assert_eq!(Done::read(&[0, 3]), None);
         assert_eq!(Done::read(&[]), None);
-        assert_eq!(
-            text_row(&[1, b'x', 0xfb], 2),
-            Some(vec![Some("x".into()), None])
-        );
+        assert_eq!(text_row(&[1, b'x', 0xfb], 2), Some(vec![Some("x".into()), None]));
         assert_eq!(text_row(&[9, b'x'], 1), None);
         assert_eq!(text_row(&[1, b'x'], 2), None);
         let definition =
@@ -260,10 +244,7 @@ mod tests {
     fn a_first_value_is_read_by_its_type_and_sign() {
         let row = [0, 0, 0xff, 0xff, 0xff, 0xff];
         assert_eq!(first_value(&row, 1, (kind::LONG, 0)), Some(-1));
-        assert_eq!(
-            first_value(&row, 1, (kind::LONG, UNSIGNED)),
-            Some(u32::MAX.into())
-        );
+        assert_eq!(first_value(&row, 1, (kind::LONG, UNSIGNED)), Some(u32::MAX.into()));
         assert_eq!(first_value(&[0, 4], 1, (kind::LONG, 0)), None);
         assert_eq!(first_value(&row, 1, (kind::LONGLONG, 0)), None);
         assert_eq!(first_value(&row, 1, (kind::VAR_STRING, 0)), None);

@@ -1,7 +1,8 @@
 //! Replication of the binary log by GTIDs.
 //!
-//! A replica begins as its primary did, with the same empty database, and replays the primary's binary log from its beginning.
-//! That needs no copy of files, for which the versions have different programs.
+//! A replica begins as its primary did, with the same empty database, and replays the primary's
+//! binary log from its beginning. That needs no copy of files, for which the versions have
+//! different programs.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -45,7 +46,8 @@ const PATHS_WRITTEN: [&str; 11] = [
     "rocksdb_wal_dir",
 ];
 
-/// The options of semi-synchronous replication, and the words for the two servers in their names, new and old.
+/// The options of semi-synchronous replication, and the words for the two servers in their names,
+/// new and old.
 const SEMI_SYNC: &str = "rpl_semi_sync_";
 const SEMI_SYNC_PAIRS: [(&str, &str); 2] = [("source", "replica"), ("master", "slave")];
 
@@ -78,17 +80,13 @@ impl Words {
                 replica: "replica",
                 position,
             },
-            false => Self {
-                change: "master",
-                source: "master",
-                replica: "slave",
-                position,
-            },
+            false => Self { change: "master", source: "master", replica: "slave", position },
         }
     }
 }
 
-/// Returns the lines of options with which a server can have replicas or be one, which the config's options override.
+/// Returns the lines of options with which a server can have replicas or be one, which the config's
+/// options override.
 ///
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or an option that is `needed` is off.
@@ -119,12 +117,14 @@ fn default_options(
     let engine = value_of(plan_options, "default_storage_engine");
     let is_rocksdb = engine.is_some_and(|it| StorageEngine::by_name(&it) == StorageEngine::RocksDb);
     let of_engine = match version.is_mariadb() && is_rocksdb {
-        // By default, threads wait for locks of MyRocks until a timeout, and each position is written to InnoDB.
+        // By default, threads wait for locks of MyRocks until a timeout, and each position is
+        // written to InnoDB.
         true => "slave_parallel_mode=conservative\ngtid_pos_auto_engines=rocksdb\n",
         false => "",
     };
     let replica = Words::of(version).replica;
-    // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide lag.
+    // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide
+    // lag.
     let in_order = match version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
         true => String::new(),
         false => {
@@ -136,7 +136,8 @@ fn default_options(
     ))
 }
 
-/// Returns the lines of options with which a server can have replicas, which the config's options override.
+/// Returns the lines of options with which a server can have replicas, which the config's options
+/// override.
 ///
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or the config turns a needed option off.
@@ -147,7 +148,8 @@ pub(super) fn primary_options(
     default_options(version, plan_options, &NEEDED_BY_PRIMARY)
 }
 
-/// Returns the plugins for MySQL's semi-synchronous replication that options of the config belong to and no other option loads.
+/// Returns the plugins for MySQL's semi-synchronous replication that options of the config belong
+/// to and no other option loads.
 ///
 /// # Errors
 /// [`SetupError::Config`] if the build does not have one of them.
@@ -183,13 +185,11 @@ fn has_semi_sync(options: &StartOptions<'_>, word: &str) -> bool {
     let files = options.config_files.iter();
     let mut files = files.flat_map(|file| MysqlNotation.options(file));
     files.any(|(name, _)| plain(&name).starts_with(&prefix))
-        || options
-            .set
-            .iter()
-            .any(|(name, _)| plain(name).starts_with(&prefix))
+        || options.set.iter().any(|(name, _)| plain(name).starts_with(&prefix))
 }
 
-/// Returns the value that the config gives to the option with this key; `None` if it has no such option.
+/// Returns the value that the config gives to the option with this key; `None` if it has no such
+/// option.
 fn value_of(plan_options: &[OptionValue], key: &str) -> Option<String> {
     let settings = plan_options.iter().rev();
     let mut settings =
@@ -197,7 +197,8 @@ fn value_of(plan_options: &[OptionValue], key: &str) -> Option<String> {
     settings.find_map(|(name, value)| (name == key).then_some(value))
 }
 
-/// Returns the options of a replica: those of the config, and assay's own for the `number`th server.
+/// Returns the options of a replica: those of the config, and assay's own for the `number`th
+/// server.
 ///
 /// # Errors
 /// [`SetupError::Config`] for files that another server may write.
@@ -215,11 +216,7 @@ fn replica_set(
                 what: format!("a replica can't write to `{key} = {path}`, which its primary uses"),
                 help: format!(
                     "give replicas a path in their own directories, such as `replica.set.{key} = \"{}\"`",
-                    if key.starts_with("log_bin") {
-                        "binlog"
-                    } else {
-                        "."
-                    }
+                    if key.starts_with("log_bin") { "binlog" } else { "." }
                 ),
             });
         }
@@ -254,11 +251,8 @@ impl Replicated for Mysql {
             help: "remove `replicas`".into(),
         })?;
         let version = &self.kind.version;
-        let failed = |source: Error| SetupError::Server {
-            server: name.to_owned(),
-            help: None,
-            source,
-        };
+        let failed =
+            |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
         let uuid = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
         // A password for replication has at most 32 characters.
         let password = uuid.trim().replace('-', "");
@@ -271,11 +265,7 @@ impl Replicated for Mysql {
         let number = name.rsplit('_').next().and_then(|it| it.parse().ok());
         let server_id = source.server_id + number.unwrap_or(1);
         let set = replica_set(options, &plan_options, version, server_id)?;
-        let options = &StartOptions {
-            set: &set,
-            replicas: None,
-            ..*options
-        };
+        let options = &StartOptions { set: &set, replicas: None, ..*options };
         let create = |build: &Installation, place: &Place, config: &mut ConfigText| {
             let text = &config.text;
             config.text = format!("# Replication.\n[mysqld]\n{defaults}\n{text}");
@@ -327,17 +317,12 @@ impl Replicated for Mysql {
         let transactions = transactions_behind(primary, replica)?;
         let logs = primary.query("show binary logs")?;
         let lacks = |file: &str, position: &str| {
-            bytes_after(
-                &logs,
-                status.get(file)?,
-                status.get(position)?.parse().ok()?,
-            )
+            bytes_after(&logs, status.get(file)?, status.get(position)?.parse().ok()?)
         };
         let written = lacks("source_log_file", "read_source_log_pos");
         let replayed = lacks("relay_source_log_file", "exec_source_log_pos");
-        let waiting = written
-            .zip(replayed)
-            .map(|(written, replayed)| (replayed - written).max(0.0));
+        let waiting =
+            written.zip(replayed).map(|(written, replayed)| (replayed - written).max(0.0));
         let seconds = status.get("seconds_behind_source");
         let gauges = [
             ("written_bytes", written),
@@ -361,10 +346,7 @@ impl Replicated for Mysql {
     }
 
     fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
-        let needs = Needs {
-            makes_tables: false,
-            ..needs
-        };
+        let needs = Needs { makes_tables: false, ..needs };
         let mut found = replica.obstacles(needs)?;
         let (mut session, mut primary) = (replica.connect()?, self.connect()?);
         let status = match status(&mut session) {
@@ -415,7 +397,8 @@ struct Source {
 }
 
 impl Source {
-    /// Creates an account for the replica `name` on the primary, without replicating it, and reads the primary's address.
+    /// Creates an account for the replica `name` on the primary, without replicating it, and reads
+    /// the primary's address.
     fn prepare(socket: &super::Address, name: &str, password: &str) -> Result<Self, Error> {
         let mut session = MysqlSession::connect(socket)?;
         let account = format!("'{name}'@'%'");
@@ -441,11 +424,7 @@ impl Source {
         ];
         let (change, source) = (words.change, words.source);
         let options = options.map(|(name, value)| format!("{source}_{name} = {value}"));
-        format!(
-            "change {change} to {}, {}",
-            options.join(", "),
-            words.position
-        )
+        format!("change {change} to {}, {}", options.join(", "), words.position)
     }
 }
 
@@ -453,12 +432,8 @@ impl Source {
 fn status(session: &mut MysqlSession) -> Result<HashMap<String, String>, Error> {
     let version = Version::parse(session.server_version());
     let replica = version.map_or("replica", |version| Words::of(&version).replica);
-    let row = session
-        .first_row(&format!("show {replica} status"))?
-        .into_iter();
-    Ok(row
-        .map(|(name, value)| (MysqlNotation.key(&name), value))
-        .collect())
+    let row = session.first_row(&format!("show {replica} status"))?.into_iter();
+    Ok(row.map(|(name, value)| (MysqlNotation.key(&name), value)).collect())
 }
 
 /// The reason why a replica does not follow.
@@ -488,11 +463,7 @@ fn find_error(session: &mut MysqlSession) -> Result<Option<ReplicationError>, Er
             // Only the worker knows what happened.
             let sql = "select last_error_message from performance_schema.replication_applier_status_by_worker \
                        where last_error_number <> 0 limit 1";
-            let message = if_present(session, sql)?
-                .into_iter()
-                .flatten()
-                .flatten()
-                .next();
+            let message = if_present(session, sql)?.into_iter().flatten().flatten().next();
             text.extend(message.map(|message| format!(" ({message})")));
         }
         return Ok(Some(ReplicationError { text, is_error }));
@@ -500,14 +471,13 @@ fn find_error(session: &mut MysqlSession) -> Result<Option<ReplicationError>, Er
     Ok(None)
 }
 
-/// Returns the size of a binary log after `position` of `file`. `logs` are the files' names and sizes, in order.
+/// Returns the size of a binary log after `position` of `file`. `logs` are the files' names and
+/// sizes, in order.
 fn bytes_after(logs: &[Vec<Option<String>>], file: &str, position: f64) -> Option<f64> {
     let is_it =
         |row: &Vec<Option<String>>| row.first().is_some_and(|it| it.as_deref() == Some(file));
     let first = logs.iter().position(is_it)?;
-    let sizes = logs[first..]
-        .iter()
-        .map(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
+    let sizes = logs[first..].iter().map(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
     let bytes = sizes.sum::<Option<f64>>()?;
     Some((bytes - position).max(0.0))
 }
@@ -520,13 +490,7 @@ fn transactions_behind(
     let is_mariadb = Version::parse(primary.server_version()).is_some_and(|it| it.is_mariadb());
     let read = |session: &mut MysqlSession, sql: &str| {
         let rows = session.query(sql)?;
-        Ok::<_, Error>(
-            rows.into_iter()
-                .flatten()
-                .flatten()
-                .next()
-                .unwrap_or_default(),
-        )
+        Ok::<_, Error>(rows.into_iter().flatten().flatten().next().unwrap_or_default())
     };
     if is_mariadb {
         let done = read(replica, "select @@global.gtid_slave_pos")?;
@@ -535,10 +499,7 @@ fn transactions_behind(
         return Ok(Some((last(&all) - last(&done)).max(0.0)));
     }
     let done = read(replica, "select @@global.gtid_executed")?;
-    let lacks = read(
-        primary,
-        &format!("select gtid_subtract(@@global.gtid_executed, '{done}')"),
-    )?;
+    let lacks = read(primary, &format!("select gtid_subtract(@@global.gtid_executed, '{done}')"))?;
     Ok(Some(count_gtids(&lacks)))
 }
 

@@ -41,18 +41,12 @@ const KIND: Kind = Kind {
     parse_url: address::parse_url,
 };
 
-/// The files with the statements that create the system tables, by their names in each version, in order. They exclude the
-/// texts of the `help` command.
+/// The files with the statements that create the system tables, by their names in each version, in
+/// order. They exclude the texts of the `help` command.
 const SYSTEM_TABLES: [&[&str]; 5] = [
     &["mariadb_system_tables.sql", "mysql_system_tables.sql"],
-    &[
-        "mariadb_performance_tables.sql",
-        "mysql_performance_tables.sql",
-    ],
-    &[
-        "mariadb_system_tables_data.sql",
-        "mysql_system_tables_data.sql",
-    ],
+    &["mariadb_performance_tables.sql", "mysql_performance_tables.sql"],
+    &["mariadb_system_tables_data.sql", "mysql_system_tables_data.sql"],
     &["maria_add_gis_sp_bootstrap.sql"],
     &["mariadb_sys_schema.sql", "mysql_sys_schema.sql"],
 ];
@@ -90,8 +84,9 @@ impl SqlKind for MysqlKind {
         config::compose(options, build, place.data_dir.path(), &place.socket())
     }
 
-    /// Creates the system tables with the server itself. MySQL since 5.7 contains the statements, and other servers read
-    /// them. The scripts of those servers do the same, but don't run everywhere.
+    /// Creates the system tables with the server itself. MySQL since 5.7 contains the statements,
+    /// and other servers read them. The scripts of those servers do the same, but don't run
+    /// everywhere.
     fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
@@ -100,9 +95,7 @@ impl SqlKind for MysqlKind {
     ) -> Result<(), SetupError> {
         create_directories(place)?;
         let option_file = place.write("initial.cnf", &config.initial)?;
-        let Installation {
-            program, version, ..
-        } = build;
+        let Installation { program, version, .. } = build;
         if version.is_mysql_from(5, 7, 0) {
             let args = with_options(&option_file, &["--initialize-insecure"]);
             return place.run(program, args, None, options.stop);
@@ -144,12 +137,7 @@ impl SqlKind for MysqlKind {
             true => &["--validate-config"],
             false => &["--verbose", "--help"],
         };
-        let ran = place.run(
-            &build.program,
-            with_options(&option_file, how),
-            None,
-            options.stop,
-        );
+        let ran = place.run(&build.program, with_options(&option_file, how), None, options.stop);
         let output = trial.output();
         let is_error = |line: &&String| line.contains("[ERROR]");
         let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
@@ -166,9 +154,7 @@ impl SqlKind for MysqlKind {
     fn admit(session: &mut MysqlSession, password: &Secret) -> Result<&'static str, Error> {
         const USER: &str = "assay";
         let password = password.expose();
-        session.query(&format!(
-            "create user '{USER}'@'%' identified by '{password}'"
-        ))?;
+        session.query(&format!("create user '{USER}'@'%' identified by '{password}'"))?;
         session.query(&format!("grant all privileges on *.* to '{USER}'@'%'"))?;
         Ok(USER)
     }
@@ -185,10 +171,7 @@ impl SqlKind for MysqlKind {
         })?;
         let engine = session.variable("default_storage_engine")?;
         let storage_engine = StorageEngine::by_name(engine.as_deref().unwrap_or("InnoDB"));
-        Ok(Self {
-            version,
-            dialect: MysqlDialect { storage_engine },
-        })
+        Ok(Self { version, dialect: MysqlDialect { storage_engine } })
     }
 
     fn version(&self) -> &str {
@@ -238,7 +221,8 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
         share.ok_or_else(|| missing("the build has no `share` directory with messages".into()))?;
     let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
     if build.version.is_mariadb() {
-        // The account must not require another system user. Only assay's private socket leads to it.
+        // The account must not require another system user. Only assay's private socket leads to
+        // it.
         text.push_str("set @auth_root_socket=NULL;\n");
     }
     for (number, names) in SYSTEM_TABLES.iter().enumerate() {
@@ -258,7 +242,8 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
     Ok(text)
 }
 
-/// The paths of a server's files, from its variables. The set of logs changes while the server runs.
+/// The paths of a server's files, from its variables. The set of logs changes while the server
+/// runs.
 pub struct Places {
     data: PathBuf,
     /// Directories of logs, with the prefix and suffix of the logs' names.
@@ -277,8 +262,7 @@ impl Places {
         };
         // Resolves `./`, because paths are compared later.
         let canonical = |path: Option<PathBuf>| {
-            path.and_then(|path| fs::canonicalize(path).ok())
-                .unwrap_or_else(|| data.clone())
+            path.and_then(|path| fs::canonicalize(path).ok()).unwrap_or_else(|| data.clone())
         };
         let redo = canonical(path_variable("innodb_log_group_home_dir")?);
         let undo = canonical(path_variable("innodb_undo_directory")?);
@@ -291,11 +275,7 @@ impl Places {
             (redo, "ib_logfile".into(), ""),
             (undo, "undo".into(), ""),
         ];
-        logs.extend(
-            rocksdb
-                .into_iter()
-                .map(|directory| (directory, String::new(), ".log")),
-        );
+        logs.extend(rocksdb.into_iter().map(|directory| (directory, String::new(), ".log")));
         if let Some(binlog) = path_variable("log_bin_basename")?
             && let (Some(directory), Some(name)) = (binlog.parent(), binlog.file_name())
         {
@@ -306,10 +286,7 @@ impl Places {
 
     /// Returns the directories, and the logs that exist now.
     fn storage(&self) -> Storage {
-        let mut storage = Storage {
-            data: vec![self.data.clone()],
-            logs: Vec::new(),
-        };
+        let mut storage = Storage { data: vec![self.data.clone()], logs: Vec::new() };
         for (directory, prefix, suffix) in &self.logs {
             let Ok(entries) = fs::read_dir(directory) else {
                 continue;
@@ -320,11 +297,7 @@ impl Places {
             };
             let paths = entries.flatten().map(|entry| entry.path());
             storage.logs.extend(paths.filter(is_log));
-            if !storage
-                .data
-                .iter()
-                .any(|known| directory.starts_with(known))
-            {
+            if !storage.data.iter().any(|known| directory.starts_with(known)) {
                 storage.data.push(directory.clone());
             }
         }

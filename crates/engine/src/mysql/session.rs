@@ -1,9 +1,10 @@
 //! The hot path, which sends a message and reads its reply with reused buffers.
 //!
-//! `start` copies the statement's header into the output buffer. Each parameter is appended in binary. `execute` adds the
-//! length, writes once, and parses the reply in the read buffer. Nothing is allocated once the buffers have grown to the
-//! size of the largest message. As in the servers' own clients, only a statement's first execution sends the types of
-//! parameters, and MariaDB omits unchanged definitions of columns.
+//! `start` copies the statement's header into the output buffer. Each parameter is appended in
+//! binary. `execute` adds the length, writes once, and parses the reply in the read buffer. Nothing
+//! is allocated once the buffers have grown to the size of the largest message. As in the servers'
+//! own clients, only a statement's first execution sends the types of parameters, and MariaDB omits
+//! unchanged definitions of columns.
 
 use super::Address;
 use super::connection::Connection;
@@ -58,8 +59,8 @@ impl MysqlSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
-    /// refuses the login.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// [`crate::ErrorClass::Refused`] when it refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
             connection: Connection::open(address)?,
@@ -84,7 +85,8 @@ impl MysqlSession {
         &self.connection.server_version
     }
 
-    /// Returns the values of the first row of `sql` that are not NULL, with the names of their columns.
+    /// Returns the values of the first row of `sql` that are not NULL, with the names of their
+    /// columns.
     pub(super) fn first_row(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
         self.connection.first_row(sql)
     }
@@ -121,7 +123,8 @@ impl MysqlSession {
         }
     }
 
-    /// Reads the definitions of a result's columns and the packet after them. Returns the first column's type and flags.
+    /// Reads the definitions of a result's columns and the packet after them. Returns the first
+    /// column's type and flags.
     fn read_definitions(&mut self, columns: u64) -> Result<(u8, u16), Error> {
         let body = self.connection.packet()?;
         let Some(first_column) = packet::column_type(self.connection.bytes(body)) else {
@@ -173,8 +176,7 @@ impl Session for MysqlSession {
             let step = self.query_i64("select @@auto_increment_increment")?;
             self.key_step = Some(step.unwrap_or(1));
         }
-        self.connection
-            .send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
+        self.connection.send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
         let body = self.connection.packet()?;
         let [id, columns, actual_count] = match *self.connection.bytes(body.clone()) {
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
@@ -303,10 +305,7 @@ impl Session for MysqlSession {
                 Some(())
             };
             let done = self.connection.read_text(|_| {}, count)?;
-            return Ok(Outcome {
-                rows: done.map_or(rows, |done| done.rows),
-                value: None,
-            });
+            return Ok(Outcome { rows: done.map_or(rows, |done| done.rows), value: None });
         }
         let body = self.connection.packet()?;
         let outcome = match self.connection.bytes(body.clone()) {
@@ -316,10 +315,7 @@ impl Session for MysqlSession {
                 };
                 let place = self.statements[self.current].inserts_into;
                 self.save_key(place, done);
-                Outcome {
-                    rows: done.rows,
-                    value: None,
-                }
+                Outcome { rows: done.rows, value: None }
             }
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
             _ => match self.connection.columns(body) {
@@ -383,7 +379,8 @@ fn inserted_table(sql: &str) -> Option<&str> {
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// Converts timestamps to the protocol's format. Caches the last day, because a statement's timestamps are mostly of one day.
+/// Converts timestamps to the protocol's format. Caches the last day, because a statement's
+/// timestamps are mostly of one day.
 #[derive(Default)]
 struct Dates {
     /// The last day, counted from 1970-01-01, and its year, month and day.
@@ -417,8 +414,8 @@ impl Dates {
     }
 }
 
-/// Converts a day since 1970-01-01 to its year (two bytes), month and day in the Gregorian calendar. Eras of 400 years begin
-/// in March, so that a leap day is the last day of its year.
+/// Converts a day since 1970-01-01 to its year (two bytes), month and day in the Gregorian
+/// calendar. Eras of 400 years begin in March, so that a leap day is the last day of its year.
 fn civil(day: i64) -> [u8; 4] {
     let shifted = day + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -428,11 +425,7 @@ fn civil(day: i64) -> [u8; 4] {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     // The server's calendar ends in 9999.
     let [low, high] = (year.clamp(0, 9999) as u16).to_le_bytes();
@@ -476,10 +469,7 @@ mod tests {
 
     #[test]
     fn the_table_of_an_insert_is_found() {
-        assert_eq!(
-            inserted_table("insert into pi1 (a) values (?)"),
-            Some("pi1")
-        );
+        assert_eq!(inserted_table("insert into pi1 (a) values (?)"), Some("pi1"));
         assert_eq!(inserted_table("INSERT INTO pi1(a) values (1)"), Some("pi1"));
         assert_eq!(inserted_table("delete from pi1"), None);
         assert_eq!(inserted_table(""), None);

@@ -1,8 +1,8 @@
 //! Settles a server: updates statistics, then finishes the storage engine's background work.
 //!
-//! InnoDB writes back its dirty pages and removes old row versions. This changes some settings, which are restored and
-//! checked afterward. MyRocks finishes its compactions, flushes its memtables, and compacts its first level if the build
-//! supports that.
+//! InnoDB writes back its dirty pages and removes old row versions. This changes some settings,
+//! which are restored and checked afterward. MyRocks finishes its compactions, flushes its
+//! memtables, and compacts its first level if the build supports that.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -49,15 +49,8 @@ pub(super) fn settle(
     let started = Deadline::after(limits.at_least);
     let mut settling = Settling {
         mysql,
-        work: Work {
-            deadline: Deadline::after(limits.at_most),
-            stop,
-            denied_codes: &DENIED,
-        },
-        settled: Settled {
-            pending_before: pending(mysql)?,
-            ..Settled::default()
-        },
+        work: Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED },
+        settled: Settled { pending_before: pending(mysql)?, ..Settled::default() },
     };
     match mysql.kind.dialect.storage_engine {
         StorageEngine::RocksDb => {
@@ -71,9 +64,7 @@ pub(super) fn settle(
         StorageEngine::Other(_) => settling.analyze(tables)?,
     }
     let mut settled = settling.settled;
-    settled
-        .actions
-        .extend(rest(&started, limits.at_least, stop));
+    settled.actions.extend(rest(&started, limits.at_least, stop));
     settled.pending_after = pending(mysql)?;
     Ok(settled)
 }
@@ -115,9 +106,7 @@ impl Settling<'_> {
 
     fn settle_innodb(&mut self) -> Result<(), Error> {
         if self.work.is_over() {
-            self.settled
-                .unfinished
-                .push("write-back of dirty pages and purge: not begun".into());
+            self.settled.unfinished.push("write-back of dirty pages and purge: not begun".into());
             return Ok(());
         }
         let mut session = self.connect()?;
@@ -146,9 +135,7 @@ impl Settling<'_> {
     }
 
     fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
-        self.wait("wait for write-back of dirty pages", || {
-            pending_dirty_pages(session)
-        })?;
+        self.wait("wait for write-back of dirty pages", || pending_dirty_pages(session))?;
         let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
         self.wait("wait for purge", || {
             let length = history_length(session)?.unwrap_or(0.0);
@@ -166,16 +153,15 @@ impl Settling<'_> {
             })
         })?;
         // Purge also makes pages dirty.
-        self.wait("wait for write-back of purged pages", || {
-            pending_dirty_pages(session)
-        })
+        self.wait("wait for write-back of purged pages", || pending_dirty_pages(session))
     }
 
     fn settle_rocksdb(&mut self) -> Result<(), Error> {
         self.wait_for_compaction()?;
         self.run("set global rocksdb_force_flush_memtable_now = 1")?;
-        // Only newer builds have this variable. Another one, which also flushes, fails if the flush starts a compaction,
-        // and in older builds it puts files into a level that may be unused.
+        // Only newer builds have this variable. Another one, which also flushes, fails if the flush
+        // starts a compaction, and in older builds it puts files into a level that may be
+        // unused.
         let mut session = self.connect()?;
         if session.variable(COMPACT_L0)?.is_some() {
             self.run(&format!("set global {COMPACT_L0} = 1"))?;
@@ -209,7 +195,8 @@ impl Settling<'_> {
 struct ChangedSettings(Vec<(&'static str, String, String)>);
 
 impl ChangedSettings {
-    /// Makes InnoDB write back all dirty pages as fast as it may. Returns `None` if the user lacks the privilege.
+    /// Makes InnoDB write back all dirty pages as fast as it may. Returns `None` if the user lacks
+    /// the privilege.
     fn apply(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
         let fast = session.variable("innodb_io_capacity_max")?;
         // The low-water mark comes first, because it may not exceed the other.
@@ -219,10 +206,7 @@ impl ChangedSettings {
             ("innodb_idle_flush_pct", Some("100".to_string())),
             ("innodb_io_capacity", fast),
             // By default, purged entries leave the list only in every 128th batch.
-            (
-                "innodb_purge_rseg_truncate_frequency",
-                Some("1".to_string()),
-            ),
+            ("innodb_purge_rseg_truncate_frequency", Some("1".to_string())),
         ];
         let mut changed = Self(Vec::new());
         for (name, value) in settings {
@@ -246,10 +230,7 @@ impl ChangedSettings {
 
     /// Returns a list of the settings, each with one of its values.
     fn listed(&self, value: for<'a> fn(&'a (&'static str, String, String)) -> &'a str) -> String {
-        let settings = self
-            .0
-            .iter()
-            .map(|setting| format!("{} = {}", setting.0, value(setting)));
+        let settings = self.0.iter().map(|setting| format!("{} = {}", setting.0, value(setting)));
         settings.collect::<Vec<_>>().join(", ")
     }
 
@@ -303,23 +284,20 @@ fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
     }
     let sql = "select name, count from information_schema.innodb_metrics where name = 'trx_rseg_history_len'";
     let rows = pairs(if_present(session, sql)?);
-    Ok(rows
-        .into_values()
-        .next()
-        .and_then(|value| value.parse().ok()))
+    Ok(rows.into_values().next().and_then(|value| value.parse().ok()))
 }
 
-/// Returns true when purge has processed all transactions in `show engine innodb status`. Even then, the history list may be
-/// long, because MySQL 5.6 removes purged entries only in every 128th batch.
+/// Returns true when purge has processed all transactions in `show engine innodb status`. Even
+/// then, the history list may be long, because MySQL 5.6 removes purged entries only in every 128th
+/// batch.
 fn has_purged_all(status: &str) -> bool {
     let purged = number_after(status, "Purge done for trx's n:o <");
     let next = number_after(status, "Trx id counter");
-    purged
-        .zip(next)
-        .is_some_and(|(purged, next)| purged >= next)
+    purged.zip(next).is_some_and(|(purged, next)| purged >= next)
 }
 
-/// Returns the amounts that MyRocks has compacted and flushed so far, and whether it reports pending work.
+/// Returns the amounts that MyRocks has compacted and flushed so far, and whether it reports
+/// pending work.
 fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool), Error> {
     let rows = pairs(session.query("show global status like 'rocksdb_%_bytes'")?);
     let value = |name: &str| rows.get(name).cloned();
@@ -334,9 +312,7 @@ fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool),
     let sql = "select sum(value) from information_schema.rocksdb_cfstats \
                where stat_type in ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')";
     let pending = if_present(session, sql)?;
-    let pending = pending
-        .first()
-        .and_then(|row| row.first()?.as_deref()?.parse::<f64>().ok());
+    let pending = pending.first().and_then(|row| row.first()?.as_deref()?.parse::<f64>().ok());
     Ok((so_far, is_active || pending.unwrap_or(0.0) > 0.0))
 }
 

@@ -5,7 +5,8 @@ use super::session::MysqlSession;
 use crate::figures::{Figure, figures, quoted, table_counters};
 use crate::{Counter, Error, Role, Rows, Session, Table};
 
-/// The sizes of tables with their indexes, as estimated from the last statistics; but the free space is that of now.
+/// The sizes of tables with their indexes, as estimated from the last statistics; but the free
+/// space is that of now.
 const TABLES: &[Figure] = figures! {
     Gauge "data_length" => "table_bytes";
     Gauge "index_length" => "index_bytes";
@@ -39,8 +40,8 @@ pub(super) fn of_tables(
     Ok(table_counters(session.query(&sql)?, TABLES))
 }
 
-/// Reads the sizes of InnoDB's indexes and files, summed over partitions; those that the user may read. `views` is the prefix of
-/// InnoDB's views.
+/// Reads the sizes of InnoDB's indexes and files, summed over partitions; those that the user may
+/// read. `views` is the prefix of InnoDB's views.
 pub(super) fn of_innodb(
     session: &mut MysqlSession,
     tables: &[Table],
@@ -90,8 +91,8 @@ pub(super) fn of_innodb(
     Ok(counters)
 }
 
-/// Returns whether the statistics of an index are newer than the last change of its table, given when each table changed. Times
-/// are in whole seconds, and a table that was just opened has none.
+/// Returns whether the statistics of an index are newer than the last change of its table, given
+/// when each table changed. Times are in whole seconds, and a table that was just opened has none.
 fn is_current(index: &[Option<String>], changes: &Rows) -> bool {
     let [Some(label), .., updated] = index else {
         return false;

@@ -6,13 +6,10 @@ use crate::figures::status_section;
 use crate::{Error, Session};
 
 /// The titles of the sections of InnoDB's status with statements and rows, which follow each other.
-const PRIVATE: [&str; 3] = [
-    "LATEST FOREIGN KEY ERROR",
-    "LATEST DETECTED DEADLOCK",
-    "TRANSACTIONS",
-];
+const PRIVATE: [&str; 3] = ["LATEST FOREIGN KEY ERROR", "LATEST DETECTED DEADLOCK", "TRANSACTIONS"];
 
-/// The beginning of the section after those. No later section has statements, so that its last occurrence is the true one.
+/// The beginning of the section after those. No later section has statements, so that its last
+/// occurrence is the true one.
 const AFTER_PRIVATE: &str = "\n--------\nFILE I/O\n--------\n";
 
 /// The beginnings of InnoDB's own lines in these sections. `#` stands for a digit.
@@ -73,8 +70,8 @@ fn texts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, String
     })
 }
 
-/// Returns InnoDB's status without the texts of statements and the values of rows. They may be those of other users, with
-/// passwords or personal data.
+/// Returns InnoDB's status without the texts of statements and the values of rows. They may be
+/// those of other users, with passwords or personal data.
 fn without_statements(text: &str) -> String {
     let end = text.rfind(AFTER_PRIVATE).unwrap_or(text.len());
     let (before, after) = text.split_at(end);

@@ -25,9 +25,9 @@ pub struct Scheme {
     pub names: &'static [&'static str],
     /// The default TCP port.
     pub port: u16,
-    /// The supported parameters, and the part of an address that each one sets: `host`, `port`, `user`, `password`,
-    /// `database`, `socket`, `ssl-mode`, `ssl-root`, `connect-timeout` or `application-name`. Underscores are equivalent to
-    /// hyphens.
+    /// The supported parameters, and the part of an address that each one sets: `host`, `port`,
+    /// `user`, `password`, `database`, `socket`, `ssl-mode`, `ssl-root`, `connect-timeout` or
+    /// `application-name`. Underscores are equivalent to hyphens.
     pub parameters: &'static [(&'static str, &'static str)],
     /// The names of the modes of encryption.
     pub ssl_modes: &'static [(&'static str, SslMode)],
@@ -69,7 +69,8 @@ pub enum Host {
     Tcp(String),
 }
 
-/// The encryption of a connection, as in the server's own clients. A unix socket is never encrypted.
+/// The encryption of a connection, as in the server's own clients. A unix socket is never
+/// encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// Never encrypted.
@@ -134,10 +135,7 @@ impl fmt::Display for Address {
         let (scheme, user, database) = (self.scheme.names[0], &self.user, &self.database);
         match &self.host {
             Host::Unix(path) => {
-                let socket = self
-                    .scheme
-                    .socket
-                    .replace("{}", &path.display().to_string());
+                let socket = self.scheme.socket.replace("{}", &path.display().to_string());
                 let socket = socket.replace("{port}", &self.port.to_string());
                 let (host, parameters) = socket.split_once('?').unwrap_or((&socket, ""));
                 write!(f, "{scheme}://{user}@{host}/{database}?{parameters}")
@@ -151,8 +149,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Returns the URL, with the password, the mode of encryption and the certificate that assay made. So nothing on another
-    /// host completes it differently.
+    /// Returns the URL, with the password, the mode of encryption and the certificate that assay
+    /// made. So nothing on another host completes it differently.
     pub(crate) fn url(&self) -> String {
         let mut url = self.to_string();
         if let Some(password) = &self.password {
@@ -164,11 +162,7 @@ impl Address {
             let mode = mode.map_or("", |(name, _)| name);
             url += &format!("?{}={mode}", self.scheme.parameter("ssl-mode"));
             if let Some(Roots::Pem(pem)) = &self.ssl_root {
-                url += &format!(
-                    "&{}={}",
-                    self.scheme.parameter("ssl-root"),
-                    url::encoded(pem)
-                );
+                url += &format!("&{}={}", self.scheme.parameter("ssl-root"), url::encoded(pem));
             }
         }
         url
@@ -200,11 +194,7 @@ impl Address {
         let connected = match &self.host {
             Host::Unix(path) => {
                 let mut socket = path.clone().into_os_string();
-                socket.push(
-                    self.scheme
-                        .socket_file
-                        .replace("{port}", &self.port.to_string()),
-                );
+                socket.push(self.scheme.socket_file.replace("{port}", &self.port.to_string()));
                 Stream::connect_unix(Path::new(&socket))
             }
             Host::Tcp(host) => Stream::connect_tcp(host, self.port, self.connect_timeout),
@@ -263,10 +253,7 @@ impl Parts {
             scheme.invalid_url(format!("it does not begin with `{}://`", scheme.names[0]))
         })?;
         let url = Url::parse(content).map_err(|what| scheme.invalid_url(what))?;
-        let mut parts = Self {
-            scheme,
-            values: BTreeMap::new(),
-        };
+        let mut parts = Self { scheme, values: BTreeMap::new() };
         for (name, value) in url.parameters {
             let mut known = scheme.parameters.iter();
             let hyphens = |name: &str| name.replace('_', "-");

@@ -1,4 +1,5 @@
-//! The address, password and certificate of a server that assay starts, for clients that connect by TCP.
+//! The address, password and certificate of a server that assay starts, for clients that connect by
+//! TCP.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns the address for clients that log in as `user`; the rest is that of the server's private `socket`.
+    /// Returns the address for clients that log in as `user`; the rest is that of the server's
+    /// private `socket`.
     pub(super) fn address(&self, user: &str, socket: Address) -> Address {
         let pem = self.certificate.as_ref().map(|it| it.pem.clone());
         Address {
@@ -32,16 +34,15 @@ impl Network {
             port: self.port.number(),
             user: user.into(),
             password: Some(self.password.clone()),
-            ssl_mode: pem
-                .as_ref()
-                .map_or(SslMode::Disable, |_| SslMode::VerifyFull),
+            ssl_mode: pem.as_ref().map_or(SslMode::Disable, |_| SslMode::VerifyFull),
             ssl_root: pem.map(Roots::Pem),
             ..socket
         }
     }
 }
 
-/// A certificate for an address of this host, and its key. It is its own authority: clients trust it alone.
+/// A certificate for an address of this host, and its key. It is its own authority: clients trust
+/// it alone.
 #[derive(Debug)]
 pub struct Certificate {
     pub(crate) pem: String,
@@ -57,10 +58,7 @@ impl Certificate {
     pub fn make(address: IpAddr) -> io::Result<Self> {
         let made = rcgen::generate_simple_self_signed([address.to_string()]);
         let made = made.map_err(io::Error::other)?;
-        Ok(Self {
-            pem: made.cert.pem(),
-            key: Secret::new(made.signing_key.serialize_pem()),
-        })
+        Ok(Self { pem: made.cert.pem(), key: Secret::new(made.signing_key.serialize_pem()) })
     }
 
     /// Returns the names and texts of its files.
@@ -69,8 +67,8 @@ impl Certificate {
     }
 }
 
-/// A free TCP port of an address of this host. The kernel gives it to nobody else while this lives, except to a server that
-/// asks for it by its number and allows the reuse of addresses.
+/// A free TCP port of an address of this host. The kernel gives it to nobody else while this lives,
+/// except to a server that asks for it by its number and allows the reuse of addresses.
 #[derive(Debug)]
 pub struct Port {
     address: SocketAddr,
@@ -90,10 +88,7 @@ impl Port {
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind(&socket, &SocketAddr::new(address, 0))?;
-        Ok(Self {
-            address: getsockname(&socket)?.try_into()?,
-            _socket: socket,
-        })
+        Ok(Self { address: getsockname(&socket)?.try_into()?, _socket: socket })
     }
 
     /// Returns the address of this host.

@@ -1,4 +1,5 @@
-//! A running SQL server, which assay started or connected to, as far as it is the same for all kinds of servers.
+//! A running SQL server, which assay started or connected to, as far as it is the same for all
+//! kinds of servers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ pub trait Client: Session + Sized {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
-    /// refuses the login.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// [`crate::ErrorClass::Refused`] when it refuses the login.
     fn connect(address: &Address) -> Result<Self, Error>;
 
     /// Returns the stream between client and server.
@@ -44,14 +45,12 @@ pub trait Build {
 
     /// Returns the directory of the build's programs.
     fn bin_dir(&self) -> PathBuf {
-        self.program()
-            .parent()
-            .unwrap_or(Path::new("/"))
-            .to_path_buf()
+        self.program().parent().unwrap_or(Path::new("/")).to_path_buf()
     }
 }
 
-/// The properties in which kinds of SQL servers differ. A value has the facts that a running server reports about itself.
+/// The properties in which kinds of SQL servers differ. A value has the facts that a running server
+/// reports about itself.
 pub trait SqlKind: Sized + Send + Sync + 'static {
     /// The server's connections.
     type Session: Client;
@@ -95,7 +94,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the arguments of the server's program.
     fn arguments(place: &Place, config_file: &Path) -> Vec<OsString>;
 
-    /// Makes a build read a configuration without starting a server. Returns its message if it refuses the configuration.
+    /// Makes a build read a configuration without starting a server. Returns its message if it
+    /// refuses the configuration.
     fn try_config(
         options: &StartOptions<'_>,
         build: &Self::Build,
@@ -121,7 +121,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the server's process if it runs on this host and uses the directory that it reports.
     fn live_process(session: &mut Self::Session) -> Option<u32>;
 
-    /// Queries a server on this host for the paths of its files; `None` if this user lacks the privilege.
+    /// Queries a server on this host for the paths of its files; `None` if this user lacks the
+    /// privilege.
     fn places(session: &mut Self::Session) -> Option<Self::Places>;
 
     /// Returns the files that exist now.
@@ -156,7 +157,8 @@ impl<K: SqlKind> SqlServer<K> {
         Self::launch(options, create, create_database::<K>)
     }
 
-    /// Creates a server's data in an empty place, and starts the server. `probe` fails until it is ready.
+    /// Creates a server's data in an empty place, and starts the server. `probe` fails until it is
+    /// ready.
     pub(crate) fn launch(
         options: &StartOptions<'_>,
         create: impl FnOnce(&K::Build, &Place, &mut ConfigText) -> Result<(), SetupError>,
@@ -174,35 +176,20 @@ impl<K: SqlKind> SqlServer<K> {
                 "correct the option in the config; the server read `{}`",
                 config_file.display()
             );
-            Some(config::refused(
-                &build.version(),
-                &(K::KIND.config_error)(log)?,
-                help,
-            ))
+            Some(config::refused(&build.version(), &(K::KIND.config_error)(log)?, help))
         };
         let guarded = place.serve(
             &build.program(),
             K::arguments(&place, &config_file),
-            Readiness {
-                server: &name,
-                probe: &|| probe(&socket),
-                config_error: &config_error,
-            },
+            Readiness { server: &name, probe: &|| probe(&socket), config_error: &config_error },
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let server = place.into_server(guarded, config.text, notes);
-        let mut address = Address {
-            database: DATABASE.into(),
-            ..socket
-        };
+        let mut address = Address { database: DATABASE.into(), ..socket };
         if let Some(network) = options.network {
-            address =
-                open_to_network::<K>(address, network).map_err(|source| SetupError::Server {
-                    server: name,
-                    help: None,
-                    source,
-                })?;
+            address = open_to_network::<K>(address, network)
+                .map_err(|source| SetupError::Server { server: name, help: None, source })?;
         }
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
@@ -215,30 +202,29 @@ impl<K: SqlKind> SqlServer<K> {
     /// Makes the build read its configuration as the server's user, without starting a server.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for an option or a value that this version does not support; [`SetupError::Build`] and
-    /// [`SetupError::Directory`] when that user can't access the build or the data directory.
+    /// [`SetupError::Config`] for an option or a value that this version does not support;
+    /// [`SetupError::Build`] and [`SetupError::Directory`] when that user can't access the
+    /// build or the data directory.
     pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
         let build = K::locate(options.build)?;
         let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
         let config = K::compose(options, &build, &trial.place)?;
         let help = "write an option and a value that this version supports, or remove the option";
         match K::try_config(options, &build, &trial, &config)? {
-            Some(config_error) => Err(config::refused(
-                &build.version(),
-                &config_error,
-                help.into(),
-            )),
+            Some(config_error) => {
+                Err(config::refused(&build.version(), &config_error, help.into()))
+            }
             None => Ok(()),
         }
     }
 
-    /// Connects to the server at `url`, which assay did not start. Assay only creates its tables there, in the URL's
-    /// database and the server's default storage engine. Missing parts of the URL come from the sources that the server's
-    /// own clients read.
+    /// Connects to the server at `url`, which assay did not start. Assay only creates its tables
+    /// there, in the URL's database and the server's default storage engine. Missing parts of
+    /// the URL come from the sources that the server's own clients read.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server can't be reached or refuses,
-    /// [`SetupError::Version`] when it is too old.
+    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server can't be
+    /// reached or refuses, [`SetupError::Version`] when it is too old.
     pub fn attach(url: &str) -> Result<Self, SetupError> {
         let address = (K::KIND.parse_url)(url)?;
         let name = address.to_string();
@@ -250,8 +236,8 @@ impl<K: SqlKind> SqlServer<K> {
             attached.is_on_other_host = true;
             return Ok(attached);
         }
-        // A forwarded port may lead to another machine. So the reported directory counts only if a server on this host
-        // uses it.
+        // A forwarded port may lead to another machine. So the reported directory counts only if a
+        // server on this host uses it.
         let by_directory = K::live_process(&mut session);
         attached.process_id = by_directory.or_else(|| session.stream().listener_pid());
         attached.places = by_directory.and_then(|_| K::places(&mut session));
@@ -280,7 +266,8 @@ impl<K: SqlKind> SqlServer<K> {
         Ok((server, session))
     }
 
-    /// Makes connections that only read go to these replicas in turn. Only the first call has an effect.
+    /// Makes connections that only read go to these replicas in turn. Only the first call has an
+    /// effect.
     pub(crate) fn set_readers(&self, replicas: &[&Self]) {
         let addresses = replicas.iter().map(|replica| replica.address.clone());
         let _ = self.readers.set(addresses.collect());
@@ -320,7 +307,8 @@ pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error
     }
 }
 
-/// Lets clients connect to a new server by TCP. Returns their address, which is like that of the server's private `socket`.
+/// Lets clients connect to a new server by TCP. Returns their address, which is like that of the
+/// server's private `socket`.
 fn open_to_network<K: SqlKind>(socket: Address, network: &Network) -> Result<Address, Error> {
     let mut session = connect_alone::<K>(&socket)?;
     let user = K::admit(&mut session, &network.password)?;
@@ -355,10 +343,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
             let mut values = row.into_iter();
             let name = values.next()??;
             let value = values.next()?.unwrap_or_default();
-            Some(Setting {
-                source: values.next().flatten(),
-                ..Setting::new(name, value)
-            })
+            Some(Setting { source: values.next().flatten(), ..Setting::new(name, value) })
         };
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.extend(session.stream().settings());
@@ -375,7 +360,8 @@ impl<K: SqlKind> Engine for SqlServer<K> {
     }
 }
 
-/// Returns the obstacle if a run needs more connections than are `free`. `whose` begins the clause about the limit.
+/// Returns the obstacle if a run needs more connections than are `free`. `whose` begins the clause
+/// about the limit.
 pub(crate) fn too_few_connections(
     needs: Needs,
     whose: &str,

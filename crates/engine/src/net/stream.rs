@@ -17,8 +17,8 @@ use super::failure;
 use super::tls::error_text;
 use crate::{Error, Setting};
 
-/// Returns true when a connection between two addresses stays on one host. The kernel connects to its own interfaces from
-/// the same address.
+/// Returns true when a connection between two addresses stays on one host. The kernel connects to
+/// its own interfaces from the same address.
 fn is_one_host(local: IpAddr, peer: IpAddr) -> bool {
     let (local, peer) = (local.to_canonical(), peer.to_canonical());
     peer.is_loopback() || local == peer
@@ -41,7 +41,8 @@ impl Stream {
         Ok(Self::Unix(UnixStream::connect(path)?, None))
     }
 
-    /// Connects by TCP to the first address of `host` that answers within `timeout`, without encryption.
+    /// Connects by TCP to the first address of `host` that answers within `timeout`, without
+    /// encryption.
     pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
         for address in (host, port).to_socket_addrs()? {
@@ -133,7 +134,8 @@ impl Stream {
         !matches!(self, Self::Tcp(_))
     }
 
-    /// Returns true when the peer's address is on this host. For a forwarded port, that is the forwarder's address.
+    /// Returns true when the peer's address is on this host. For a forwarded port, that is the
+    /// forwarder's address.
     pub(crate) fn is_on_this_host(&self) -> bool {
         let socket = match self {
             Self::Unix(..) => return true,
@@ -156,8 +158,9 @@ impl Stream {
     #[inline]
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            // A thread that blocks in a read is also woken when the server has read its message. A thread that polls is
-            // not: that takes one system call more, and one context switch less.
+            // A thread that blocks in a read is also woken when the server has read its message. A
+            // thread that polls is not: that takes one system call more, and one
+            // context switch less.
             Self::Unix(stream, timeout) => {
                 let mut fds = [PollFd::new(stream, PollFlags::IN)];
                 match poll(&mut fds, timeout.as_ref())? {
@@ -215,7 +218,8 @@ mod tests {
 
     #[test]
     fn every_address_of_this_host_is_on_this_host() {
-        // Sends nothing: the kernel only chooses this host's address for outside connections, if there is one.
+        // Sends nothing: the kernel only chooses this host's address for outside connections, if
+        // there is one.
         let outside = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let own = outside.connect(("192.0.2.1", 9));
         let own = own.and_then(|()| outside.local_addr());

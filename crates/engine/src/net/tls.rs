@@ -1,4 +1,5 @@
-//! TLS with the modes of the servers' own clients: only encryption, a trusted certificate, or also the right host name.
+//! TLS with the modes of the servers' own clients: only encryption, a trusted certificate, or also
+//! the right host name.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use rustls::{
 use super::address::{Roots, SslMode};
 use crate::Error;
 
-/// Returns the TLS configuration of `mode`, with the trusted authorities of `root`, or else the system's.
+/// Returns the TLS configuration of `mode`, with the trusted authorities of `root`, or else the
+/// system's.
 pub(crate) fn client_config(
     mode: SslMode,
     root: Option<&Roots>,
@@ -33,12 +35,8 @@ pub(crate) fn client_config(
         let failed = |error| Error::refused(format!("cannot use the root certificates: {error}"));
         inner = Some(verifier.build().map_err(failed)?);
     }
-    let verifier = Verifier {
-        mode,
-        inner,
-        roots,
-        algorithms: provider.signature_verification_algorithms,
-    };
+    let verifier =
+        Verifier { mode, inner, roots, algorithms: provider.signature_verification_algorithms };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::refused(format!("cannot set up TLS: {error}")))?
@@ -61,22 +59,13 @@ pub(crate) fn error_text(error: &rustls::Error) -> String {
         UnknownIssuer => "no trusted authority signed it".into(),
         Expired | ExpiredContext { .. } => "it has expired".into(),
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet".into(),
-        NotValidForNameContext {
-            expected,
-            presented,
-        } => {
+        NotValidForNameContext { expected, presented } => {
             // `DnsName("db.example")`
             let name = |it: &String| {
-                it.split(['(', ')', '"'])
-                    .rfind(|it| !it.is_empty())
-                    .map(|it| format!("`{it}`"))
+                it.split(['(', ')', '"']).rfind(|it| !it.is_empty()).map(|it| format!("`{it}`"))
             };
             let names: Vec<String> = presented.iter().filter_map(name).collect();
-            let names = if names.is_empty() {
-                "no host".into()
-            } else {
-                names.join(", ")
-            };
+            let names = if names.is_empty() { "no host".into() } else { names.join(", ") };
             let expected = expected.to_str();
             return format!(
                 "the server's certificate is not valid for `{expected}`, but for {names}"
@@ -119,14 +108,10 @@ fn root_certificates(root: Option<&Roots>) -> Result<Vec<CertificateDer<'static>
         Some(Roots::Pem(pem)) => CertificateDer::pem_slice_iter(pem.as_bytes()).collect(),
     };
     let certificates = read.map_err(|error| {
-        Error::refused(format!(
-            "cannot read root certificates from {source}: {error}"
-        ))
+        Error::refused(format!("cannot read root certificates from {source}: {error}"))
     })?;
     if certificates.is_empty() {
-        return Err(Error::refused(format!(
-            "{source} contains no root certificate"
-        )));
+        return Err(Error::refused(format!("{source} contains no root certificate")));
     }
     Ok(certificates)
 }
@@ -155,8 +140,9 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.mode == SslMode::VerifyCa => Ok(ServerCertVerified::assertion()),
-            // The server's self-signed certificate is the trusted root, which is common with databases. The verifier
-            // refuses it because it may also sign other certificates.
+            // The server's self-signed certificate is the trusted root, which is common with
+            // databases. The verifier refuses it because it may also sign other
+            // certificates.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.roots.iter().any(|root| root == end_entity) =>
             {
@@ -226,11 +212,7 @@ mod tests {
                 "peer is incompatible: no cipher suites in common",
             ),
         ] {
-            assert!(
-                error_text(&error).to_lowercase().contains(words),
-                "{}",
-                error_text(&error)
-            );
+            assert!(error_text(&error).to_lowercase().contains(words), "{}", error_text(&error));
         }
     }
 }

@@ -26,17 +26,13 @@ impl Url {
         let (authority, database) = path.split_once('/').unwrap_or((path, ""));
         let (login, location) = authority
             .rsplit_once('@')
-            .map_or((None, authority), |(login, location)| {
-                (Some(login), location)
-            });
-        let (user, password) = login.map_or(("", ""), |login| {
-            login.split_once(':').unwrap_or((login, ""))
-        });
+            .map_or((None, authority), |(login, location)| (Some(login), location));
+        let (user, password) =
+            login.map_or(("", ""), |login| login.split_once(':').unwrap_or((login, "")));
         let (host, port) = match location.strip_prefix('[') {
             Some(bracketed) => {
-                let (host, port) = bracketed
-                    .split_once(']')
-                    .ok_or("the host has a `[` without `]`")?;
+                let (host, port) =
+                    bracketed.split_once(']').ok_or("the host has a `[` without `]`")?;
                 (host, port.strip_prefix(':').unwrap_or(port))
             }
             None => location.rsplit_once(':').unwrap_or((location, "")),
@@ -62,8 +58,7 @@ impl Url {
             let (name, value) = parameter
                 .split_once('=')
                 .ok_or_else(|| format!("parameter `{parameter}` has no value"))?;
-            url.parameters
-                .extend(decoded(name, value)?.map(|value| (name.to_string(), value)));
+            url.parameters.extend(decoded(name, value)?.map(|value| (name.to_string(), value)));
         }
         Ok(url)
     }
@@ -78,7 +73,8 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// Decodes percent-encoding. Returns `None` for an empty text. Messages must not contain the text, which may be a password.
+/// Decodes percent-encoding. Returns `None` for an empty text. Messages must not contain the text,
+/// which may be a password.
 fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut encoded = text.bytes();
@@ -141,10 +137,7 @@ mod tests {
             ("u:p@hunter2/x@h/d", "`@`"),
         ] {
             let error = Url::parse(url).err().unwrap();
-            assert!(
-                error.contains(text) && !error.contains("hunter2"),
-                "{error}"
-            );
+            assert!(error.contains(text) && !error.contains("hunter2"), "{error}");
         }
     }
 }

@@ -41,8 +41,8 @@ impl Wire {
         &self.input[self.start..self.end]
     }
 
-    /// Takes a header and a body with these lengths. Returns the body's range in [`bytes`](Self::bytes), or `None` if they are
-    /// not complete yet.
+    /// Takes a header and a body with these lengths. Returns the body's range in
+    /// [`bytes`](Self::bytes), or `None` if they are not complete yet.
     #[inline]
     pub(crate) fn take(&mut self, header: usize, body: usize) -> Option<Range<usize>> {
         let body = self.start + header..self.start + header + body;
@@ -122,8 +122,9 @@ impl Wire {
         failure::protocol(what)
     }
 
-    /// Returns a handle that interrupts the connection from another thread. A server notices a closed connection only at its
-    /// next write, so `tell` also cancels its statement, as far as possible.
+    /// Returns a handle that interrupts the connection from another thread. A server notices a
+    /// closed connection only at its next write, so `tell` also cancels its statement, as far
+    /// as possible.
     pub(crate) fn interrupt(
         &self,
         tell: impl Fn() + Send + Sync + 'static,

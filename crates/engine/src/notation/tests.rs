@@ -91,17 +91,16 @@ fn dump(name: &str) -> Vec<Setting> {
     text.lines().map(setting).collect()
 }
 
-/// Returns the report of a target that declares a file and options, and those of these that it does not have.
+/// Returns the report of a target that declares a file and options, and those of these that it does
+/// not have.
 fn described(
     notation: &dyn Notation,
     file: &str,
     set: &[(&str, &str)],
     name: &str,
 ) -> (Vec<Setting>, Vec<String>) {
-    let set: Vec<_> = set
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect();
+    let set: Vec<_> =
+        set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let declared = declared(notation, [file], &set);
     let mut settings = dump(name);
     let not_had = describe(notation, &mut settings, &declared);
@@ -119,10 +118,7 @@ fn differing(a: &[Setting], b: &[Setting]) -> BTreeSet<String> {
         let of_b = by_key.get(a.key());
         of_b.is_some_and(|b| a.canonical() != b.canonical() && !(a.volatile && b.volatile))
     };
-    a.iter()
-        .filter(differs)
-        .map(|it| it.key().to_owned())
-        .collect()
+    a.iter().filter(differs).map(|it| it.key().to_owned()).collect()
 }
 
 #[test]
@@ -130,17 +126,15 @@ fn postgresql_has_what_its_files_declare_however_it_is_written() {
     let (base, of_base) = described(&PostgresNotation, POSTGRES_FILE, &[], "postgres-17.base");
     let (a1, of_a1) = described(&PostgresNotation, POSTGRES_FILE, &A1, "postgres-17.a1");
     assert_eq!(of_base, [] as [&str; 0]);
-    // 1001 kB is not a whole number of pages. The server does not report an unknown name with a dot.
+    // 1001 kB is not a whole number of pages. The server does not report an unknown name with a
+    // dot.
     assert_eq!(
         of_a1,
-        [
-            "temp_buffers = 1001kB: 1000kB Changed",
-            "foo.bar = 1: () Unreported",
-        ]
-        .iter()
-        .rev()
-        .copied()
-        .collect::<Vec<_>>()
+        ["temp_buffers = 1001kB: 1000kB Changed", "foo.bar = 1: () Unreported",]
+            .iter()
+            .rev()
+            .copied()
+            .collect::<Vec<_>>()
     );
     let expected = [
         "autovacuum_naptime",
@@ -169,10 +163,7 @@ fn postgresql_has_what_its_files_declare_however_it_is_written() {
         "shared_memory_size_in_huge_pages",
     ];
     assert_eq!(differing(&base, &newer), expected.map(str::to_owned).into());
-    let durable = base
-        .iter()
-        .find(|it| it.name == "synchronous_commit")
-        .unwrap();
+    let durable = base.iter().find(|it| it.name == "synchronous_commit").unwrap();
     assert_eq!(durable.role, Some(SettingRole::Durability));
 }
 
@@ -196,21 +187,10 @@ fn mariadb_changes_and_ignores_what_it_does_not_like() {
     );
     // Directories, the version and second names are left out.
     let differing = differing(&base, &tuned);
-    for name in [
-        "default_storage_engine",
-        "transaction_isolation",
-        "slow_query_log",
-        "sql_mode",
-    ] {
+    for name in ["default_storage_engine", "transaction_isolation", "slow_query_log", "sql_mode"] {
         assert!(differing.contains(name), "{name} in {differing:?}");
     }
-    for name in [
-        "log_bin",
-        "innodb_doublewrite",
-        "datadir",
-        "socket",
-        "version",
-    ] {
+    for name in ["log_bin", "innodb_doublewrite", "datadir", "socket", "version"] {
         assert!(!differing.contains(name), "{name} in {differing:?}");
     }
 }
@@ -240,10 +220,7 @@ fn limits_are_settings_too() {
         let not_had = describe(&PostgresNotation, &mut settings, &declared);
         // Less memory is a smaller cache.
         let roles: Vec<_> = settings.iter().map(|it| it.role).collect();
-        assert_eq!(
-            roles,
-            [Some(SettingRole::Processors), Some(SettingRole::CacheSize)]
-        );
+        assert_eq!(roles, [Some(SettingRole::Processors), Some(SettingRole::CacheSize)]);
         not_had
     };
     assert_eq!(of(Some("1073741824")), []);
@@ -254,10 +231,7 @@ fn limits_are_settings_too() {
 
 #[test]
 fn a_path_that_nobody_declares_is_volatile() {
-    let mut settings = vec![
-        Setting::new("ssl_dir", "/a/"),
-        Setting::new("log_dir", "/b"),
-    ];
+    let mut settings = vec![Setting::new("ssl_dir", "/a/"), Setting::new("log_dir", "/b")];
     let set = [("log_dir".to_owned(), "/b".to_owned())];
     let declared = declared(&PostgresNotation, [], &set);
     describe(&PostgresNotation, &mut settings, &declared);

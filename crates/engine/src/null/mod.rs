@@ -1,7 +1,8 @@
 //! An engine that does nothing, to measure the cost of assay itself.
 //!
-//! Every statement succeeds at once with the number of rows that a database would return. So the whole harness runs:
-//! schedule, clock, histograms, record. The engine stores no data, so its data is not checked.
+//! Every statement succeeds at once with the number of rows that a database would return. So the
+//! whole harness runs: schedule, clock, histograms, record. The engine stores no data, so its data
+//! is not checked.
 
 use std::sync::atomic::AtomicBool;
 
@@ -61,7 +62,8 @@ pub struct NullSession {
     statements: Vec<u64>,
     /// The number of rows that the selected statement returns.
     current_rows: u64,
-    /// A digest of the parameters, which keeps the compiler from removing the code that computes them.
+    /// A digest of the parameters, which keeps the compiler from removing the code that computes
+    /// them.
     digest: u64,
 }
 
@@ -72,7 +74,8 @@ impl NullSession {
 }
 
 impl Session for NullSession {
-    /// Prepares `sql` of [`NullDialect`], which is the number of rows to return. Any other text returns none.
+    /// Prepares `sql` of [`NullDialect`], which is the number of rows to return. Any other text
+    /// returns none.
     fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
         let number = u16::try_from(self.statements.len())
             .map_err(|_| Error::other("a session supports at most 65535 statements"))?;
@@ -106,10 +109,7 @@ impl Session for NullSession {
 
     fn execute(&mut self) -> Result<Outcome, Error> {
         std::hint::black_box(self.digest);
-        Ok(Outcome {
-            rows: self.current_rows,
-            value: Some(1),
-        })
+        Ok(Outcome { rows: self.current_rows, value: Some(1) })
     }
 
     fn query(&mut self, _: &str) -> Result<Rows, Error> {

@@ -45,10 +45,7 @@ pub(super) static SCHEME: Scheme = Scheme {
             "28P01",
             "set the right password in the URL, in `PGPASSWORD` or in the password file `~/.pgpass`",
         ),
-        (
-            "28000",
-            "allow this user to connect from this host in the server's `pg_hba.conf`",
-        ),
+        ("28000", "allow this user to connect from this host in the server's `pg_hba.conf`"),
         ("3D000", "create it first: `createdb {database}`"),
         ("53300", TOO_MANY),
     ],
@@ -102,9 +99,7 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
         address.database.clone_from(&address.user);
     }
     // Without a file, the system's certificates are used.
-    address
-        .ssl_root
-        .take_if(|root| *root == Roots::File("system".into()));
+    address.ssl_root.take_if(|root| *root == Roots::File("system".into()));
     if address.password.is_none() {
         let file = env("PGPASSFILE").map(PathBuf::from);
         let file = file.or_else(|| Some(home?.join(".pgpass")));
@@ -122,8 +117,8 @@ fn password_file(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Returns the password in the first matching line. Lines are `host:port:database:user:password`, with `*` for any value,
-/// and `\` before `:` and `\`.
+/// Returns the password in the first matching line. Lines are `host:port:database:user:password`,
+/// with `*` for any value, and `\` before `:` and `\`.
 fn password_for(address: &Address, text: &str) -> Option<Secret> {
     let port = address.port.to_string();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -163,9 +158,7 @@ mod tests {
 
     fn parsed(url: &str, env: &[(&str, &str)]) -> Result<Address, SetupError> {
         parse_url_with(url, &|name| {
-            env.iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| value.to_string())
+            env.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
         })
     }
 
@@ -178,11 +171,7 @@ mod tests {
         .unwrap();
         assert_eq!(address.host, Host::Tcp("db.example".into()));
         assert_eq!(
-            (
-                address.port,
-                address.user.as_str(),
-                address.database.as_str()
-            ),
+            (address.port, address.user.as_str(), address.database.as_str()),
             (6000, "me", "ib")
         );
         assert_eq!(address.password, Some(Secret::new("p@ss:")));
@@ -192,16 +181,10 @@ mod tests {
 
     #[test]
     fn a_socket_directory_may_be_a_parameter_or_an_encoded_host() {
-        for url in [
-            "postgresql://me@/ib?host=/run/pg",
-            "postgresql://me@%2Frun%2Fpg/ib",
-        ] {
+        for url in ["postgresql://me@/ib?host=/run/pg", "postgresql://me@%2Frun%2Fpg/ib"] {
             assert_eq!(parsed(url, &[]).unwrap().host, Host::Unix("/run/pg".into()));
         }
-        assert_eq!(
-            parsed("postgres://me@[::1]:7/ib", &[]).unwrap().host,
-            Host::Tcp("::1".into())
-        );
+        assert_eq!(parsed("postgres://me@[::1]:7/ib", &[]).unwrap().host, Host::Tcp("::1".into()));
     }
 
     #[test]
@@ -218,14 +201,8 @@ mod tests {
         let address = parsed("postgresql://", &env).unwrap();
         assert_eq!(address.to_string(), "postgresql://u@h:7/d");
         assert_eq!(address.password, Some(Secret::new("w")));
-        assert_eq!(
-            (address.ssl_mode, address.ssl_root),
-            (SslMode::Disable, Some("/c".into()))
-        );
-        assert_eq!(
-            parsed("postgresql://x@y/z", &env).unwrap().to_string(),
-            "postgresql://x@y:7/z"
-        );
+        assert_eq!((address.ssl_mode, address.ssl_root), (SslMode::Disable, Some("/c".into())));
+        assert_eq!(parsed("postgresql://x@y/z", &env).unwrap().to_string(), "postgresql://x@y:7/z");
     }
 
     #[test]
@@ -233,10 +210,7 @@ mod tests {
         for (url, part) in [
             ("mysql://x", "postgresql://"),
             ("postgresql://u:hunter2@h:70000/d", "`70000`"),
-            (
-                "postgresql://u:hunter2@h/d?sslmode=maybe",
-                "`sslmode=maybe`",
-            ),
+            ("postgresql://u:hunter2@h/d?sslmode=maybe", "`sslmode=maybe`"),
             ("postgresql://u:hunter2@h/d?colour=red", "`colour`"),
             ("postgresql://u:hunter2@h,i/d", "`h,i`"),
             ("postgresql://u:hunter2%zz@h/d", "password"),
@@ -254,11 +228,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(".pgpass");
-        fs::write(
-            &path,
-            "# mine\nother:*:*:*:no\nh:5432:*:me:a\\:b\\\\c\n*:*:*:*:last\n",
-        )
-        .unwrap();
+        fs::write(&path, "# mine\nother:*:*:*:no\nh:5432:*:me:a\\:b\\\\c\n*:*:*:*:last\n").unwrap();
         let env = [("HOME", home.path().to_str().unwrap())];
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(parsed("postgresql://me@h/d", &env).unwrap().password, None);

@@ -36,7 +36,8 @@ pub(super) static FORMAT: Format = Format {
     ],
 };
 
-/// Composes the configuration file. It includes the file that `initdb` created in `cluster`, with the build's defaults.
+/// Composes the configuration file. It includes the file that `initdb` created in `cluster`, with
+/// the build's defaults.
 ///
 /// # Errors
 /// [`SetupError::Config`] for an option with an invalid name.
@@ -100,18 +101,15 @@ fn quoted_path(path: &Path) -> String {
 
 /// Quotes a directory as the single element of a list of directories.
 fn one_of_list(directory: &Path) -> String {
-    format!(
-        "\"{}\"",
-        directory.display().to_string().replace('"', "\"\"")
-    )
+    format!("\"{}\"", directory.display().to_string().replace('"', "\"\""))
 }
 
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// Returns the messages about the configuration in the log of a server that did not start; `None` if there are none. The
-/// phrases are English, because the cluster's locale is C.
+/// Returns the messages about the configuration in the log of a server that did not start; `None`
+/// if there are none. The phrases are English, because the cluster's locale is C.
 pub(super) fn config_error(log: &[String]) -> Option<String> {
     const ABOUT_CONFIG: [&str; 8] = [
         "unrecognized configuration parameter",
@@ -159,17 +157,11 @@ pub(super) fn config_error(log: &[String]) -> Option<String> {
         let (_, text) = line.split_once("DETAIL:").or(line.split_once("HINT:"))?;
         Some(text.trim().to_string())
     });
-    Some(
-        messages
-            .into_iter()
-            .chain(details)
-            .collect::<Vec<_>>()
-            .join("; "),
-    )
+    Some(messages.into_iter().chain(details).collect::<Vec<_>>().join("; "))
 }
 
-/// Returns a message without the path of `config_file`, which is temporary. Replaces line numbers in its `text` by those in
-/// the plan's files.
+/// Returns a message without the path of `config_file`, which is temporary. Replaces line numbers
+/// in its `text` by those in the plan's files.
 pub(super) fn with_plan_lines(message: &str, config_file: &Path, text: &str) -> String {
     let mark = format!(" in file \"{}\" line ", config_file.display());
     let mut segments = message.split(&mark);
@@ -180,10 +172,7 @@ pub(super) fn with_plan_lines(message: &str, config_file: &Path, text: &str) -> 
         let before = text.lines().take(line.parse().unwrap_or(0));
         let mut file = None;
         for line in before {
-            match line
-                .strip_prefix(FILE_HEADER)
-                .and_then(|header| header.split_once(' '))
-            {
+            match line.strip_prefix(FILE_HEADER).and_then(|header| header.split_once(' ')) {
                 Some((number, _)) => file = Some((number, 0)),
                 None if line == SET_HEADER => file = None,
                 None => file = file.map(|(number, line)| (number, line + 1)),
@@ -204,9 +193,7 @@ mod tests {
 
     fn composed(major: u32, files: &[&str], set: &[(&str, &str)]) -> ConfigText {
         let (cluster, socket) = (Path::new("/it's a \"c\\"), Path::new("/a, \"b/sock"));
-        with_options(files, set, 10, |options| {
-            compose(options, major, cluster, socket).unwrap()
-        })
+        with_options(files, set, 10, |options| compose(options, major, cluster, socket).unwrap())
     }
 
     #[test]
@@ -235,9 +222,7 @@ mod tests {
             assert!(ours.contains("data_directory = '/it''s a"), "{ours}");
             assert_eq!(ours.contains("stats_temp_directory"), has_collector);
             let notes = config.notes;
-            for (note, name) in notes
-                .iter()
-                .zip(["data_directory", "port", "stats_temp_directory"])
+            for (note, name) in notes.iter().zip(["data_directory", "port", "stats_temp_directory"])
             {
                 assert!(note.contains(name), "{notes:?}");
             }

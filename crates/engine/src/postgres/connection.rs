@@ -86,7 +86,8 @@ impl Connection {
                 b'R' => self.authenticate(&address, body, &mut scram)?,
                 b'K' => {
                     let body = self.bytes(body);
-                    // The key has 4 bytes in protocol 3.0, which assay requests. It may be longer since 3.2.
+                    // The key has 4 bytes in protocol 3.0, which assay requests. It may be longer
+                    // since 3.2.
                     if let (Some(pid), Some(key)) = (int4_at(body, 0), int4_at(body, 4)) {
                         (self.process_id, self.secret_key) = (pid, key);
                     }
@@ -115,10 +116,7 @@ impl Connection {
             .ok_or_else(|| failure::protocol("an authentication request without a kind"))?;
         let data = &body[4..];
         let password = || {
-            let password = address
-                .password
-                .as_ref()
-                .map(|password| password.expose().as_bytes());
+            let password = address.password.as_ref().map(|password| password.expose().as_bytes());
             password.ok_or_else(|| Error {
                 class: ErrorClass::Refused,
                 code: Some("28P01".into()),
@@ -153,9 +151,7 @@ impl Connection {
                 if !mechanisms.any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) {
                     return Err(failure::protocol(format!(
                         "the server only offers the SASL mechanisms `{}`; assay supports `{SCRAM_SHA_256}`",
-                        String::from_utf8_lossy(data)
-                            .trim_matches('\0')
-                            .replace('\0', "`, `")
+                        String::from_utf8_lossy(data).trim_matches('\0').replace('\0', "`, `")
                     )));
                 }
                 let started = ScramSha256::new(password()?, ChannelBinding::unsupported());
@@ -171,11 +167,7 @@ impl Connection {
                 self.send_with(|output| frontend::sasl_response(scram.message(), output))
             }
             // The server proves that it knows the password too.
-            12 => scram
-                .as_mut()
-                .ok_or_else(not_started)?
-                .finish(data)
-                .map_err(malformed),
+            12 => scram.as_mut().ok_or_else(not_started)?.finish(data).map_err(malformed),
             _ => Err(failure::protocol(format!(
                 "the server requires authentication of kind {kind}; assay supports trust, password, md5 and SCRAM-SHA-256"
             ))),
@@ -205,7 +197,8 @@ impl Connection {
         }
     }
 
-    /// Returns the error of a failed write. Before the server closed the connection, it may have sent the reason.
+    /// Returns the error of a failed write. Before the server closed the connection, it may have
+    /// sent the reason.
     #[cold]
     fn write_failed(&mut self, error: &std::io::Error) -> Error {
         let mut failed = failure::from_io("write to the server", error);
@@ -218,7 +211,8 @@ impl Connection {
         self.wire.lost(failed)
     }
 
-    /// Reads the next message. Returns its tag, and the range of its body in [`bytes`](Self::bytes).
+    /// Reads the next message. Returns its tag, and the range of its body in
+    /// [`bytes`](Self::bytes).
     #[inline]
     pub(super) fn message(&mut self) -> Result<(u8, Range<usize>), Error> {
         loop {
@@ -251,8 +245,8 @@ impl Connection {
         self.wire.broken(what)
     }
 
-    /// Returns the error in `body`, after reading the failed statement's other messages. If the connection ends meanwhile, the
-    /// error is still the server's.
+    /// Returns the error in `body`, after reading the failed statement's other messages. If the
+    /// connection ends meanwhile, the error is still the server's.
     #[cold]
     pub(super) fn refusal(&mut self, body: Range<usize>) -> Error {
         let error = failure::from_response(self.bytes(body));
@@ -261,23 +255,17 @@ impl Connection {
                 Ok((b'Z', _)) => return error,
                 Ok(_) => {}
                 Err(lost) if error.class.ends_session() => {
-                    return if lost.class == ErrorClass::Interrupted {
-                        lost
-                    } else {
-                        error
-                    };
+                    return if lost.class == ErrorClass::Interrupted { lost } else { error };
                 }
                 Err(lost) => {
-                    return Error {
-                        class: lost.class,
-                        ..error
-                    };
+                    return Error { class: lost.class, ..error };
                 }
             }
         }
     }
 
-    /// Runs `sql` with the simple query protocol. Returns the rows, as text, of the last statement that has any.
+    /// Runs `sql` with the simple query protocol. Returns the rows, as text, of the last statement
+    /// that has any.
     pub(super) fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         self.send_with(|output| frontend::query(sql, output))?;
         let mut rows = Rows::new();
@@ -329,10 +317,7 @@ impl Drop for Connection {
 /// Cancels the statement of another connection, on a new connection.
 fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> Result<(), Error> {
     let io = |error| failure::from_io("cancel a statement", &error);
-    let address = Address {
-        connect_timeout: std::time::Duration::from_secs(1),
-        ..address.clone()
-    };
+    let address = Address { connect_timeout: std::time::Duration::from_secs(1), ..address.clone() };
     let mut stream = address.connect()?;
     if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
         encrypt(&mut stream, address.ssl_mode, host, &address)?;
@@ -342,7 +327,8 @@ fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> 
     stream.write_all(&message).map_err(io)
 }
 
-/// Requests TLS, and encrypts the stream if the server supports it. Fails if it does not, unless `mode` only prefers TLS.
+/// Requests TLS, and encrypts the stream if the server supports it. Fails if it does not, unless
+/// `mode` only prefers TLS.
 fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) -> Result<(), Error> {
     let io = |error| failure::from_io("request TLS", &error);
     let mut request = BytesMut::new();

@@ -3,17 +3,19 @@
 use crate::dialect::text_literal;
 use crate::{ColumnType, Dialect, Index, Table, Value};
 
-/// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that the sequence is not the
-/// bottleneck.
+/// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that
+/// the sequence is not the bottleneck.
 const SEQUENCE_CACHE: u32 = 1000;
-/// After this many executions of a prepared statement, the server may keep one plan for all parameters.
+/// After this many executions of a prepared statement, the server may keep one plan for all
+/// parameters.
 const CUSTOM_PLANS: usize = 5;
 
 /// The dialect of PostgreSQL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgresDialect;
 
-/// Returns SQL that counts rows with an index: only an index on those columns has the order without sorting.
+/// Returns SQL that counts rows with an index: only an index on those columns has the order without
+/// sorting.
 pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
     let columns = index.columns.join(", ");
     format!(
@@ -55,24 +57,19 @@ impl Dialect for PostgresDialect {
         let Table { name, .. } = table;
         let key = table.key();
         let columns = self.column_definitions(table);
-        let by_range = table
-            .partitions
-            .map_or(String::new(), |_| format!(" partition by range ({key})"));
+        let by_range =
+            table.partitions.map_or(String::new(), |_| format!(" partition by range ({key})"));
         let primary = match table.is_key_primary() {
             true => format!(", primary key ({key})"),
             false => String::new(),
         };
-        let mut statements = vec![format!(
-            "create table {name} ({columns}{primary}){by_range}"
-        )];
+        let mut statements = vec![format!("create table {name} ({columns}{primary}){by_range}")];
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
         // The tables of sysbench have a default sequence.
         if table.columns[0].kind == ColumnType::AutoKey {
-            statements.push(format!(
-                "alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"
-            ));
+            statements.push(format!("alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"));
         }
         if let Some(partitions) = table.partitions {
             for number in 0..partitions.count {
@@ -93,9 +90,7 @@ impl Dialect for PostgresDialect {
         let (name, key) = (&table.name, table.key());
         match last {
             0 => Vec::new(),
-            _ => vec![format!(
-                "select setval(pg_get_serial_sequence('{name}', '{key}'), {last})"
-            )],
+            _ => vec![format!("select setval(pg_get_serial_sequence('{name}', '{key}'), {last})")],
         }
     }
 
@@ -105,24 +100,24 @@ impl Dialect for PostgresDialect {
             format!("select {key} from {name} where {key} >= $1 order by {key} limit {rows}");
         match shared {
             false => format!("delete from {name} where {key} in ({oldest})"),
-            // An array is computed once. Before version 14, `in` would choose rows for each partition, and skip the rows
-            // already deleted.
+            // An array is computed once. Before version 14, `in` would choose rows for each
+            // partition, and skip the rows already deleted.
             true => format!(
                 "delete from {name} where {key} = any(array({oldest} for update skip locked))"
             ),
         }
     }
 
-    /// Prepares the statement and explains it as often as it takes until the server has chosen between a plan for these
-    /// parameters and one for all. The load's sessions are in that state for almost all of a step.
+    /// Prepares the statement and explains it as often as it takes until the server has chosen
+    /// between a plan for these parameters and one for all. The load's sessions are in that
+    /// state for almost all of a step.
     fn explain(&self, sql: &str, values: &[Value]) -> Vec<String> {
         let typed = |value: &Value| match value {
             Value::Int4(value) => ("int", value.to_string()),
             Value::Int8(value) => ("bigint", value.to_string()),
-            Value::Timestamp(us) => (
-                "timestamp",
-                format!("timestamp 'epoch' + {us} * interval '1 microsecond'"),
-            ),
+            Value::Timestamp(us) => {
+                ("timestamp", format!("timestamp 'epoch' + {us} * interval '1 microsecond'"))
+            }
             Value::Text(text) => ("text", text_literal(text)),
         };
         let (types, literals): (Vec<&str>, Vec<String>) = values.iter().map(typed).unzip();
@@ -132,10 +127,8 @@ impl Dialect for PostgresDialect {
         };
         let types = listed(types.join(", "));
         let explain = format!("explain execute explained{}", listed(literals.join(", ")));
-        let mut statements = vec![
-            "deallocate all".to_owned(),
-            format!("prepare explained{types} as {sql}"),
-        ];
+        let mut statements =
+            vec!["deallocate all".to_owned(), format!("prepare explained{types} as {sql}")];
         statements.extend(vec![explain; CUSTOM_PLANS + 1]);
         statements
     }
@@ -176,36 +169,22 @@ mod tests {
 
     #[test]
     fn partitions_have_no_gaps_and_the_last_has_no_end() {
-        let sql = PostgresDialect.create_table(&table(Some(Partitions {
-            count: 3,
-            rows_each: 100,
-        })));
+        let sql =
+            PostgresDialect.create_table(&table(Some(Partitions { count: 3, rows_each: 100 })));
         assert!(
             sql[0].ends_with("primary key (transactionid)) partition by range (transactionid)"),
             "{}",
             sql[0]
         );
-        let bounds: Vec<&str> = sql[2..]
-            .iter()
-            .map(|s| s.split_once(" from ").unwrap().1)
-            .collect();
-        assert_eq!(
-            bounds,
-            [
-                "(minvalue) to (101)",
-                "(101) to (201)",
-                "(201) to (maxvalue)"
-            ]
-        );
+        let bounds: Vec<&str> =
+            sql[2..].iter().map(|s| s.split_once(" from ").unwrap().1).collect();
+        assert_eq!(bounds, ["(minvalue) to (101)", "(101) to (201)", "(201) to (maxvalue)"]);
     }
 
     #[test]
     fn parameters_are_numbered_row_by_row() {
         let sql = PostgresDialect.insert(&table(None), 2);
-        assert_eq!(
-            sql,
-            "insert into pi1 (price, data) values ($1, $2), ($3, $4)"
-        );
+        assert_eq!(sql, "insert into pi1 (price, data) values ($1, $2), ($3, $4)");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 pub(super) use crate::net::failure::{closed, from_io, protocol};
 use crate::{Error, ErrorClass};
 
-/// Returns the class of an SQLSTATE. `ends_connection` means that the server then closes the connection.
+/// Returns the class of an SQLSTATE. `ends_connection` means that the server then closes the
+/// connection.
 fn class(code: &str, ends_connection: bool) -> ErrorClass {
     match code {
         "40001" => ErrorClass::Serialization,
@@ -64,18 +65,9 @@ mod tests {
 
     #[test]
     fn an_error_that_ends_the_connection_is_a_lost_connection() {
-        assert_eq!(
-            from_response(b"VFATAL\0CXX000\0Mgone\0\0").class,
-            ErrorClass::ConnectionLost
-        );
-        assert_eq!(
-            from_response(b"VFATAL\0C28P01\0Mno\0\0").class,
-            ErrorClass::Refused
-        );
-        assert_eq!(
-            from_response(b"VPANIC\0C53100\0Mfull\0\0").class,
-            ErrorClass::DiskFull
-        );
+        assert_eq!(from_response(b"VFATAL\0CXX000\0Mgone\0\0").class, ErrorClass::ConnectionLost);
+        assert_eq!(from_response(b"VFATAL\0C28P01\0Mno\0\0").class, ErrorClass::Refused);
+        assert_eq!(from_response(b"VPANIC\0C53100\0Mfull\0\0").class, ErrorClass::DiskFull);
     }
 
     #[test]

@@ -51,16 +51,16 @@ fn index_and_partitions(
 fn reads_only(plan: &[String], indexes: &BTreeSet<String>) -> bool {
     let mut scans = 0;
     for line in plan {
-        // Such as `Index Only Scan using NAME on TABLE`. `Subquery Scan on ordered` reads nothing itself.
+        // Such as `Index Only Scan using NAME on TABLE`. `Subquery Scan on ordered` reads nothing
+        // itself.
         let Some((kind, target)) = line.split_once("Scan ") else {
             continue;
         };
         if kind.trim_end().ends_with("Subquery") {
             continue;
         }
-        let name = target
-            .strip_prefix("using ")
-            .and_then(|target| target.split_whitespace().next());
+        let name =
+            target.strip_prefix("using ").and_then(|target| target.split_whitespace().next());
         if !kind.contains("Index") || !name.is_some_and(|name| indexes.contains(name)) {
             return false;
         }
@@ -75,10 +75,7 @@ mod tests {
 
     fn uses(plan: &[&str]) -> bool {
         let indexes = BTreeSet::from(["pi1_pdc".to_string(), "pi1_p0_idx".to_string()]);
-        reads_only(
-            &plan.iter().map(|line| line.to_string()).collect::<Vec<_>>(),
-            &indexes,
-        )
+        reads_only(&plan.iter().map(|line| line.to_string()).collect::<Vec<_>>(), &indexes)
     }
 
     #[test]

@@ -21,7 +21,8 @@ const SUPPORTED: &str = "12 to 18";
 /// The programs that a build must have, which identify it in the record.
 const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
 
-/// Parent directories of the system's packages, and the prefix of the directory of each major version.
+/// Parent directories of the system's packages, and the prefix of the directory of each major
+/// version.
 const PACKAGE_DIRECTORIES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
 
 /// A version of PostgreSQL.
@@ -36,27 +37,18 @@ pub struct Version {
 }
 
 impl Version {
-    /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.14 (Debian ...)`, `17beta1`, `18devel`.
+    /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.14 (Debian ...)`,
+    /// `17beta1`, `18devel`.
     fn parse(printed: &str) -> Option<Self> {
-        let text = printed
-            .trim()
-            .strip_prefix("postgres (PostgreSQL) ")?
-            .trim();
+        let text = printed.trim().strip_prefix("postgres (PostgreSQL) ")?.trim();
         let number = text.split_ascii_whitespace().next()?;
-        let digits = |text: &str| {
-            text.find(|char: char| !char.is_ascii_digit())
-                .unwrap_or(text.len())
-        };
+        let digits =
+            |text: &str| text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
         let end = digits(number);
         let major = number[..end].parse().ok()?;
-        let minor = number[end..]
-            .strip_prefix('.')
-            .and_then(|minor| minor[..digits(minor)].parse().ok());
-        Some(Self {
-            major,
-            minor,
-            text: text.to_string(),
-        })
+        let minor =
+            number[end..].strip_prefix('.').and_then(|minor| minor[..digits(minor)].parse().ok());
+        Some(Self { major, minor, text: text.to_string() })
     }
 }
 
@@ -108,12 +100,13 @@ pub(super) fn refusal(build: &str, major: u32, version: &str) -> Option<SetupErr
 /// Finds a build. A build is one of these:
 ///
 /// * a directory with the server's programs, or with `bin`;
-/// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else on PATH;
+/// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else on
+///   PATH;
 /// * a version of those, such as `15` or `15.14`.
 ///
 /// # Errors
-/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old, [`SetupError::Command`]
-/// when its programs don't run.
+/// [`SetupError::Build`] when there is no such build, [`SetupError::Version`] when it is too old,
+/// [`SetupError::Command`] when its programs don't run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
     let search = Search {
         kind: "PostgreSQL",
@@ -123,12 +116,7 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
         searched: "`/usr/lib/postgresql`, `/usr/pgsql-*`",
         install: "install it (Debian: `apt-get install postgresql`), get it with `assay fetch postgres@VERSION`",
         version,
-        numbers: |version| {
-            [Some(version.major), version.minor]
-                .into_iter()
-                .flatten()
-                .collect()
-        },
+        numbers: |version| [Some(version.major), version.minor].into_iter().flatten().collect(),
     };
     inspect(build, &search.program(build)?)
 }
@@ -167,11 +155,7 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
                 .into(),
         });
     }
-    Ok(Installation {
-        bin_dir: bin_dir.to_path_buf(),
-        version,
-        files,
-    })
+    Ok(Installation { bin_dir: bin_dir.to_path_buf(), version, files })
 }
 
 #[cfg(test)]
@@ -198,10 +182,7 @@ mod tests {
         let version = |text: &str| {
             Version::parse(&format!("postgres (PostgreSQL) {text}\n")).map(|v| (v.major, v.minor))
         };
-        assert_eq!(
-            version("15.14 (Debian 15.14-0+deb12u1)"),
-            Some((15, Some(14)))
-        );
+        assert_eq!(version("15.14 (Debian 15.14-0+deb12u1)"), Some((15, Some(14))));
         assert_eq!(version("9.6.24"), Some((9, Some(6))));
         assert_eq!(version("17beta1"), Some((17, None)));
         assert_eq!(version("19devel"), Some((19, None)));

@@ -1,4 +1,5 @@
-//! Events of the server's log: checkpoints, the work of autovacuum, and messages of warnings and errors.
+//! Events of the server's log: checkpoints, the work of autovacuum, and messages of warnings and
+//! errors.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -33,19 +34,13 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
         let Some((unix_ns, level, text)) = message(&line) else {
             continue;
         };
-        let mut event = LogEvent {
-            unix_ns,
-            text: text.to_owned(),
-            ..LogEvent::default()
-        };
+        let mut event = LogEvent { unix_ns, text: text.to_owned(), ..LogEvent::default() };
         if let Some(why) = text.strip_prefix("checkpoint starting: ") {
             checkpoint = Some(events.all.len());
             event.kind = "checkpoint".into();
             event.text = why.to_owned();
         } else if let Some(done) = text.strip_prefix("checkpoint complete: ") {
-            let begun = checkpoint
-                .take()
-                .and_then(|at: usize| events.all.get_mut(at));
+            let begun = checkpoint.take().and_then(|at: usize| events.all.get_mut(at));
             // Only the last lines of a log that was cut lack the beginning.
             let Some(begun) = begun else { continue };
             begun.duration_ns = Some((unix_ns - begun.unix_ns).max(0));
@@ -82,11 +77,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
 fn message(line: &str) -> Option<(i64, &str, &str)> {
     let (time, rest) = line.split_once(" UTC")?;
     let time: DateTime = time.parse().ok()?;
-    let time = time
-        .to_zoned(TimeZone::UTC)
-        .ok()?
-        .timestamp()
-        .as_nanosecond();
+    let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
     let (head, text) = rest.split_once(":  ")?;
     let level = head.rsplit(' ').next()?;
     Some((i64::try_from(time).ok()?, level, text))
@@ -143,12 +134,7 @@ mod tests {
                 Some(2500),
                 "wal; wrote 51 buffers (0.3%); distance=16384 kB, estimate=16384 kB",
             ),
-            (
-                2000,
-                "error",
-                None,
-                "canceling statement due to user request",
-            ),
+            (2000, "error", None, "canceling statement due to user request"),
             (
                 3000,
                 "autovacuum",

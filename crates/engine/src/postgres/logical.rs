@@ -1,7 +1,7 @@
 //! Logical replication: a replica has a subscription to all tables of its primary.
 //!
-//! It gets rows, but no definitions. So assay creates tables on the replica as soon as they exist on the primary, before they have
-//! rows, and indexes after the step that created them.
+//! It gets rows, but no definitions. So assay creates tables on the replica as soon as they exist
+//! on the primary, before they have rows, and indexes after the step that created them.
 
 use super::server::PostgresKind;
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
@@ -39,17 +39,15 @@ pub(super) fn primary_options(plan_options: &[OptionValue]) -> Result<String, Se
     }
 }
 
-/// Starts the replica `name` with the same empty database as `primary`, to which it connects with `conninfo`.
+/// Starts the replica `name` with the same empty database as `primary`, to which it connects with
+/// `conninfo`.
 pub(super) fn start_replica(
     primary: &Postgres,
     name: &str,
     conninfo: &str,
     options: &StartOptions<'_>,
 ) -> Result<Postgres, SetupError> {
-    let options = &StartOptions {
-        replicas: None,
-        ..*options
-    };
+    let options = &StartOptions { replicas: None, ..*options };
     let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
         // It would wait for replicas of its own.
         config.text += "synchronous_standby_names = ''\n";
@@ -83,7 +81,8 @@ pub(super) fn start_replica(
     Ok(replica)
 }
 
-/// Creates new tables of the primary, which are empty, on a replica. Returns false for a physical replica, which receives DDL.
+/// Creates new tables of the primary, which are empty, on a replica. Returns false for a physical
+/// replica, which receives DDL.
 pub(super) fn create_tables(
     primary: &mut PostgresSession,
     replica: &mut PostgresSession,
@@ -92,9 +91,7 @@ pub(super) fn create_tables(
     if is_physical(replica)? {
         return Ok(false);
     }
-    let statements = tables
-        .iter()
-        .flat_map(|it| PostgresDialect.create_table(it));
+    let statements = tables.iter().flat_map(|it| PostgresDialect.create_table(it));
     // All or none of them.
     for sql in ["begin".to_owned()].into_iter().chain(statements) {
         if let Err(error) = replica.query(&sql) {
@@ -139,7 +136,8 @@ fn subscribe_to_new(
     Ok(())
 }
 
-/// Creates the indexes of the primary's tables on a replica that has these tables, but not all of the indexes.
+/// Creates the indexes of the primary's tables on a replica that has these tables, but not all of
+/// the indexes.
 pub(super) fn create_indexes(
     primary: &mut PostgresSession,
     replica: &mut PostgresSession,
@@ -153,9 +151,11 @@ pub(super) fn create_indexes(
         );
         for definition in primary.query_column(&definitions)? {
             // `only` would leave out the partitions.
-            let sql = definition
-                .replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1)
-                .replacen(" ON ONLY ", " ON ", 1);
+            let sql = definition.replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1).replacen(
+                " ON ONLY ",
+                " ON ",
+                1,
+            );
             replica.query(&sql)?;
         }
     }
@@ -167,7 +167,8 @@ pub(super) fn is_physical(replica: &mut PostgresSession) -> Result<bool, Error> 
     Ok(value(replica, "select pg_is_in_recovery()")?.as_deref() == Some("t"))
 }
 
-/// Returns the slot on the primary from which a replica gets its changes, if it has one and this role may know it.
+/// Returns the slot on the primary from which a replica gets its changes, if it has one and this
+/// role may know it.
 pub(super) fn slot(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
     match is_physical(replica)? {
         true => value(replica, "select slot_name from pg_stat_wal_receiver"),
@@ -207,16 +208,10 @@ pub(super) fn obstacles(
     needs: Needs,
 ) -> Result<Vec<Obstacle>, Error> {
     let is_physical = is_physical(replica)?;
-    let needs = Needs {
-        makes_tables: !is_physical,
-        ..needs
-    };
+    let needs = Needs { makes_tables: !is_physical, ..needs };
     let mut found = obstacles::find(replica, needs)?;
     let mut add = |what: String, help: &str| {
-        found.push(Obstacle {
-            what,
-            help: help.to_owned(),
-        });
+        found.push(Obstacle { what, help: help.to_owned() });
     };
     let other = "give the URL of a replica of the server of `url`";
     if is_physical {

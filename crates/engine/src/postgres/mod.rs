@@ -1,7 +1,8 @@
 //! PostgreSQL since version 12.
 //!
-//! [`Postgres::start`] creates a cluster and starts the build's server, under guard and on a private socket.
-//! [`Postgres::attach`] connects to a running server. [`PostgresSession`] is a blocking client that implements the protocol.
+//! [`Postgres::start`] creates a cluster and starts the build's server, under guard and on a
+//! private socket. [`Postgres::attach`] connects to a running server. [`PostgresSession`] is a
+//! blocking client that implements the protocol.
 
 mod address;
 mod config;
@@ -36,7 +37,8 @@ use crate::{
 };
 use server::PostgresKind;
 
-/// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by the creation of an index.
+/// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by
+/// the creation of an index.
 const DROP_TIMEOUT: &str = "set lock_timeout = '10s'";
 
 /// A running PostgreSQL server, which assay started or connected to.

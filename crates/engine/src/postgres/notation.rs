@@ -47,13 +47,11 @@ const SYNONYMS: [(&str, &str, &str); 6] = [
 ];
 
 /// Settings whose value 0 leaves the choice to the server.
-const AUTOMATIC_IF_ZERO: [&str; 3] = [
-    "commit_timestamp_buffers",
-    "subtransaction_buffers",
-    "transaction_buffers",
-];
+const AUTOMATIC_IF_ZERO: [&str; 3] =
+    ["commit_timestamp_buffers", "subtransaction_buffers", "transaction_buffers"];
 
-/// Settings that always differ between servers, besides those that assay sets; and versions, which are compared elsewhere.
+/// Settings that always differ between servers, besides those that assay sets; and versions, which
+/// are compared elsewhere.
 const VOLATILE: [&str; 13] = [
     "application_name",
     "config_file",
@@ -72,7 +70,8 @@ const VOLATILE: [&str; 13] = [
 ];
 
 impl Notation for PostgresNotation {
-    /// Parses lines such as `name = value`, `name value` and `name = 'it''s'`. A comment begins with `#`.
+    /// Parses lines such as `name = value`, `name value` and `name = 'it''s'`. A comment begins
+    /// with `#`.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let option = |line: &str| {
             let line = line.trim_start();
@@ -126,10 +125,7 @@ impl Notation for PostgresNotation {
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
-        let (declared, effective) = (
-            self.canonical(key, declared),
-            self.canonical(key, effective),
-        );
+        let (declared, effective) = (self.canonical(key, declared), self.canonical(key, effective));
         let is_automatic = declared == "-1" || declared == "0" && AUTOMATIC_IF_ZERO.contains(&key);
         let with_implicit_unit = || {
             let count = declared.parse::<f64>().ok()?;
@@ -145,10 +141,7 @@ impl Notation for PostgresNotation {
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[
-            (
-                SettingRole::Durability,
-                &["fsync", "synchronous_commit", "wal_sync_method"],
-            ),
+            (SettingRole::Durability, &["fsync", "synchronous_commit", "wal_sync_method"]),
             (SettingRole::CacheSize, &["shared_buffers"]),
         ]
     }

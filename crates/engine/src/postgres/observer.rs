@@ -1,13 +1,14 @@
 //! Reads counters from each version's views.
 //!
-//! A backend reports its statistics at the end of a transaction, at most once a second, and when it exits. So right after a
-//! step, counters are complete only if the load's sessions are closed; an open one may hold back its last second. Backends
-//! exit a moment after their sessions are closed, which the observer waits for. Before PostgreSQL 15, statistics also pass
-//! through a collector, and may be half a second old: [`Observer::counters`] waits for new ones, [`Observer::sample`] does
-//! not. The WAL position (`wal_position_bytes`) and sizes are always exact.
+//! A backend reports its statistics at the end of a transaction, at most once a second, and when it
+//! exits. So right after a step, counters are complete only if the load's sessions are closed; an
+//! open one may hold back its last second. Backends exit a moment after their sessions are closed,
+//! which the observer waits for. Before PostgreSQL 15, statistics also pass through a collector,
+//! and may be half a second old: [`Observer::counters`] waits for new ones, [`Observer::sample`]
+//! does not. The WAL position (`wal_position_bytes`) and sizes are always exact.
 //!
-//! Counters that a version lacks are omitted. A name means the same in every version: if a view was moved or split, the
-//! figure is computed from its replacements.
+//! Counters that a version lacks are omitted. A name means the same in every version: if a view was
+//! moved or split, the figure is computed from its replacements.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -21,12 +22,12 @@ use crate::{Counter, Engine as _, Error, Observer, Role, Session, Table};
 /// The number of tables and partitions above which their counters are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
 
-/// The time that [`Observer::counters`] waits for the backends of closed sessions to exit. They take milliseconds; the limit
-/// is for sessions that are still open.
+/// The time that [`Observer::counters`] waits for the backends of closed sessions to exit. They
+/// take milliseconds; the limit is for sessions that are still open.
 const CLOSING_MAX: Duration = Duration::from_millis(200);
 
-/// The time that the collector before version 15 may take to write its statistics. It does so on demand, if the last ones are
-/// half a second old.
+/// The time that the collector before version 15 may take to write its statistics. It does so on
+/// demand, if the last ones are half a second old.
 const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
 /// Figures from one row of a view. The source of each is its SQL.
@@ -43,7 +44,8 @@ const EVER: Range<u32> = 0..u32::MAX;
 const EACH_SECOND: bool = true;
 const AT_ENDS: bool = false;
 
-/// Builds a table of sources: the versions, whether they are also read every second, the view, and the figures.
+/// Builds a table of sources: the versions, whether they are also read every second, the view, and
+/// the figures.
 macro_rules! sources {
     ($($versions:expr, $is_sampled:expr, $from:literal { $($figures:tt)* })*) => {
         &[$(Source {
@@ -55,7 +57,8 @@ macro_rules! sources {
     };
 }
 
-/// The sources of counters in each version. Times exist only if the config turns them on; the server would report 0.
+/// The sources of counters in each version. Times exist only if the config turns them on; the
+/// server would report 0.
 const SOURCES: &[Source] = sources! {
     EVER, EACH_SECOND, "pg_stat_database d where d.datname = current_database()" {
         Cumulative "d.xact_commit" => "commit_count";
@@ -169,7 +172,8 @@ const RELATION_IO: &[Figure] = figures! {
         => "buffer_backend_sync_count";
 };
 
-/// Figures of a table, summed over its partitions. The source of each is a function of the table's OID.
+/// Figures of a table, summed over its partitions. The source of each is a function of the table's
+/// OID.
 const TABLE_FIGURES: &[Source] = sources! {
     EVER, EACH_SECOND, "" {
         Gauge "pg_stat_get_dead_tuples" => "dead_rows" DeadRows;
@@ -206,8 +210,8 @@ const LEAVES: &[Figure] = figures! {
 /// The largest index of which all pages are read for these.
 const LEAVES_READ_BYTES_MAX: u64 = 4 << 30;
 
-/// Returns SQL for the tables in `names` that exist, and their partitions: the OID, the table's name, and its number `n`,
-/// counted from 1.
+/// Returns SQL for the tables in `names` that exist, and their partitions: the OID, the table's
+/// name, and its number `n`, counted from 1.
 pub(super) fn relations(names: &str) -> String {
     format!(
         "unnest({names}) with ordinality t(name, n) \
@@ -216,7 +220,8 @@ pub(super) fn relations(names: &str) -> String {
     )
 }
 
-/// Returns SQL for the indexes `i` of these tables and their partitions; `x` is the index of the whole table.
+/// Returns SQL for the indexes `i` of these tables and their partitions; `x` is the index of the
+/// whole table.
 fn indexes(tables: &[Table]) -> String {
     format!(
         "{} join pg_index i on i.indrelid = r.oid \
@@ -227,13 +232,11 @@ fn indexes(tables: &[Table]) -> String {
 
 /// Returns an SQL array of the tables' names.
 pub(super) fn names(tables: &[Table]) -> String {
-    format!(
-        "array[{}]::text[]",
-        quoted(tables.iter().map(|table| table.name.as_str()))
-    )
+    format!("array[{}]::text[]", quoted(tables.iter().map(|table| table.name.as_str())))
 }
 
-/// Waits until the backends of `application` have exited, and so have reported their statistics, or `at_most` has passed.
+/// Waits until the backends of `application` have exited, and so have reported their statistics, or
+/// `at_most` has passed.
 pub(super) fn wait_for_closing(
     session: &mut PostgresSession,
     application: &str,
@@ -282,41 +285,26 @@ impl Reading {
         let sources = SOURCES.iter().chain(&RELATIONS);
         let sources = sources.filter(|source| source.is_read(major, sampled_only));
         let (mut parts, mut figures) = (Vec::new(), Vec::new());
-        for (
-            number,
-            Source {
-                from,
-                figures: of_source,
-                ..
-            },
-        ) in sources.enumerate()
-        {
+        for (number, Source { from, figures: of_source, .. }) in sources.enumerate() {
             let selected: Vec<&str> = of_source.iter().map(|figure| figure.source).collect();
             // Names columns by position, because equal expressions would have the same name.
-            let names: Vec<String> = (0..selected.len())
-                .map(|column| format!("c{column}"))
-                .collect();
+            let names: Vec<String> =
+                (0..selected.len()).map(|column| format!("c{column}")).collect();
             let (selected, names) = (selected.join(", "), names.join(", "));
-            parts.push(format!(
-                "(select {selected} from {from}) s{number}({names})"
-            ));
+            parts.push(format!("(select {selected} from {from}) s{number}({names})"));
             figures.extend(*of_source);
         }
-        Self {
-            sql: format!("select * from {}", parts.join(", ")),
-            figures,
-        }
+        Self { sql: format!("select * from {}", parts.join(", ")), figures }
     }
 
-    /// Returns the statement for figures of `tables`, with a row for each that begins with its name.
+    /// Returns the statement for figures of `tables`, with a row for each that begins with its
+    /// name.
     fn for_tables(tables: &[Table], major: u32, sampled_only: bool) -> Self {
         let sources = TABLE_FIGURES.iter();
         let read = sources.filter(|source| source.is_read(major, sampled_only));
         let figures: Vec<&Figure> = read.flat_map(|source| source.figures).collect();
-        let sums: Vec<String> = figures
-            .iter()
-            .map(|figure| format!("sum({}(r.oid))", figure.source))
-            .collect();
+        let sums: Vec<String> =
+            figures.iter().map(|figure| format!("sum({}(r.oid))", figure.source)).collect();
         let sql = format!(
             "select t.name, {} from {} group by t.n, t.name order by t.n",
             sums.join(", "),
@@ -339,14 +327,10 @@ struct PostgresObserver {
 
 /// Opens an observer's connection.
 pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-    let address = Address {
-        application_name: "assay observer".into(),
-        ..postgres.address().clone()
-    };
-    let parts: usize = tables
-        .iter()
-        .map(|table| table.partitions.map_or(1, |p| p.count as usize))
-        .sum();
+    let address =
+        Address { application_name: "assay observer".into(), ..postgres.address().clone() };
+    let parts: usize =
+        tables.iter().map(|table| table.partitions.map_or(1, |p| p.count as usize)).sum();
     let major = postgres.kind.major;
     let mut session = PostgresSession::connect(&address)?;
     // Observing must disturb the server as little as possible.
@@ -411,14 +395,14 @@ impl PostgresObserver {
         Ok(table_counters(self.session.query(&sql)?, FIGURES))
     }
 
-    /// Returns whether the server can read the pages of an index for this user. Assay adds the extension only to its own servers.
+    /// Returns whether the server can read the pages of an index for this user. Assay adds the
+    /// extension only to its own servers.
     fn can_read_leaves(&mut self) -> Result<bool, Error> {
         const AVAILABLE: &str =
             "select count(*) from pg_available_extensions where name = 'pgstattuple'";
         const ALLOWED: &str = "select coalesce(has_function_privilege(to_regprocedure('pgstatindex(regclass)'), 'execute'), false)::int";
         if self.is_own && self.session.query_i64(AVAILABLE)? == Some(1) {
-            self.session
-                .query("create extension if not exists pgstattuple")?;
+            self.session.query("create extension if not exists pgstattuple")?;
         }
         Ok(self.session.query_i64(ALLOWED)? == Some(1))
     }
@@ -502,9 +486,6 @@ mod tests {
         let sql = Reading::for_server(15, true).sql;
         assert!(!sql.contains("pg_database_size"), "{sql}");
         let sql = Reading::for_tables(&[], 18, true).sql;
-        assert!(
-            sql.contains("dead_tuples") && !sql.contains("_size"),
-            "{sql}"
-        );
+        assert!(sql.contains("dead_tuples") && !sql.contains("_size"), "{sql}");
     }
 }

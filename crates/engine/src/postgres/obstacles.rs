@@ -36,9 +36,7 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
                 format!("run `alter role {role} set search_path = SCHEMA`, or create the schema"),
             ),
             Some(schema) => {
-                if !is_true(value(
-                    "select has_schema_privilege(current_schema(), 'create')",
-                )?) {
+                if !is_true(value("select has_schema_privilege(current_schema(), 'create')")?) {
                     add(
                         format!(
                             "role `{role}` lacks the privilege to create tables in schema `{schema}`"

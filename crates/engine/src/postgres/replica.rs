@@ -21,40 +21,36 @@ const BEHIND: [(&str, &str); 4] = [
     ("replayed_bytes", "replay_lsn"),
 ];
 
-/// Copies a data directory without what a backup leaves out: the log, slots, and files of the running server. A file that changes
-/// meanwhile, for which `tar` exits with 1, is repaired by replay.
+/// Copies a data directory without what a backup leaves out: the log, slots, and files of the
+/// running server. A file that changes meanwhile, for which `tar` exits with 1, is repaired by
+/// replay.
 const COPY: &str = r#"mkdir -m 700 "$2" && cd "$1" && {
     tar --create --file="$2.tar" --exclude='./pg_wal/*' --exclude='./pg_replslot/*' --exclude='./pg_stat_tmp/*' --exclude='./postmaster.*' .
     [ $? -le 1 ]
 } && tar --extract --file="$2.tar" --directory="$2" && rm "$2.tar""#;
 
-/// Makes a copied data directory that of a replica: it replays the log from the beginning of the copy.
+/// Makes a copied data directory that of a replica: it replays the log from the beginning of the
+/// copy.
 const LABEL: &str = r#"printf %s "$1" > "$2/backup_label" && : > "$2/standby.signal""#;
 
 impl Postgres {
-    /// Copies the data of this server to a place on the same host, for a replica with a slot of that `name`. Not every build
-    /// has `pg_basebackup`.
+    /// Copies the data of this server to a place on the same host, for a replica with a slot of
+    /// that `name`. Not every build has `pg_basebackup`.
     fn copy_data(
         &self,
         name: &str,
         place: &Place,
         options: &StartOptions<'_>,
     ) -> Result<(), SetupError> {
-        let failed = |source: Error| SetupError::Server {
-            server: name.to_owned(),
-            help: None,
-            source,
-        };
+        let failed =
+            |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
         let server = self.server().ok_or_else(|| SetupError::Config {
             what: "assay can start replicas only for a server that it starts".into(),
             help: "remove `replicas`".into(),
         })?;
         let [start, stop] = match self.kind.major >= 15 {
             true => ["pg_backup_start('assay', true)", "pg_backup_stop(false)"],
-            false => [
-                "pg_start_backup('assay', true, false)",
-                "pg_stop_backup(false, false)",
-            ],
+            false => ["pg_start_backup('assay', true, false)", "pg_stop_backup(false, false)"],
         };
         let mut session = self.connect().map_err(failed)?;
         for sql in [
@@ -82,10 +78,11 @@ impl Replicated for Postgres {
             Host::Tcp(host) => host.clone(),
         };
         let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
-        // A server that also listens to the network has its private socket, where no password is needed.
-        let host = self.server().map_or(host, |server| {
-            server.place.socket_dir.path().display().to_string()
-        });
+        // A server that also listens to the network has its private socket, where no password is
+        // needed.
+        let host = self
+            .server()
+            .map_or(host, |server| server.place.socket_dir.path().display().to_string());
         let primary = format!(
             "host={} port={} user={} application_name={name}",
             quoted(&host),
@@ -105,10 +102,7 @@ impl Replicated for Postgres {
             Ok(())
         };
         SqlServer::<PostgresKind>::launch(options, create, |socket| {
-            let database = super::Address {
-                database: DATABASE.into(),
-                ..socket.clone()
-            };
+            let database = super::Address { database: DATABASE.into(), ..socket.clone() };
             PostgresSession::connect(&database).map(drop)
         })
     }

@@ -107,10 +107,7 @@ impl SqlKind for PostgresKind {
             let rules = fs::read_to_string(&path)?;
             let clients = network.certificate.as_ref().map_or("host", |_| "hostssl");
             // First: the first rule that matches decides.
-            fs::write(
-                &path,
-                format!("{clients} all all all scram-sha-256\n{rules}"),
-            )?;
+            fs::write(&path, format!("{clients} all all all scram-sha-256\n{rules}"))?;
         }
         Ok(())
     }
@@ -128,7 +125,8 @@ impl SqlKind for PostgresKind {
         vec!["-D".into(), place.data().into(), "-c".into(), config_option]
     }
 
-    /// Makes the server read its configuration, which it does before it opens the cluster. There is none.
+    /// Makes the server read its configuration, which it does before it opens the cluster. There is
+    /// none.
     fn try_config(
         options: &StartOptions<'_>,
         build: &Installation,
@@ -145,11 +143,7 @@ impl SqlKind for PostgresKind {
             return Ok(None);
         };
         let complaint = config::config_error(&trial.output()).ok_or(error)?;
-        Ok(Some(config::with_plan_lines(
-            &complaint,
-            &config_file,
-            &config.text,
-        )))
+        Ok(Some(config::with_plan_lines(&complaint, &config_file, &config.text)))
     }
 
     fn address(place: &Place, options: &StartOptions<'_>) -> Address {
@@ -166,14 +160,9 @@ impl SqlKind for PostgresKind {
         // Such as 150014 for 15.14.
         let number = session.setting("server_version_num")?;
         let number: u32 = number.parse().map_err(|_| {
-            failure::protocol(format!(
-                "cannot parse the server's version number `{number}`"
-            ))
+            failure::protocol(format!("cannot parse the server's version number `{number}`"))
         })?;
-        Ok(Self {
-            version,
-            major: number / 10_000,
-        })
+        Ok(Self { version, major: number / 10_000 })
     }
 
     fn version(&self) -> &str {
@@ -196,10 +185,7 @@ impl SqlKind for PostgresKind {
     }
 
     fn storage(cluster: &PathBuf) -> Storage {
-        Storage {
-            data: vec![cluster.clone()],
-            logs: vec![cluster.join("pg_wal")],
-        }
+        Storage { data: vec![cluster.clone()], logs: vec![cluster.join("pg_wal")] }
     }
 }
 
@@ -219,11 +205,8 @@ mod tests {
         let cluster = tempfile::tempdir().unwrap();
         assert_eq!(live_server(cluster.path()), None);
         // This process is alive but not a server.
-        fs::write(
-            cluster.path().join("postmaster.pid"),
-            format!("{}\n/x\n", std::process::id()),
-        )
-        .unwrap();
+        fs::write(cluster.path().join("postmaster.pid"), format!("{}\n/x\n", std::process::id()))
+            .unwrap();
         assert_eq!(live_server(cluster.path()), None);
         fs::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
         assert_eq!(live_server(cluster.path()), None);

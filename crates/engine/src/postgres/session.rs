@@ -1,8 +1,9 @@
 //! The hot path, which sends a message and reads its reply with reused buffers.
 //!
-//! `start` copies the statement's Bind header into the output buffer. Each parameter is appended, in binary if that is
-//! shorter. `execute` completes the message, writes once, and parses the reply in the read buffer. Nothing is allocated once
-//! the buffers have grown to the size of the largest message.
+//! `start` copies the statement's Bind header into the output buffer. Each parameter is appended,
+//! in binary if that is shorter. `execute` completes the message, writes once, and parses the reply
+//! in the read buffer. Nothing is allocated once the buffers have grown to the size of the largest
+//! message.
 
 use postgres_protocol::message::frontend;
 
@@ -16,11 +17,9 @@ use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Tabl
 /// Microseconds from assay's epoch, 1970-01-01, to PostgreSQL's, 2000-01-01.
 const EPOCH_OFFSET_US: i64 = 946_684_800_000_000;
 
-/// The messages after the parameters: the binary format for all results, Execute of the unnamed portal without a row limit,
-/// and Sync.
-const TRAILER: [u8; 4 + 10 + 5] = [
-    0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4,
-];
+/// The messages after the parameters: the binary format for all results, Execute of the unnamed
+/// portal without a row limit, and Sync.
+const TRAILER: [u8; 4 + 10 + 5] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 
 /// The length of the trailer's part in the Bind message.
 const BIND_TAIL_BYTES: usize = 4;
@@ -43,7 +42,8 @@ struct Prepared {
 pub struct PostgresSession {
     connection: Connection,
     statements: Vec<Prepared>,
-    /// The number of statement names used so far, including statements that were refused after they were prepared.
+    /// The number of statement names used so far, including statements that were refused after
+    /// they were prepared.
     name_count: u32,
     /// The message of the current operation.
     message: Vec<u8>,
@@ -70,8 +70,8 @@ impl PostgresSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it
-    /// refuses the login.
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// [`crate::ErrorClass::Refused`] when it refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
             connection: Connection::open(address)?,
@@ -141,15 +141,13 @@ impl PostgresSession {
     #[inline]
     fn complete(&mut self) {
         debug_assert_eq!(
-            self.statements
-                .get(self.current)
-                .map(|statement| statement.param_count),
+            self.statements.get(self.current).map(|statement| statement.param_count),
             Some(self.given),
             "a parameter was left out or given twice"
         );
         self.message.extend_from_slice(&TRAILER);
-        // The length of the Bind message without its tag. It stays below 2 GiB, because there are at most 65,535
-        // parameters, which are much shorter.
+        // The length of the Bind message without its tag. It stays below 2 GiB, because there are
+        // at most 65,535 parameters, which are much shorter.
         let length = (self.message.len() - (TRAILER.len() - BIND_TAIL_BYTES) - 1) as u32;
         if let Some(place) = self.message.get_mut(1..5) {
             place.copy_from_slice(&length.to_be_bytes());
@@ -185,11 +183,7 @@ impl Session for PostgresSession {
         header.push(0);
         header.extend_from_slice(&[0, 1, 0, 1]); // one format code for all parameters: binary
         header.extend_from_slice(&param_count.to_be_bytes());
-        self.statements.push(Prepared {
-            header: header.into(),
-            param_count,
-            first_column,
-        });
+        self.statements.push(Prepared { header: header.into(), param_count, first_column });
         Ok(Statement(number))
     }
 
@@ -197,8 +191,7 @@ impl Session for PostgresSession {
     fn start(&mut self, statement: Statement) {
         self.current = usize::from(statement.0);
         self.message.clear();
-        self.message
-            .extend_from_slice(&self.statements[self.current].header);
+        self.message.extend_from_slice(&self.statements[self.current].header);
         self.given = 0;
         self.is_text = false;
         self.is_complete = false;
@@ -240,8 +233,7 @@ impl Session for PostgresSession {
     #[inline]
     fn text(&mut self, value: &str) {
         // The server refuses longer texts, which exceed its message limit.
-        self.message
-            .extend_from_slice(&(value.len() as u32).to_be_bytes());
+        self.message.extend_from_slice(&(value.len() as u32).to_be_bytes());
         self.message.extend_from_slice(value.as_bytes());
         self.given += 1;
     }
@@ -302,11 +294,8 @@ impl Session for PostgresSession {
             Some(statement) => statement,
             None => {
                 // Resolves the name here, so that each query needs no lookup.
-                let sql = format!(
-                    "select pg_get_serial_sequence('{}', '{}')",
-                    table.name,
-                    table.key()
-                );
+                let sql =
+                    format!("select pg_get_serial_sequence('{}', '{}')", table.name, table.key());
                 let rows = self.query(&sql)?;
                 let Some(Some(sequence)) = rows.first().and_then(|row| row.first()) else {
                     return Ok(None);
@@ -335,7 +324,8 @@ impl Session for PostgresSession {
     }
 }
 
-/// Parses the type of the first column in a RowDescription; 0 without columns. Returns `None` if it is malformed.
+/// Parses the type of the first column in a RowDescription; 0 without columns. Returns `None` if it
+/// is malformed.
 fn first_type(body: &[u8]) -> Option<u32> {
     let (count, columns) = body.split_at_checked(2)?;
     if count == [0, 0] {
@@ -395,16 +385,10 @@ mod tests {
     #[test]
     fn a_first_value_is_read_by_its_type() {
         assert_eq!(
-            first_value(
-                INT8,
-                &[0, 1, 0, 0, 0, 8, 255, 255, 255, 255, 255, 255, 255, 254]
-            ),
+            first_value(INT8, &[0, 1, 0, 0, 0, 8, 255, 255, 255, 255, 255, 255, 255, 254]),
             Some(-2)
         );
-        assert_eq!(
-            first_value(INT4, &[0, 2, 0, 0, 0, 4, 0, 0, 1, 0, 9, 9]),
-            Some(256)
-        );
+        assert_eq!(first_value(INT4, &[0, 2, 0, 0, 0, 4, 0, 0, 1, 0, 9, 9]), Some(256));
         assert_eq!(first_value(INT4, &[0, 1, 255, 255, 255, 255]), None);
         assert_eq!(first_value(INT4, &[0, 1, 0, 0, 0, 4, 1]), None);
         assert_eq!(first_value(25, &[0, 1, 0, 0, 0, 4, 0, 0, 0, 1]), None);

@@ -15,7 +15,8 @@ use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 /// The number of tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
 
-/// The time that the load's sessions may take to exit. Statistics that they report later would look like new work.
+/// The time that the load's sessions may take to exit. Statistics that they report later would look
+/// like new work.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 
 /// The error codes for missing privileges.
@@ -28,24 +29,19 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
-    let work = Work {
-        deadline: Deadline::after(limits.at_most),
-        stop,
-        denied_codes: &DENIED,
-    };
+    let work = Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED };
     let mut session = connect(postgres)?;
     wait_for_closing(
         &mut session,
         &postgres.address().application_name,
         CLOSING_MAX.min(limits.at_most / 4),
     )?;
-    let mut settled = Settled {
-        pending_before: pending(postgres, &mut session, tables)?,
-        ..Settled::default()
-    };
+    let mut settled =
+        Settled { pending_before: pending(postgres, &mut session, tables)?, ..Settled::default() };
     let relations = existing(&mut session, tables)?;
     vacuum(postgres, relations, &work, &mut settled)?;
-    // CHECKPOINT needs a superuser, or since 15, a member of pg_checkpoint. Otherwise, it is skipped.
+    // CHECKPOINT needs a superuser, or since 15, a member of pg_checkpoint. Otherwise, it is
+    // skipped.
     settled.append(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
     settled.append(work.wait("wait for autovacuum", || {
         Ok(match autovacuum_workers(&mut session, tables)? {
@@ -74,14 +70,13 @@ fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<
     if tables.is_empty() {
         return Ok(VecDeque::new());
     }
-    let sql = format!(
-        "select r.oid::regclass from {} order by t.n, r.oid",
-        relations(&names(tables))
-    );
+    let sql =
+        format!("select r.oid::regclass from {} order by t.n, r.oid", relations(&names(tables)));
     Ok(session.query_column(&sql)?.into())
 }
 
-/// Vacuums `relations`, several at a time. When the work is over, cancels running vacuums and skips the others.
+/// Vacuums `relations`, several at a time. When the work is over, cancels running vacuums and skips
+/// the others.
 fn vacuum(
     postgres: &Postgres,
     relations: VecDeque<String>,
@@ -100,7 +95,8 @@ fn vacuum(
                     while !work.is_over()
                         && let Some(relation) = next()
                     {
-                        // Cleans indexes even if few rows are dead, so that no work is left for the next step.
+                        // Cleans indexes even if few rows are dead, so that no work is left for the
+                        // next step.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
                         let ran = work.run(&mut session, &sql)?;
                         if let Ok(mut done) = done.lock() {
@@ -114,11 +110,8 @@ fn vacuum(
         workers
             .into_iter()
             .map(|worker| {
-                let panicked = |_| {
-                    Err(Error::other(
-                        "a vacuum thread panicked; this is a bug in assay",
-                    ))
-                };
+                let panicked =
+                    |_| Err(Error::other("a vacuum thread panicked; this is a bug in assay"));
                 worker.join().unwrap_or_else(panicked)
             })
             .collect()
@@ -134,8 +127,8 @@ fn vacuum(
     Ok(())
 }
 
-/// Returns the number of autovacuum workers that lock one of the tables. Recognizes them by having no user, because only
-/// privileged roles see their type.
+/// Returns the number of autovacuum workers that lock one of the tables. Recognizes them by having
+/// no user, because only privileged roles see their type.
 fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result<f64, Error> {
     if tables.is_empty() {
         return Ok(0.0);
@@ -170,10 +163,7 @@ fn pending(
             }
         }
     }
-    counters.push(Counter::gauge(
-        "autovacuum_worker_count",
-        autovacuum_workers(session, tables)?,
-    ));
+    counters.push(Counter::gauge("autovacuum_worker_count", autovacuum_workers(session, tables)?));
     // The WAL since the start of the last checkpoint limits the work of the next one.
     let sql =
         "select (pg_current_wal_insert_lsn() - redo_lsn)::bigint from pg_control_checkpoint()";

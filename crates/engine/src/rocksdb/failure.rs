@@ -2,7 +2,8 @@
 
 use crate::{Error, ErrorClass};
 
-/// Converts the library's message to an error. The message begins with the kind of failure, up to the first colon.
+/// Converts the library's message to an error. The message begins with the kind of failure, up to
+/// the first colon.
 pub(super) fn error(text: &str) -> Error {
     let kind = text.split(':').next().unwrap_or_default().trim();
     let class = if text.contains("No space left on device")
@@ -19,11 +20,7 @@ pub(super) fn error(text: &str) -> Error {
             _ => ErrorClass::Other,
         }
     };
-    Error {
-        class,
-        code: Some(format!("rocksdb {kind}")),
-        message: text.trim().to_string(),
-    }
+    Error { class, code: Some(format!("rocksdb {kind}")), message: text.trim().to_string() }
 }
 
 #[cfg(test)]
@@ -43,15 +40,9 @@ mod tests {
             class("IO error: While pread offset 0 len 4096: 7.sst: Input/output error"),
             ErrorClass::ConnectionLost
         );
-        assert_eq!(
-            class("Corruption: block checksum mismatch"),
-            ErrorClass::ConnectionLost
-        );
+        assert_eq!(class("Corruption: block checksum mismatch"), ErrorClass::ConnectionLost);
         assert_eq!(class("Result incomplete: Write stall"), ErrorClass::Busy);
         assert_eq!(class("Invalid argument: no"), ErrorClass::Other);
-        assert_eq!(
-            error("Corruption: x").code.as_deref(),
-            Some("rocksdb Corruption")
-        );
+        assert_eq!(error("Corruption: x").code.as_deref(), Some("rocksdb Corruption"));
     }
 }

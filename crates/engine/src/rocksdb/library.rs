@@ -18,7 +18,8 @@ pub struct Library {
     pub(super) api: &'static Api,
     version: Version,
     version_text: String,
-    /// The options file of a database with default options. It has all options that the version knows.
+    /// The options file of a database with default options. It has all options that the version
+    /// knows.
     pub(super) defaults: OptionsFile,
 }
 
@@ -26,14 +27,15 @@ pub struct Library {
 static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
 
 impl Library {
-    /// Loads the library at `path`, or returns it if it is already loaded. A process can load only one: two versions in one
-    /// address space would mix their functions and threads.
+    /// Loads the library at `path`, or returns it if it is already loaded. A process can load only
+    /// one: two versions in one address space would mix their functions and threads.
     ///
-    /// To identify the version, creates and removes an empty database in the directory for temporary files.
+    /// To identify the version, creates and removes an empty database in the directory for
+    /// temporary files.
     ///
     /// # Errors
-    /// [`SetupError::Build`] when the file is not a library, is for another architecture, or is not RocksDB, or another library
-    /// is already loaded.
+    /// [`SetupError::Build`] when the file is not a library, is for another architecture, or is not
+    /// RocksDB, or another library is already loaded.
     pub fn open(path: &Path) -> Result<Arc<Self>, SetupError> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |what: String, help: &str| SetupError::Build {
@@ -52,10 +54,7 @@ impl Library {
                 Ok(Arc::clone(library))
             } else {
                 Err(refused(
-                    format!(
-                        "this process has already loaded `{}`",
-                        library.path.display()
-                    ),
+                    format!("this process has already loaded `{}`", library.path.display()),
                     "use a separate process for each library",
                 ))
             };
@@ -67,10 +66,7 @@ impl Library {
             )
         })?;
         let api = ffi::load(&path).map_err(|what| {
-            refused(
-                what,
-                "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API",
-            )
+            refused(what, "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API")
         })?;
         let library = Arc::new(Self::identify(path.clone(), api)?);
         *loaded = Some(Arc::clone(&library));
@@ -102,13 +98,7 @@ impl Library {
             None => format!("RocksDB {version}"),
             Some(own) => format!("Speedb {own} (RocksDB {version})"),
         };
-        Ok(Self {
-            path,
-            api,
-            version,
-            version_text,
-            defaults,
-        })
+        Ok(Self { path, api, version, version_text, defaults })
     }
 
     /// Returns the library's path, without symbolic links.
@@ -126,8 +116,8 @@ impl Library {
         &self.version_text
     }
 
-    /// Returns true when the library has a lock-free cache for entries of similar size, or with `adapts`, one that adapts to
-    /// their sizes.
+    /// Returns true when the library has a lock-free cache for entries of similar size, or with
+    /// `adapts`, one that adapts to their sizes.
     pub fn has_clock_cache(&self, adapts: bool) -> bool {
         self.api.has_clock_cache() && (!adapts || self.version >= FIRST_AUTO_CLOCK)
     }
@@ -145,18 +135,18 @@ fn speedb(log: &str) -> Option<&str> {
     Some(own.strip_suffix("-?").unwrap_or(own))
 }
 
-/// Checks by its header that this process can load a library. For another architecture, the dynamic loader would only report
-/// a missing file.
+/// Checks by its header that this process can load a library. For another architecture, the dynamic
+/// loader would only report a missing file.
 fn fits_this_machine(path: &Path) -> Result<(), String> {
     let mut header = [0; 20];
-    fs::File::open(path)
-        .and_then(|mut file| file.read_exact(&mut header))
-        .map_err(|error| match error.kind() {
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut header)).map_err(|error| {
+        match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
                 "the file is not a shared library: it is too short".into()
             }
             _ => error.to_string(),
-        })?;
+        }
+    })?;
     check_header(&header)
 }
 
@@ -184,9 +174,7 @@ fn check_header(header: &[u8; 20]) -> Result<(), String> {
         243 => "RISC-V".into(),
         other => format!("machine {other}"),
     };
-    Err(format!(
-        "the library was built for {found}, but this process runs on {name}"
-    ))
+    Err(format!("the library was built for {found}, but this process runs on {name}"))
 }
 
 #[cfg(test)]
@@ -196,17 +184,10 @@ mod tests {
     #[test]
     fn the_header_shows_libraries_of_other_machines() {
         let mut header = [0; 20];
-        assert!(
-            check_header(&header)
-                .unwrap_err()
-                .contains("not a shared library")
-        );
+        assert!(check_header(&header).unwrap_err().contains("not a shared library"));
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        let (own, other, name) = if cfg!(target_arch = "x86_64") {
-            (62, 183, "AArch64")
-        } else {
-            (183, 62, "x86-64")
-        };
+        let (own, other, name) =
+            if cfg!(target_arch = "x86_64") { (62, 183, "AArch64") } else { (183, 62, "x86-64") };
         header[18] = own;
         assert_eq!(check_header(&header), Ok(()));
         header[18] = other;

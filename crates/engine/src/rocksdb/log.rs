@@ -12,12 +12,11 @@ use crate::local::log::Events;
 /// The mark of a line with an event as JSON.
 const EVENT: &str = "EVENT_LOG_v1 ";
 /// The phrases of lines about stalled writes, and their kinds.
-const STALLS: [(&str, &str); 2] = [
-    ("Stalling writes because", "write slowdown"),
-    ("Stopping writes because", "write stop"),
-];
+const STALLS: [(&str, &str); 2] =
+    [("Stalling writes because", "write slowdown"), ("Stopping writes because", "write stop")];
 
-/// Finds the events in the lines of a log. Events have a time in UTC; the lines of stalls have only a local one.
+/// Finds the events in the lines of a log. Events have a time in UTC; the lines of stalls have only
+/// a local one.
 pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
     let here = TimeZone::system();
     let mut events = Events::default();
@@ -118,18 +117,8 @@ mod tests {
             .collect();
         let expected = [
             ("flush", Some(500), Some(700), "Write Buffer Full"),
-            (
-                "compaction",
-                Some(1000),
-                Some(11),
-                "LevelL0FilesNum to level 1",
-            ),
-            (
-                "write slowdown",
-                None,
-                None,
-                "we have 4 level-0 files rate 1",
-            ),
+            ("compaction", Some(1000), Some(11), "LevelL0FilesNum to level 1"),
+            ("write slowdown", None, None, "we have 4 level-0 files rate 1"),
             ("flush", None, None, ""),
         ];
         assert_eq!(found, expected);

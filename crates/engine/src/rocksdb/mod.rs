@@ -1,8 +1,8 @@
-//! RocksDB and its forks, embedded. The build is a shared library with RocksDB's C API, loaded at run time, and the config is
-//! options in RocksDB's notation.
+//! RocksDB and its forks, embedded. The build is a shared library with RocksDB's C API, loaded at
+//! run time, and the config is options in RocksDB's notation.
 //!
-//! So one binary measures every version. A process loads only one library: two versions never share an address space. There
-//! is no SQL; the load uses [`crate::KeyValueSession`].
+//! So one binary measures every version. A process loads only one library: two versions never share
+//! an address space. There is no SQL; the load uses [`crate::KeyValueSession`].
 
 mod failure;
 mod ffi;
@@ -54,11 +54,13 @@ pub enum UnknownOption {
 pub struct Config {
     /// The text of an options file that any version of RocksDB wrote.
     pub file: Option<String>,
-    /// Options in RocksDB's notation, which override the file. Options of tables may be alone (`block_size`), with their
-    /// table (`block_based_table_factory.block_size`), or combined (`block_based_table_factory`, `{...}`). A cache
-    /// is `block_cache`: a size, `{capacity=...;num_shard_bits=...}`, `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}`
-    /// or `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be set, because assay keeps all
-    /// files in one directory, which it can wipe.
+    /// Options in RocksDB's notation, which override the file. Options of tables may be alone
+    /// (`block_size`), with their table (`block_based_table_factory.block_size`), or combined
+    /// (`block_based_table_factory`, `{...}`). A cache is `block_cache`: a size,
+    /// `{capacity=...;num_shard_bits=...}`,
+    /// `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}`
+    /// or `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be
+    /// set, because assay keeps all files in one directory, which it can wipe.
     pub set: Vec<(String, String)>,
     /// The treatment of options that the version does not know.
     pub unknown: UnknownOption,
@@ -84,7 +86,8 @@ impl RocksDb {
     /// Creates an empty database in `directory`, which is assay's and has no database yet.
     ///
     /// # Errors
-    /// An option that the library does not know, a value that it refuses, or a directory that it can't write.
+    /// An option that the library does not know, a value that it refuses, or a directory that it
+    /// can't write.
     pub fn create(
         library: &Arc<Library>,
         directory: &Path,
@@ -165,7 +168,8 @@ impl RocksDb {
         &self.library
     }
 
-    /// Returns the config's options that this version does not know, and that were ignored as the config allows.
+    /// Returns the config's options that this version does not know, and that were ignored as the
+    /// config allows.
     pub fn not_applicable(&self) -> &[String] {
         &self.not_applicable
     }
@@ -196,8 +200,9 @@ impl RocksDb {
         self.settling(limits, stop).run(false)
     }
 
-    /// Settles like [`settle`](Self::settle), then compacts the first level into the next and waits again, so that reads use
-    /// the same tree in every version. Without leveled compaction, the second part is reported as *not applicable*.
+    /// Settles like [`settle`](Self::settle), then compacts the first level into the next and waits
+    /// again, so that reads use the same tree in every version. Without leveled compaction, the
+    /// second part is reported as *not applicable*.
     ///
     /// # Errors
     /// An error of the library.
@@ -210,12 +215,7 @@ impl RocksDb {
     }
 
     fn settling<'a>(&'a self, limits: SettleLimits, stop: &'a AtomicBool) -> Settling<'a> {
-        Settling {
-            database: &self.database,
-            directory: &self.directory,
-            limits,
-            stop,
-        }
+        Settling { database: &self.database, directory: &self.directory, limits, stop }
     }
 
     /// Counts all keys with a full scan in order.
@@ -262,29 +262,24 @@ impl Engine for RocksDb {
         self.library.version_text()
     }
 
-    /// Returns this process. It runs no other database, so its memory and background work belong to the database and the
-    /// load.
+    /// Returns this process. It runs no other database, so its memory and background work belong to
+    /// the database and the load.
     fn process_id(&self) -> Option<u32> {
         Some(std::process::id())
     }
 
     fn storage(&self) -> Storage {
-        Storage {
-            data: vec![self.directory.clone()],
-            logs: vec![self.wal.clone()],
-        }
+        Storage { data: vec![self.directory.clone()], logs: vec![self.wal.clone()] }
     }
 
-    /// Reads the settings, such as `[DBOptions] max_background_jobs`, from the file that the library wrote. Readahead for
-    /// compaction has a role if it is left to the kernel.
+    /// Reads the settings, such as `[DBOptions] max_background_jobs`, from the file that the
+    /// library wrote. Readahead for compaction has a role if it is left to the kernel.
     fn settings(&self) -> Result<Vec<Setting>, Error> {
         let file = options::read_newest(&self.directory)
             .map_err(|error| Error::other(error.to_string()))?
             .ok_or_else(|| {
                 let directory = self.directory.display();
-                Error::other(format!(
-                    "the library has written no options file in `{directory}`"
-                ))
+                Error::other(format!("the library has written no options file in `{directory}`"))
             })?;
         let mut settings = Vec::new();
         let is_direct = |section: &options::Section| {
@@ -296,10 +291,8 @@ impl Engine for RocksDb {
         for section in file.sections.iter().filter(|it| it.name != "Version") {
             let is_table = section.name.starts_with("TableOptions");
             for (name, value) in &section.entries {
-                let is_set = self
-                    .set
-                    .iter()
-                    .any(|entry| entry.is_table == is_table && entry.name == *name);
+                let is_set =
+                    self.set.iter().any(|entry| entry.is_table == is_table && entry.name == *name);
                 settings.push(Setting {
                     source: Some(if is_set { "config" } else { "default" }.into()),
                     role: (asks_kernel && name == "compaction_readahead_size")
@@ -326,10 +319,8 @@ impl Engine for RocksDb {
             settings.push(Setting::new("block_cache_capacity_bytes", capacity));
         }
         // Not an option of the library, but how assay's connections use it.
-        settings.push(Setting {
-            source: Some("assay".into()),
-            ..Setting::new(PERF_LEVEL, "disable")
-        });
+        settings
+            .push(Setting { source: Some("assay".into()), ..Setting::new(PERF_LEVEL, "disable") });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }
@@ -342,8 +333,8 @@ impl Engine for RocksDb {
         Some(log::events)
     }
 
-    /// Closes the database. The library first flushes memtables that are not in a log. Fails if sessions or observers still
-    /// use the database.
+    /// Closes the database. The library first flushes memtables that are not in a log. Fails if
+    /// sessions or observers still use the database.
     fn stop(self) -> Result<(), SetupError> {
         match Arc::try_unwrap(self.database) {
             Ok(database) => {
@@ -373,7 +364,8 @@ const WAL: &str = "wal";
 /// The name of the library's log file.
 const LOG: &str = "LOG";
 
-/// Returns the path of the library's log for the database that [`RocksDb::create`] creates in `directory`.
+/// Returns the path of the library's log for the database that [`RocksDb::create`] creates in
+/// `directory`.
 pub fn log_path(directory: &Path) -> PathBuf {
     directory.join(DATABASE).join(LOG)
 }
@@ -395,8 +387,8 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Refuses a database without the block cache of the config. If the library can't create the cache, it opens the database
-/// without one and reports no error.
+/// Refuses a database without the block cache of the config. If the library can't create the cache,
+/// it opens the database without one and reports no error.
 fn refuse_missing_cache(
     library: &Library,
     entries: &[Entry],
@@ -416,9 +408,7 @@ fn refuse_missing_cache(
     if asked.is_none() || made == asked.map(|it| it as u64) {
         return Ok(());
     }
-    let made = made.map_or("no block cache".into(), |it| {
-        format!("a block cache of {it} bytes")
-    });
+    let made = made.map_or("no block cache".into(), |it| format!("a block cache of {it} bytes"));
     Err(SetupError::Config {
         what: format!("{}: {} made {made}", entry.shown(), library.version_text()),
         help: "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1"
@@ -437,7 +427,8 @@ fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupErr
     })
 }
 
-/// Returns the library's options for the config, and the options that it does not know, which are removed from `entries`.
+/// Returns the library's options for the config, and the options that it does not know, which are
+/// removed from `entries`.
 fn prepare(
     library: &Library,
     entries: &mut Vec<Entry>,
@@ -464,10 +455,7 @@ fn prepare(
             } else if config.unknown == UnknownOption::Skip {
                 not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
             } else {
-                wrong.push(format!(
-                    "{version} does not support the cache {}",
-                    entry.shown()
-                ));
+                wrong.push(format!("{version} does not support the cache {}", entry.shown()));
             }
             continue;
         }
@@ -498,8 +486,9 @@ fn prepare(
     Ok((options, not_applicable))
 }
 
-/// Returns the entries that the library does not know, and adds those that it refuses to `wrong`. Tests each entry alone,
-/// because the library reports only one of several invalid entries, and not always the right one.
+/// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
+/// Tests each entry alone, because the library reports only one of several invalid entries, and not
+/// always the right one.
 fn try_each(
     library: &Library,
     base: &Options,
@@ -551,9 +540,7 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     let mut names = parts.iter().map(|(name, _)| name.as_str());
     if let Some(name) = names.find(|name| !known.contains(name)) {
         let known = known.join(", ");
-        return Err(wrong(format!(
-            "`{name}` can't be set; supported are {known}"
-        )));
+        return Err(wrong(format!("`{name}` can't be set; supported are {known}")));
     }
     let size = |name: &str| {
         let text = options::part(&parts, name);
@@ -589,16 +576,10 @@ mod tests {
         let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";
         assert_eq!(sizes(fixed), Ok(Some((100, 8192))));
         for (bad, why) in [
-            (
-                "{id=HyperClockCache;capacity=1G}",
-                "`estimated_entry_charge` is missing",
-            ),
+            ("{id=HyperClockCache;capacity=1G}", "`estimated_entry_charge` is missing"),
             ("{id=ClockCache;capacity=1G}", "`ClockCache`"),
             ("{id=AutoHyperClockCache;capacity=much}", "`capacity=much`"),
-            (
-                "{id=AutoHyperClockCache;capacity=1G;num_shard_bits=2}",
-                "`num_shard_bits`",
-            ),
+            ("{id=AutoHyperClockCache;capacity=1G;num_shard_bits=2}", "`num_shard_bits`"),
         ] {
             let what = cache(bad).unwrap_err();
             assert!(what.contains(why), "{what}");

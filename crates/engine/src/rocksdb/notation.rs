@@ -9,7 +9,8 @@ use crate::notation::{Notation, as_boolean, bare, lower_words, without_unit};
 pub struct RocksdbNotation;
 
 impl Notation for RocksdbNotation {
-    /// Returns the options of all sections except the first, which has the version that wrote the file.
+    /// Returns the options of all sections except the first, which has the version that wrote the
+    /// file.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let sections = OptionsFile::parse(file).sections.into_iter();
         let sections = sections.filter(|section| section.name != "Version");
@@ -17,16 +18,15 @@ impl Notation for RocksdbNotation {
         entries.map(|(name, value)| (name, Some(value))).collect()
     }
 
-    /// Removes the section that reported options have (`[CFOptions] compression`), and the table of a declared option.
+    /// Removes the section that reported options have (`[CFOptions] compression`), and the table of
+    /// a declared option.
     fn key(&self, name: &str) -> String {
         let plain = name.trim().to_ascii_lowercase();
         let bare = match plain.split_once("] ") {
             Some((section, bare)) if section.starts_with('[') => bare,
             _ => &plain,
         };
-        let of_table = bare
-            .strip_prefix(TABLE)
-            .and_then(|rest| rest.strip_prefix('.'));
+        let of_table = bare.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.'));
         of_table.unwrap_or(bare).to_owned()
     }
 
@@ -37,8 +37,7 @@ impl Notation for RocksdbNotation {
     fn canonical(&self, _: &str, value: &str) -> String {
         let value = bare(value);
         let word = as_boolean(value).map(str::to_owned);
-        word.or_else(|| without_unit(value))
-            .unwrap_or_else(|| lower_words(value))
+        word.or_else(|| without_unit(value)).unwrap_or_else(|| lower_words(value))
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
@@ -54,10 +53,7 @@ impl Notation for RocksdbNotation {
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[
-            (
-                SettingRole::Durability,
-                &["disable_wal", "sync", "wal_sync"],
-            ),
+            (SettingRole::Durability, &["disable_wal", "sync", "wal_sync"]),
             (SettingRole::CacheSize, &["block_cache"]),
         ]
     }
@@ -74,10 +70,7 @@ mod tests {
     fn an_option_has_the_same_key_with_and_without_its_section() {
         let key = |name| RocksdbNotation.key(name);
         assert_eq!(key("[CFOptions] compression"), "compression");
-        assert_eq!(
-            key("[TableOptions/BlockBasedTable] block_size"),
-            "block_size"
-        );
+        assert_eq!(key("[TableOptions/BlockBasedTable] block_size"), "block_size");
         assert_eq!(key("block_based_table_factory.block_size"), "block_size");
         assert!(RocksdbNotation.satisfies(
             "filter_policy",
@@ -94,10 +87,7 @@ mod tests {
             [CFOptions \"default\"]\n  compaction={size_ratio=10;in={y=2};ages=;}\n";
         let set = [("block_size".to_owned(), "8K".to_owned())];
         let declared = declared(&RocksdbNotation, [file], &set);
-        let found: Vec<_> = declared
-            .iter()
-            .map(|it| (&*it.name, &*it.canonical))
-            .collect();
+        let found: Vec<_> = declared.iter().map(|it| (&*it.name, &*it.canonical)).collect();
         let expected = [
             ("max_background_jobs", "4"),
             ("compaction.size_ratio", "10"),
@@ -107,10 +97,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         let mut settings = vec![
-            Setting::new(
-                "[CFOptions] compaction",
-                "{in={y=3;}; size_ratio=10; new=1}",
-            ),
+            Setting::new("[CFOptions] compaction", "{in={y=3;}; size_ratio=10; new=1}"),
             Setting::new("[DBOptions] max_background_jobs", "4"),
         ];
         let not_had = describe(&RocksdbNotation, &mut settings, &declared);

@@ -1,8 +1,9 @@
 //! Reads the library's counters during the load.
 //!
-//! Every second, it reads two short texts and a dozen numbers. That takes 0.1 to 0.15 ms of CPU time, partly with the
-//! database's lock, and restarts the intervals in the library's log. Histograms would double that cost, and the statistics
-//! would take ten times as much, so they are read only before and after a step.
+//! Every second, it reads two short texts and a dozen numbers. That takes 0.1 to 0.15 ms of CPU
+//! time, partly with the database's lock, and restarts the intervals in the library's log.
+//! Histograms would double that cost, and the statistics would take ten times as much, so they are
+//! read only before and after a step.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -32,7 +33,8 @@ const GAUGES: &[Figure] = figures! {
     Gauge "rocksdb.background-errors" => "background_error_count";
 };
 
-/// Expensive properties, which visit every file of every live version of the tree. They are not read every second.
+/// Expensive properties, which visit every file of every live version of the tree. They are not
+/// read every second.
 const COSTLY_GAUGES: &[Figure] = figures! {
     Gauge "rocksdb.total-sst-files-size" => "sst_bytes";
     Gauge "rocksdb.total-blob-file-size" => "blob_bytes";
@@ -57,10 +59,7 @@ pub(super) struct RocksObserver {
 
 impl RocksObserver {
     pub(super) fn new(database: Arc<Database>) -> Self {
-        Self {
-            database,
-            most: HashMap::new(),
-        }
+        Self { database, most: HashMap::new() }
     }
 
     fn texts(&mut self) -> Vec<Counter> {
@@ -185,13 +184,10 @@ impl Backlog {
     }
 }
 
-/// Returns the figures that each flush and compaction changes: the number of the tree's current version, which only grows, and
-/// the number of files in each level.
+/// Returns the figures that each flush and compaction changes: the number of the tree's current
+/// version, which only grows, and the number of files in each level.
 pub(super) fn shape(database: &Database) -> (Option<u64>, Vec<u64>) {
-    (
-        database.number(c"rocksdb.current-super-version-number"),
-        files_by_level(database),
-    )
+    (database.number(c"rocksdb.current-super-version-number"), files_by_level(database))
 }
 
 /// Returns the number of errors in flushes and compactions since the database was opened.
@@ -201,7 +197,5 @@ pub(super) fn background_errors(database: &Database) -> u64 {
 
 /// Returns the library's estimate of the bytes to compact.
 pub(super) fn pending_compaction_bytes(database: &Database) -> u64 {
-    database
-        .number(c"rocksdb.estimate-pending-compaction-bytes")
-        .unwrap_or(0)
+    database.number(c"rocksdb.estimate-pending-compaction-bytes").unwrap_or(0)
 }

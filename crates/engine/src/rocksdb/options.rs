@@ -1,4 +1,5 @@
-//! Options in RocksDB's notation: the entries of a config, the library's text format, and its options files.
+//! Options in RocksDB's notation: the entries of a config, the library's text format, and its
+//! options files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,15 +15,10 @@ const TABLE_SECTION: &str = "TableOptions/BlockBasedTable";
 /// Options of tables that no version writes to its file.
 const UNLISTED_TABLE_OPTIONS: [&str; 3] =
     ["block_cache", "block_cache_compressed", "persistent_cache"];
-/// Options that assay sets: whether to create a database, and its paths. They are ignored in a file.
-const DECIDED: [&str; 6] = [
-    "create_if_missing",
-    "error_if_exists",
-    "wal_dir",
-    "db_log_dir",
-    "db_paths",
-    "cf_paths",
-];
+/// Options that assay sets: whether to create a database, and its paths. They are ignored in a
+/// file.
+const DECIDED: [&str; 6] =
+    ["create_if_missing", "error_if_exists", "wal_dir", "db_log_dir", "db_paths", "cf_paths"];
 
 /// A section of an options file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +54,7 @@ impl OptionsFile {
             } else if let Some((name, value)) = line.split_once('=')
                 && let Some(section) = sections.last_mut()
             {
-                section
-                    .entries
-                    .push((name.trim().into(), unescape(value.trim())));
+                section.entries.push((name.trim().into(), unescape(value.trim())));
             }
         }
         Self { sections }
@@ -88,7 +82,8 @@ impl OptionsFile {
             .any(|it| it.entries.iter().any(|(key, _)| key == name))
     }
 
-    /// Returns true when the version that wrote the file knows the option. A version writes all options that it knows.
+    /// Returns true when the version that wrote the file knows the option. A version writes all
+    /// options that it knows.
     pub(super) fn knows(&self, entry: &Entry) -> bool {
         self.has(entry.is_table, &entry.name)
             || (entry.is_table && UNLISTED_TABLE_OPTIONS.contains(&entry.name.as_str()))
@@ -137,11 +132,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn new(is_table: bool, name: &str, value: &str) -> Self {
-        Self {
-            is_table,
-            name: name.into(),
-            value: value.into(),
-        }
+        Self { is_table, name: name.into(), value: value.into() }
     }
 
     /// Returns the option's text in messages.
@@ -156,16 +147,12 @@ impl Entry {
 
     /// Returns the option's name in a config.
     pub(super) fn full_name(&self) -> String {
-        if self.is_table {
-            format!("{TABLE}.{}", self.name)
-        } else {
-            self.name.clone()
-        }
+        if self.is_table { format!("{TABLE}.{}", self.name) } else { self.name.clone() }
     }
 }
 
-/// Returns the entries of a config: those of its file that differ from the `defaults`, then those that it sets. Of entries
-/// with the same name, the last one counts.
+/// Returns the entries of a config: those of its file that differ from the `defaults`, then those
+/// that it sets. Of entries with the same name, the last one counts.
 ///
 /// # Errors
 /// A message about the invalid entry.
@@ -216,9 +203,7 @@ pub(super) fn entries(
             ));
         }
         if DECIDED.contains(&name) {
-            return Err(format!(
-                "`{name}` is set by assay; remove it from the config"
-            ));
+            return Err(format!("`{name}` is set by assay; remove it from the config"));
         }
         if name == TABLE {
             for (name, value) in nested(value)? {
@@ -226,9 +211,7 @@ pub(super) fn entries(
             }
             continue;
         }
-        let short = name
-            .strip_prefix(TABLE)
-            .and_then(|rest| rest.strip_prefix('.'));
+        let short = name.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.'));
         let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
             || (defaults.has(true, name) && !defaults.has(false, name));
         let is_table = short.is_some() || is_table_option;
@@ -293,9 +276,9 @@ pub(super) fn bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-/// Returns a message about a number that the library would misinterpret. The library ignores text after a number or its
-/// unit (`4abc` is 4), and wraps negative numbers for unsigned options. `takes` returns true when the library accepts an
-/// entry.
+/// Returns a message about a number that the library would misinterpret. The library ignores text
+/// after a number or its unit (`4abc` is 4), and wraps negative numbers for unsigned options.
+/// `takes` returns true when the library accepts an entry.
 pub(super) fn wrong_number(
     entry: &Entry,
     defaults: &OptionsFile,
@@ -311,14 +294,16 @@ pub(super) fn wrong_number(
     wrong_value(&entry.full_name(), &entry.value, default, &takes_value)
 }
 
-/// Returns the message of [`wrong_number`] for a value or the values in its braces. The default shows the kind of the value.
+/// Returns the message of [`wrong_number`] for a value or the values in its braces. The default
+/// shows the kind of the value.
 fn wrong_value(
     name: &str,
     value: &str,
     default: Option<&str>,
     takes: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    /// A value that only an unsigned option of 64 bits accepts: for a signed one, it is out of range.
+    /// A value that only an unsigned option of 64 bits accepts: for a signed one, it is out of
+    /// range.
     const BELOW_SIGNED: &str = "-9223372036854775809";
     if let Ok(parts) = nested(value) {
         let defaults = default.and_then(|it| nested(it).ok()).unwrap_or_default();
@@ -330,20 +315,15 @@ fn wrong_value(
     }
     let is_integer = |text: &str| bytes(text.strip_prefix('-').unwrap_or(text)).is_some();
     let is_decimal = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
-    let begins_as_number = || {
-        value
-            .trim_start_matches('-')
-            .starts_with(|c: char| c.is_ascii_digit())
-    };
+    let begins_as_number =
+        || value.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let (is_right, form) = match default {
-        Some(default) if is_integer(default) => (
-            is_integer(value),
-            "an integer below 2^64, with `K`, `M`, `G`, `T` or no unit",
-        ),
-        Some(default) => (
-            is_decimal(value) || !is_decimal(default),
-            "a decimal number without a unit",
-        ),
+        Some(default) if is_integer(default) => {
+            (is_integer(value), "an integer below 2^64, with `K`, `M`, `G`, `T` or no unit")
+        }
+        Some(default) => {
+            (is_decimal(value) || !is_decimal(default), "a decimal number without a unit")
+        }
         None => (
             is_integer(value) || is_decimal(value) || !begins_as_number(),
             "a number, with `K`, `M`, `G`, `T` or no unit",
@@ -445,10 +425,7 @@ mod tests {
                 "block_based_table_factory",
                 "{block_cache={capacity=8M;num_shard_bits=2};block_size=16384;}",
             ),
-            (
-                "block_based_table_factory.filter_policy",
-                "bloomfilter:10:false",
-            ),
+            ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
             ("compaction_options_universal", "{size_ratio=10}"),
             ("block_size", "32K"),
         ]);
@@ -458,10 +435,7 @@ mod tests {
             "max_background_jobs=4;compaction_options_universal={size_ratio=10};\
              block_based_table_factory={block_cache={capacity=8M;num_shard_bits=2};filter_policy=bloomfilter:10:false;block_size=32K}"
         );
-        assert_eq!(
-            entries[2].full_name(),
-            "block_based_table_factory.filter_policy"
-        );
+        assert_eq!(entries[2].full_name(), "block_based_table_factory.filter_policy");
     }
 
     #[test]
@@ -478,17 +452,9 @@ mod tests {
             "max_background_jobs=8;block_based_table_factory={block_size=1K}"
         );
         let families = OptionsFile::parse("[CFOptions \"other\"]\na=b\n");
-        assert!(
-            entries(Some(&families), &[], &defaults)
-                .unwrap_err()
-                .contains("`other`")
-        );
+        assert!(entries(Some(&families), &[], &defaults).unwrap_err().contains("`other`"));
         let plain = OptionsFile::parse("[TableOptions/PlainTable \"default\"]\na=b\n");
-        assert!(
-            entries(Some(&plain), &[], &defaults)
-                .unwrap_err()
-                .contains("PlainTable")
-        );
+        assert!(entries(Some(&plain), &[], &defaults).unwrap_err().contains("PlainTable"));
     }
 
     #[test]
@@ -512,22 +478,11 @@ mod tests {
     fn the_newest_file_has_the_largest_number() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(newest_file(directory.path()).unwrap(), None);
-        for name in [
-            "OPTIONS-000009",
-            "OPTIONS-000123",
-            "OPTIONS-000200.dbtmp",
-            "LOG",
-        ] {
+        for name in ["OPTIONS-000009", "OPTIONS-000123", "OPTIONS-000200.dbtmp", "LOG"] {
             fs::write(directory.path().join(name), FILE).unwrap();
         }
         let newest = newest_file(directory.path()).unwrap().unwrap();
         assert!(newest.ends_with("OPTIONS-000123"));
-        assert!(
-            read_newest(directory.path())
-                .unwrap()
-                .unwrap()
-                .version()
-                .is_some()
-        );
+        assert!(read_newest(directory.path()).unwrap().unwrap().version().is_some());
     }
 }

@@ -11,13 +11,15 @@ use crate::guard::Deadline;
 use crate::waiting::rest;
 use crate::{Error, SettleLimits, Settled};
 
-/// The number of consecutive checks that must find nothing to do, because a compaction starts a moment after its flush.
+/// The number of consecutive checks that must find nothing to do, because a compaction starts a
+/// moment after its flush.
 const QUIET_LOOKS: u32 = 3;
 /// The interval of the checks.
 const LOOK: Duration = Duration::from_millis(20);
 /// The time that a compaction may be pending before settling assumes that it will not start.
 const UNMOVED: Duration = Duration::from_secs(2);
-/// The number of checks that must find it pending, because time also passes while the machine stalls.
+/// The number of checks that must find it pending, because time also passes while the machine
+/// stalls.
 const UNMOVED_LOOKS: u32 = 10;
 
 /// The option for the number of files in the first level that starts a compaction.
@@ -60,13 +62,12 @@ impl End {
 }
 
 impl Settling<'_> {
-    /// Flushes and waits for compaction. With `first_level`, also compacts the first level into the next, and waits again.
+    /// Flushes and waits for compaction. With `first_level`, also compacts the first level into the
+    /// next, and waits again.
     pub(super) fn run(&self, first_level: bool) -> Result<Settled, Error> {
         let limit = Deadline::after(self.limits.at_most);
-        let mut settled = Settled {
-            pending_before: observer::pending(self.database),
-            ..Settled::default()
-        };
+        let mut settled =
+            Settled { pending_before: observer::pending(self.database), ..Settled::default() };
         let took = Deadline::after(Duration::MAX);
         self.database.flush()?;
         settled.add_action("flush", took.elapsed());
@@ -74,9 +75,7 @@ impl Settling<'_> {
         if first_level {
             end = self.empty_first_level(end, &limit, &mut settled)?;
         }
-        settled
-            .actions
-            .extend(rest(&limit, self.limits.at_least, self.stop));
+        settled.actions.extend(rest(&limit, self.limits.at_least, self.stop));
         settled.unfinished.extend(self.left(end));
         settled.pending_after = observer::pending(self.database);
         Ok(settled)
@@ -84,9 +83,10 @@ impl Settling<'_> {
 
     /// Waits until nothing is left to compact, by properties that all versions have.
     ///
-    /// A compaction that is pending may never start: universal compaction is pending when the number of sorted runs reaches
-    /// its trigger, but starts only above it; and without automatic compaction, none starts. So the wait also ends when
-    /// nothing runs and the tree has not changed for a while.
+    /// A compaction that is pending may never start: universal compaction is pending when the
+    /// number of sorted runs reaches its trigger, but starts only above it; and without
+    /// automatic compaction, none starts. So the wait also ends when nothing runs and the tree
+    /// has not changed for a while.
     fn wait(&self, limit: &Deadline) -> End {
         let mut quiet = 0;
         let mut unmoved = None;
@@ -167,17 +167,15 @@ impl Settling<'_> {
         if bytes > 0 {
             left.push(format!("about {bytes} bytes to compact"));
         }
-        Some(format!(
-            "compaction is not finished, {why}: {}",
-            left.join(", ")
-        ))
+        Some(format!("compaction is not finished, {why}: {}", left.join(", ")))
     }
 
-    /// Makes the library compact the first level into the next used one, as it would with more files. Returns the end of the
-    /// last wait, or `end` if there was nothing to do.
+    /// Makes the library compact the first level into the next used one, as it would with more
+    /// files. Returns the end of the last wait, or `end` if there was nothing to do.
     ///
-    /// The C API can't compact a single level. But an option sets the number of files that starts a compaction of the first
-    /// level. This sets it to one in the open database, and later restores it.
+    /// The C API can't compact a single level. But an option sets the number of files that starts a
+    /// compaction of the first level. This sets it to one in the open database, and later
+    /// restores it.
     fn empty_first_level(
         &self,
         end: End,
@@ -229,9 +227,7 @@ impl Settling<'_> {
     fn report_first_level(&self, settled: &mut Settled) {
         let files = self.first_level_files();
         if files > 0 {
-            settled
-                .unfinished
-                .push(format!("the first level is not empty; files left: {files}"));
+            settled.unfinished.push(format!("the first level is not empty; files left: {files}"));
         }
     }
 }

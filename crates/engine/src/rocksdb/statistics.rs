@@ -1,7 +1,7 @@
 //! Parses the library's texts about itself, in the formats of all its versions.
 //!
-//! The texts round bytes to hundredths or thousandths of a GB. If there is a rate next to a sum, the more precise of the two
-//! is used. If statistics are on, [`tickers`] has the exact counters.
+//! The texts round bytes to hundredths or thousandths of a GB. If there is a rate next to a sum,
+//! the more precise of the two is used. If statistics are on, [`tickers`] has the exact counters.
 
 use crate::figures::{Figure, figures};
 use crate::{Counter, Role};
@@ -13,23 +13,11 @@ const GIB: f64 = 1024.0 * MIB;
 /// The names of write stall reasons in the older format and in the newer.
 const OLD_REASONS: [(&str, &str); 8] = [
     ("level0_slowdown", "l0-file-count-limit-delays"),
-    (
-        "level0_slowdown_with_compaction",
-        "cf-l0-file-count-limit-delays-with-ongoing-compaction",
-    ),
+    ("level0_slowdown_with_compaction", "cf-l0-file-count-limit-delays-with-ongoing-compaction"),
     ("level0_numfiles", "l0-file-count-limit-stops"),
-    (
-        "level0_numfiles_with_compaction",
-        "cf-l0-file-count-limit-stops-with-ongoing-compaction",
-    ),
-    (
-        "slowdown for pending_compaction_bytes",
-        "pending-compaction-bytes-delays",
-    ),
-    (
-        "stop for pending_compaction_bytes",
-        "pending-compaction-bytes-stops",
-    ),
+    ("level0_numfiles_with_compaction", "cf-l0-file-count-limit-stops-with-ongoing-compaction"),
+    ("slowdown for pending_compaction_bytes", "pending-compaction-bytes-delays"),
+    ("stop for pending_compaction_bytes", "pending-compaction-bytes-stops"),
     ("memtable_slowdown", "memtable-limit-delays"),
     ("memtable_compaction", "memtable-limit-stops"),
 ];
@@ -80,20 +68,12 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
     let exact = |value: f64| (value, 0.0);
     let after = |text: &str, label| finer(text.split_once(label)?.1, uptime);
     let mut counters = Vec::new();
-    counters.extend(rounded_counter(
-        "uptime_seconds",
-        Role::UptimeSeconds,
-        uptime.map(exact),
-    ));
+    counters.extend(rounded_counter("uptime_seconds", Role::UptimeSeconds, uptime.map(exact)));
     for line in text.lines() {
         match line.split_once(": ") {
             Some(("Cumulative writes", rest)) => {
                 let ingested = after(rest, "ingest: ");
-                counters.extend(rounded_counter(
-                    "ingested_bytes",
-                    Role::IngestedBytes,
-                    ingested,
-                ));
+                counters.extend(rounded_counter("ingested_bytes", Role::IngestedBytes, ingested));
             }
             Some(("Cumulative WAL", rest)) => {
                 let mut parts = rest.split(", ");
@@ -104,20 +84,12 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
                     syncs.map(exact),
                 ));
                 let written = after(rest, "written: ");
-                counters.extend(rounded_counter(
-                    "wal_written_bytes",
-                    Role::LogBytes,
-                    written,
-                ));
+                counters.extend(rounded_counter("wal_written_bytes", Role::LogBytes, written));
             }
             Some(("Cumulative stall", rest)) => {
                 let (time, share) = rest.split_once(", ").unwrap_or((rest, ""));
                 let seconds = clock_seconds(time).map(exact);
-                counters.extend(rounded_counter(
-                    "stall_seconds",
-                    Role::StallSeconds,
-                    seconds,
-                ));
+                counters.extend(rounded_counter("stall_seconds", Role::StallSeconds, seconds));
                 counters.extend(number(share).map(|percent| {
                     Counter::gauge("stall_percent", percent).with_role(Role::StallPercent)
                 }));
@@ -128,8 +100,8 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Parses the library's statistics: all tickers under their own names, and the exact values of the texts' rounded counters
-/// under the counters' names.
+/// Parses the library's statistics: all tickers under their own names, and the exact values of the
+/// texts' rounded counters under the counters' names.
 pub(super) fn tickers(text: &str) -> Vec<Counter> {
     const ALSO: &[Figure] = figures! {
         Cumulative "rocksdb.block.cache.hit" => "block_cache_hit_count" Work;
@@ -157,9 +129,7 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         };
         // Histograms have percentiles before their count, and the sum after it.
         if let Some((name, _)) = name.split_once(" P50 : ") {
-            let sum = value
-                .split_once(" SUM : ")
-                .and_then(|(_, sum)| sum.trim().parse().ok());
+            let sum = value.split_once(" SUM : ").and_then(|(_, sum)| sum.trim().parse().ok());
             counters.extend(time(name, sum.unwrap_or(0.0)));
             continue;
         }
@@ -182,7 +152,8 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Parses the rows of the first compaction table by the names of its columns, which depend on the version.
+/// Parses the rows of the first compaction table by the names of its columns, which depend on the
+/// version.
 pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     let mut lines = text
         .lines()
@@ -253,11 +224,7 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
                     Role::CompactionAndFlushSeconds,
                 )),
                 ("CompMergeCPU(sec)", _) => cumulative("compaction_and_flush_cpu_seconds")
-                    .with_role(
-                        level
-                            .is_none()
-                            .then_some(Role::CompactionAndFlushCpuSeconds),
-                    ),
+                    .with_role(level.is_none().then_some(Role::CompactionAndFlushCpuSeconds)),
                 ("Comp(cnt)", _) => cumulative("compaction_and_flush_count")
                     .with_role(level.map(|_| Role::LevelCompactionCount)),
                 _ => continue,
@@ -269,8 +236,8 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-/// Parses the line with write stalls by reason, in either format. Ignores the totals of newer versions, because
-/// [`add_stall_totals`] computes them for all versions.
+/// Parses the line with write stalls by reason, in either format. Ignores the totals of newer
+/// versions, because [`add_stall_totals`] computes them for all versions.
 fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     let mut add = |reason: &str, count: f64| {
         let stalls = Counter::cumulative(format!("{STALLS}{reason}"), count);
@@ -297,13 +264,10 @@ fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-/// The reasons that add up to all delays or all stops. The first one includes those `with-ongoing-compaction`. The tree does
-/// not count stops of the write buffer manager.
-const STALL_PARTS: [&str; 3] = [
-    "l0-file-count-limit",
-    "memtable-limit",
-    "pending-compaction-bytes",
-];
+/// The reasons that add up to all delays or all stops. The first one includes those
+/// `with-ongoing-compaction`. The tree does not count stops of the write buffer manager.
+const STALL_PARTS: [&str; 3] =
+    ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
 const STALLS: &str = "write_stall_count.";
 
 /// Adds the total numbers of delays and stops, if all reasons are counted.
@@ -317,10 +281,7 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     for sort in ["delays", "stops"] {
         let of = |part: &&str| {
             let name = format!("{prefix}{part}-{sort}");
-            counters
-                .iter()
-                .find(|it| it.name == name)
-                .map(|it| it.value)
+            counters.iter().find(|it| it.name == name).map(|it| it.value)
         };
         if let Some(total) = STALL_PARTS.iter().map(of).sum::<Option<f64>>() {
             let total = Counter::cumulative(format!("{prefix}total-{sort}"), total);
@@ -338,16 +299,13 @@ fn rounded_counter(name: &str, role: Role, value: Option<(f64, f64)>) -> Option<
 }
 
 fn uptime_seconds(text: &str) -> Option<f64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix("Uptime(secs): "))
-        .and_then(number)
+    text.lines().find_map(|line| line.strip_prefix("Uptime(secs): ")).and_then(number)
 }
 
 /// Parses the number at the beginning of `text`.
 fn number(text: &str) -> Option<f64> {
-    let end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
-        .unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
@@ -375,8 +333,9 @@ fn clock_seconds(text: &str) -> Option<f64> {
     Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
-/// Parses `0.09 GB ..., 4.47 MB/s ...` as bytes and their possible error. Uses the sum, or the rate times the uptime,
-/// whichever is more precise. Sums have hundredths of a GB, rates hundredths of a MB/s, and the uptime tenths of a second.
+/// Parses `0.09 GB ..., 4.47 MB/s ...` as bytes and their possible error. Uses the sum, or the rate
+/// times the uptime, whichever is more precise. Sums have hundredths of a GB, rates hundredths of a
+/// MB/s, and the uptime tenths of a second.
 fn finer(text: &str, uptime: Option<f64>) -> Option<(f64, f64)> {
     let mut parts = text.split(", ");
     let sum = (number(parts.next()?)? * GIB, 0.005 * GIB);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use super::{Config, Library, RocksDb, entries_of, prepare};
 use crate::{Engine as _, SetupError, trial};
 
-/// The options that the directory for temporary files may not support, or not have room for. Their failure says nothing of the
-/// library.
+/// The options that the directory for temporary files may not support, or not have room for. Their
+/// failure says nothing of the library.
 const OF_THE_DIRECTORY: [(&str, &str); 3] = [
     ("use_direct_reads", "false"),
     ("use_direct_io_for_flush_and_compaction", "false"),
     ("allow_fallocate", "false"),
 ];
 
-/// Opens an empty database with a config in the directory for temporary files, and removes it. Returns the options that the
-/// version does not know, if the config allows that.
+/// Opens an empty database with a config in the directory for temporary files, and removes it.
+/// Returns the options that the version does not know, if the config allows that.
 ///
 /// # Errors
 /// The errors of [`RocksDb::create`].

@@ -70,7 +70,8 @@ impl Dialect for SqliteDialect {
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
         vec![match index {
             None => format!("select count(*) from {} not indexed", table.name),
-            // `indexed by` fails if the index can't be used. The condition is true for every row and needs the index.
+            // `indexed by` fails if the index can't be used. The condition is true for every row
+            // and needs the index.
             Some(index) => format!(
                 "select count(*) from {}{} where {} >= {}",
                 table.name,
@@ -85,8 +86,8 @@ impl Dialect for SqliteDialect {
         "begin"
     }
 
-    /// Begins a transaction. One that will write takes the lock at once: if it read first, SQLite would refuse its write after
-    /// another connection's.
+    /// Begins a transaction. One that will write takes the lock at once: if it read first, SQLite
+    /// would refuse its write after another connection's.
     fn begin_transaction(&self, writes: bool) -> &'static str {
         if writes { "begin immediate" } else { "begin" }
     }

@@ -1,8 +1,9 @@
 //! SQLite, bundled and embedded. The database is a file, and the config is pragmas.
 //!
-//! A client's inserter, deleter and reader are connections to one file, so measurements include waits for the write lock.
-//! SQLite's busy handler sleeps up to 100 ms at a time, which would dominate the result. The handler here polls every half
-//! millisecond at most, and counts its waits.
+//! A client's inserter, deleter and reader are connections to one file, so measurements include
+//! waits for the write lock. SQLite's busy handler sleeps up to 100 ms at a time, which would
+//! dominate the result. The handler here polls every half millisecond at most, and counts its
+//! waits.
 
 mod dialect;
 mod notation;
@@ -69,17 +70,16 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Creates an empty database in `directory`, which is assay's and empty. Every connection gets the pragmas `set`.
+    /// Creates an empty database in `directory`, which is assay's and empty. Every connection gets
+    /// the pragmas `set`.
     ///
     /// # Errors
-    /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't write.
+    /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't
+    /// write.
     pub fn start(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
-        let sqlite = Self {
-            file: directory.join("assay.sqlite"),
-            pragmas,
-        };
+        let sqlite = Self { file: directory.join("assay.sqlite"), pragmas };
         let connection = sqlite.open().map_err(|source| SetupError::Server {
             server: format!("sqlite at `{}`", sqlite.file.display()),
             source,
@@ -106,13 +106,13 @@ impl Sqlite {
             }
         }
         // The first write fixes the page size.
-        connection
-            .execute_batch("create table assay(v); drop table assay")
-            .map_err(|error| SetupError::Server {
+        connection.execute_batch("create table assay(v); drop table assay").map_err(|error| {
+            SetupError::Server {
                 server: format!("sqlite at `{}`", sqlite.file.display()),
                 source: session::error(&error),
                 help: None,
-            })?;
+            }
+        })?;
         Ok(sqlite)
     }
 
@@ -132,12 +132,10 @@ impl Sqlite {
             .busy_handler(Some(session::wait_for_lock))
             .map_err(|error| session::error(&error))?;
         for (name, value) in &self.pragmas {
-            connection
-                .pragma_update(None, name, value)
-                .map_err(|error| Error {
-                    message: format!("pragma {name} = {value}: {error}"),
-                    ..session::error(&error)
-                })?;
+            connection.pragma_update(None, name, value).map_err(|error| Error {
+                message: format!("pragma {name} = {value}: {error}"),
+                ..session::error(&error)
+            })?;
         }
         Ok(connection)
     }
@@ -172,7 +170,8 @@ fn pragma(connection: &Connection, name: &str) -> Option<String> {
         .ok()
 }
 
-/// Returns true when SQLite reports `effective` for the value `value`. Many pragmas accept words and report numbers.
+/// Returns true when SQLite reports `effective` for the value `value`. Many pragmas accept words
+/// and report numbers.
 fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     // For a cache size in KiB, SQLite reports pages, and it may round sizes.
@@ -199,10 +198,7 @@ impl Engine for Sqlite {
     fn storage(&self) -> Storage {
         let mut shm = self.file.clone().into_os_string();
         shm.push("-shm");
-        Storage {
-            data: vec![self.file.clone()],
-            logs: vec![self.wal(), shm.into()],
-        }
+        Storage { data: vec![self.file.clone()], logs: vec![self.wal(), shm.into()] }
     }
 
     fn settings(&self) -> Result<Vec<Setting>, Error> {
@@ -246,7 +242,8 @@ impl SqlEngine for Sqlite {
         Ok(Box::new(SqliteObserver::new(self.open()?, self.wal())))
     }
 
-    /// Writes the whole write-ahead log to the database and truncates the log. Updates the planner's statistics.
+    /// Writes the whole write-ahead log to the database and truncates the log. Updates the
+    /// planner's statistics.
     fn settle(
         &self,
         tables: &[Table],
@@ -258,29 +255,24 @@ impl SqlEngine for Sqlite {
         let spent = || began.elapsed();
         let connection = self.open()?;
         let observer = SqliteObserver::new(self.open()?, self.wal());
-        let mut settled = Settled {
-            pending_before: vec![observer.wal_file_bytes()],
-            ..Settled::default()
-        };
+        let mut settled =
+            Settled { pending_before: vec![observer.wal_file_bytes()], ..Settled::default() };
         let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
         // The first row says whether something blocked the checkpoint; other rows are not needed.
         let run = |sql: &str| -> Result<i64, Error> {
-            connection
-                .query_row(sql, [], |row| row.get::<_, i64>(0))
-                .or_else(|error| match error {
-                    rusqlite::Error::QueryReturnedNoRows => Ok(0),
-                    error => Err(session::error(&error)),
-                })
+            connection.query_row(sql, [], |row| row.get::<_, i64>(0)).or_else(|error| match error {
+                rusqlite::Error::QueryReturnedNoRows => Ok(0),
+                error => Err(session::error(&error)),
+            })
         };
         for table in tables {
             let (what, from) = (format!("analyze {}", table.name), spent());
             run(&what)?;
             settled.add_action(what, spent().saturating_sub(from));
         }
-        // Waits here for connections that use the log, because the handler would wait longer than settling may take.
-        connection
-            .busy_timeout(Duration::ZERO)
-            .map_err(|error| session::error(&error))?;
+        // Waits here for connections that use the log, because the handler would wait longer than
+        // settling may take.
+        connection.busy_timeout(Duration::ZERO).map_err(|error| session::error(&error))?;
         let (what, from) = ("pragma wal_checkpoint(truncate)", spent());
         while run(what)? != 0 {
             if is_over() {

@@ -1,7 +1,7 @@
 //! Reads SQLite's sizes, free pages, write-ahead log, and waits for the lock.
 //!
-//! SQLite counts cache hits and page writes for each connection. To read them would disturb the load's connections, so they
-//! are *not applicable* instead of zero.
+//! SQLite counts cache hits and page writes for each connection. To read them would disturb the
+//! load's connections, so they are *not applicable* instead of zero.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,11 +36,8 @@ impl Observer for SqliteObserver {
                 .map(|value| value as f64)
                 .map_err(|failure| error(&failure))
         };
-        let (pages, free, size) = (
-            value("page_count")?,
-            value("freelist_count")?,
-            value("page_size")?,
-        );
+        let (pages, free, size) =
+            (value("page_count")?, value("freelist_count")?, value("page_size")?);
         let mut counters = vec![
             Counter::gauge("database_bytes", pages * size).with_role(Role::DatabaseBytes),
             Counter::gauge("free_bytes", free * size),

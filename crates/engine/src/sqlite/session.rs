@@ -9,12 +9,14 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
-/// The number of waits for a lock of all connections, in a static because the handler is a plain function.
+/// The number of waits for a lock of all connections, in a static because the handler is a plain
+/// function.
 pub(super) static LOCK_WAIT_COUNT: AtomicU64 = AtomicU64::new(0);
 /// The total time of these waits.
 pub(super) static LOCK_WAIT_NS: AtomicU64 = AtomicU64::new(0);
 
-/// The number of naps, about a minute, after which a connection stops waiting for a lock and the operation is retried.
+/// The number of naps, about a minute, after which a connection stops waiting for a lock and the
+/// operation is retried.
 const LOCK_NAPS_MOST: i32 = 120_000;
 
 /// The busy handler, which naps 10 us at first, then doubles up to 500 us.
@@ -29,9 +31,9 @@ pub(super) fn wait_for_lock(naps: i32) -> bool {
 /// The number of attempts of a statement that finds a changed schema each time.
 const SCHEMA_TURNS_MOST: u32 = 1_000;
 
-/// Retries `work`, a statement, if other connections have changed the schema. SQLite itself retries at most 50 times, which
-/// may be too few while many connections create tables and indexes. A retry is safe, because a statement checks the schema
-/// before it does anything.
+/// Retries `work`, a statement, if other connections have changed the schema. SQLite itself retries
+/// at most 50 times, which may be too few while many connections create tables and indexes. A retry
+/// is safe, because a statement checks the schema before it does anything.
 fn with_the_schema_as_it_is<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, Error> {
     let mut turns = 1;
     loop {
@@ -59,8 +61,9 @@ enum Param {
 
 /// A connection to the database.
 ///
-/// Statements are in the connection's cache, and each execution finds its statement by its text. The library's prepared
-/// statements borrow their connection, so a type that moves between threads can't contain both.
+/// Statements are in the connection's cache, and each execution finds its statement by its text.
+/// The library's prepared statements borrow their connection, so a type that moves between threads
+/// can't contain both.
 pub struct SqliteSession {
     connection: Connection,
     statements: Vec<String>,
@@ -88,9 +91,7 @@ impl SqliteSession {
         if self.is_text {
             return outcome(&mut self.connection.prepare(&self.texts)?);
         }
-        let mut statement = self
-            .connection
-            .prepare_cached(&self.statements[self.started])?;
+        let mut statement = self.connection.prepare_cached(&self.statements[self.started])?;
         self.bind(&mut statement)?;
         outcome(&mut statement)
     }
@@ -128,8 +129,7 @@ impl Session for SqliteSession {
         // A statement outside of the cache would be prepared again each time.
         let capacity = CACHED_LEAST.max(2 * self.statements.len());
         if self.statements.len().is_power_of_two() {
-            self.connection
-                .set_prepared_statement_cache_capacity(capacity);
+            self.connection.set_prepared_statement_cache_capacity(capacity);
         }
         self.params.reserve(params.len());
         Ok(Statement(number))
@@ -165,10 +165,7 @@ impl Session for SqliteSession {
     fn text(&mut self, value: &str) {
         let start = self.texts.len() as u32;
         self.texts.push_str(value);
-        self.params.push(Param::Text {
-            start,
-            end: self.texts.len() as u32,
-        });
+        self.params.push(Param::Text { start, end: self.texts.len() as u32 });
     }
 
     fn execute(&mut self) -> Result<Outcome, Error> {

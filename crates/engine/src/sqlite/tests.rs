@@ -9,10 +9,7 @@ fn table() -> Table {
         ("k", ColumnType::Int4),
         ("data", ColumnType::Text(100)),
     ];
-    let index = Index {
-        name: "k",
-        columns: vec!["k", "at"],
-    };
+    let index = Index { name: "k", columns: vec!["k", "at"] };
     Table {
         name: "t".into(),
         columns: columns.map(|(name, kind)| Column { name, kind }).into(),
@@ -23,10 +20,8 @@ fn table() -> Table {
 
 fn start(set: &[(&str, &str)]) -> Result<(tempfile::TempDir, Sqlite), SetupError> {
     let directory = tempfile::tempdir().unwrap();
-    let set: Vec<(String, String)> = set
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect();
+    let set: Vec<(String, String)> =
+        set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let sqlite = Sqlite::start(directory.path(), &set)?;
     Ok((directory, sqlite))
 }
@@ -73,11 +68,8 @@ fn every_statement_does_what_it_says() {
     assert_eq!(session.execute().unwrap().rows, 10);
     let min = run(&mut session, &dialect.min_key(&table), &[]);
     assert_eq!(min.value, Some(21));
-    let scan = RangeScan {
-        index: &table.indexes[0],
-        comparison: crate::Comparison::Above,
-        limit: 7,
-    };
+    let scan =
+        RangeScan { index: &table.indexes[0], comparison: crate::Comparison::Above, limit: 7 };
     let scanned = run(&mut session, &dialect.range_scan(&table, scan), &[3]);
     assert_eq!((scanned.rows, scanned.value), (7, Some(4)));
     let point = dialect.point_lookup(&table, &["k"], 2);
@@ -129,11 +121,7 @@ fn writers_wait_for_each_other_and_the_waits_are_counted() {
     let mut observer = sqlite.observer(&[]).unwrap();
     let mut waits = || {
         let counters = observer.sample().unwrap();
-        counters
-            .iter()
-            .find(|counter| counter.name == "lock_wait_count")
-            .unwrap()
-            .value
+        counters.iter().find(|counter| counter.name == "lock_wait_count").unwrap().value
     };
     let before = waits();
     first.query("begin immediate").unwrap();
@@ -193,10 +181,7 @@ fn pragmas_take_effect_or_are_refused() {
 }
 
 fn settled(sqlite: &Sqlite, tables: &[Table], seconds: u64) -> Settled {
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most: Duration::from_secs(seconds),
-    };
+    let limits = SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(seconds) };
     let stop = AtomicBool::new(false);
     sqlite.settle(tables, limits, &stop).unwrap()
 }
@@ -237,10 +222,7 @@ fn a_duplicate_key_and_a_full_database_have_their_classes() {
     let (_directory, _sqlite, mut session) = filled(10);
     session.query("create unique index u on t(at)").unwrap();
     let mut class = |sql: &str| session.query(sql).unwrap_err().class;
-    assert_eq!(
-        class("insert into t values (1, 1, 1, '')"),
-        ErrorClass::DuplicateKey
-    );
+    assert_eq!(class("insert into t values (1, 1, 1, '')"), ErrorClass::DuplicateKey);
     assert_eq!(class("update t set at = 1000000"), ErrorClass::DuplicateKey);
     assert_eq!(class("update t set k = null"), ErrorClass::Other);
     session.query("pragma max_page_count = 1").unwrap();
@@ -256,7 +238,8 @@ fn a_crowded_log_is_tried_again() {
     assert!(class_of(&crowded).is_transient());
 }
 
-/// Each has its own table, but all share one schema: who waits for the lock finds it changed again and again.
+/// Each has its own table, but all share one schema: who waits for the lock finds it changed again
+/// and again.
 #[test]
 fn many_connections_change_the_schema_at_once() {
     let (_directory, sqlite) = start(&[("journal_mode", "wal"), ("synchronous", "off")]).unwrap();
@@ -267,9 +250,7 @@ fn many_connections_change_the_schema_at_once() {
             scope.spawn(move || {
                 let mut session = sqlite.connect().unwrap();
                 first.wait();
-                session
-                    .query(&format!("create table t{client} (a integer, b integer)"))
-                    .unwrap();
+                session.query(&format!("create table t{client} (a integer, b integer)")).unwrap();
                 for round in 0..20 {
                     session.start_text(&format!("create index i{client}_{round} on t{client} (b)"));
                     session.execute().unwrap();

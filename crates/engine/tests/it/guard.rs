@@ -11,16 +11,8 @@ use engine::guard::{Ending, Guarded, SUBCOMMAND, Spawn};
 /// The guard of these tests, which is an example of this crate.
 pub(crate) fn guard_exe() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let exe = tests
-        .parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .join("examples/guard");
-    assert!(
-        exe.is_file(),
-        "`{}` is missing: `cargo build --example guard`",
-        exe.display()
-    );
+    let exe = tests.parent().and_then(Path::parent).unwrap().join("examples/guard");
+    assert!(exe.is_file(), "`{}` is missing: `cargo build --example guard`", exe.display());
     exe
 }
 
@@ -40,7 +32,8 @@ pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
     within(LIMIT.as_secs(), what, holds);
 }
 
-/// Waits for what must come within so many seconds: so many looks, of which a machine that stands still loses none.
+/// Waits for what must come within so many seconds: so many looks, of which a machine that stands
+/// still loses none.
 pub(crate) fn within(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..200 * seconds {
         if holds() {
@@ -51,14 +44,13 @@ pub(crate) fn within(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) 
     panic!("it did not come about within {seconds} s: {what}");
 }
 
-/// Stops a process by SIGSTOP, and waits until it has: a signal that is sent meanwhile might be heeded first.
+/// Stops a process by SIGSTOP, and waits until it has: a signal that is sent meanwhile might be
+/// heeded first.
 pub(crate) fn freeze(pid: u32) {
     signal(pid, rustix::process::Signal::STOP);
     let is_frozen = || {
         let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        stat.rsplit(')')
-            .next()
-            .is_some_and(|rest| rest.trim().starts_with('T'))
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('T'))
     };
     eventually("it is frozen", is_frozen);
 }
@@ -72,10 +64,7 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 pub(crate) fn kill_guard_of(pid: u32) {
     let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
-    signal(
-        parent.unwrap().parse().unwrap(),
-        rustix::process::Signal::KILL,
-    );
+    signal(parent.unwrap().parse().unwrap(), rustix::process::Signal::KILL);
 }
 
 fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
@@ -100,10 +89,7 @@ fn pids(log: &Path, count: usize) -> Vec<u32> {
     let read = || -> Vec<u32> {
         let text = fs_err::read_to_string(log).unwrap_or_default();
         let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        complete
-            .lines()
-            .filter_map(|line| line.parse().ok())
-            .collect()
+        complete.lines().filter_map(|line| line.parse().ok()).collect()
     };
     eventually("the script names its processes", || read().len() >= count);
     read()
@@ -122,25 +108,14 @@ fn a_program_that_ends_by_itself_is_reported_with_its_status() {
 fn a_program_that_can_not_be_started_is_an_error_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let (exe, log) = (guard_exe(), directory.path().join("log"));
-    let spawn = Spawn {
-        program: Path::new("/nowhere/server"),
-        ..shell(&exe, &log, "")
-    };
+    let spawn = Spawn { program: Path::new("/nowhere/server"), ..shell(&exe, &log, "") };
     let error = Guarded::spawn(&spawn).unwrap_err();
     assert!(
         matches!(&error, SetupError::Command { command, .. } if command.starts_with("/nowhere/server"))
     );
     assert!(error.to_string().contains("No such file"), "{error}");
-    let no_guard = Spawn {
-        guard_exe: Path::new("/nowhere/guard"),
-        ..shell(&exe, &log, "")
-    };
-    assert!(
-        Guarded::spawn(&no_guard)
-            .unwrap_err()
-            .to_string()
-            .contains("`/nowhere/guard`")
-    );
+    let no_guard = Spawn { guard_exe: Path::new("/nowhere/guard"), ..shell(&exe, &log, "") };
+    assert!(Guarded::spawn(&no_guard).unwrap_err().to_string().contains("`/nowhere/guard`"));
 }
 
 #[test]
@@ -152,10 +127,7 @@ fn dropping_it_ends_the_program_and_all_its_descendants() {
     fs_err::write(socket.join("s"), "").unwrap();
     // One child, and one that its parent has left; none of them heeds SIGQUIT.
     let script = "trap '' QUIT; sleep 1000 & echo $!; (sleep 1000 & echo $!); echo $$; wait";
-    let spawn = Spawn {
-        remove_directory: Some(&socket),
-        ..shell(&exe, &log, script)
-    };
+    let spawn = Spawn { remove_directory: Some(&socket), ..shell(&exe, &log, script) };
     let guarded = Guarded::spawn(&spawn).unwrap();
     let pids = pids(&log, 3);
     assert!(pids.contains(&guarded.pid()) && pids.iter().all(|&pid| is_running(pid)));
@@ -182,13 +154,9 @@ fn a_stop_goes_from_the_gentle_to_the_harsh() {
     let mut guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
     pids(&log, 1);
     let short = Duration::from_millis(100);
-    let (ending, status) = guarded
-        .stop(&[(Ending::Interrupt, short), (Ending::Terminate, LIMIT)])
-        .unwrap();
-    assert_eq!(
-        (ending, status.as_str()),
-        (Ending::Terminate, "exit status: 3")
-    );
+    let (ending, status) =
+        guarded.stop(&[(Ending::Interrupt, short), (Ending::Terminate, LIMIT)]).unwrap();
+    assert_eq!((ending, status.as_str()), (Ending::Terminate, "exit status: 3"));
     // Stopped by SIGSTOP, a program obeys nothing but SIGKILL.
     let mut frozen = Guarded::spawn(&shell(&exe, &log, "exec sleep 1000")).unwrap();
     freeze(frozen.pid());
@@ -211,11 +179,9 @@ fn the_guard_heeds_no_signal_but_the_end_of_its_input() {
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     let pid: u32 = line.trim().strip_prefix("pid ").unwrap().parse().unwrap();
-    for ignored in [
-        rustix::process::Signal::INT,
-        rustix::process::Signal::TERM,
-        rustix::process::Signal::HUP,
-    ] {
+    for ignored in
+        [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
+    {
         signal(guard.id(), ignored);
     }
     assert!(guard.try_wait().unwrap().is_none() && is_running(pid));

@@ -87,10 +87,7 @@ fn a_directory_that_is_not_ours_is_left_alone<S: TestServer>() {
     let file = theirs.join(S::LIFE.file);
     fs_err::write(&file, "x").unwrap();
     let error = error(place.start(&[]));
-    assert!(
-        matches!(&error, SetupError::Directory { path, .. } if *path == theirs),
-        "{error}"
-    );
+    assert!(matches!(&error, SetupError::Directory { path, .. } if *path == theirs), "{error}");
     assert!(error.help().unwrap().contains(MARKER));
     assert!(file.exists());
 }
@@ -152,10 +149,7 @@ fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it<S: TestServer>(
     }
     let place = Place::<S>::new();
     let server = place.start(&[]).unwrap();
-    let (pid, data_dir) = (
-        server.process_id().unwrap(),
-        server.data_dir().cloned().unwrap(),
-    );
+    let (pid, data_dir) = (server.process_id().unwrap(), server.data_dir().cloned().unwrap());
     let [mut busy, mut other] = [(); 2].map(|()| server.connect().unwrap());
     let thread = busy.server_thread().unwrap();
     let [name, _, count] = S::SQL.session;
@@ -164,9 +158,7 @@ fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it<S: TestServer>(
         // This backend only uses the processor, so it does not notice that the server has ended.
         let working = scope.spawn(move || class_of(busy.query(S::SQL.work[1])));
         let runs = format!("{} and {}", count.replace('?', &name), S::SQL.is_active);
-        eventually("the statement runs", || {
-            other.query_i64(&runs).unwrap() == Some(1)
-        });
+        eventually("the statement runs", || other.query_i64(&runs).unwrap() == Some(1));
         kill_guard_of(pid);
         let stopped = server.stop().unwrap_err().to_string();
         assert!(stopped.contains("guard was killed"), "{stopped}");
@@ -188,10 +180,7 @@ fn a_killed_server_is_a_lost_connection_and_an_unclean_stop<S: TestServer>() {
     signal(server.process_id().unwrap(), Signal::KILL);
     eventually("what serves the session follows", || !is_running(thread));
     for _ in 0..2 {
-        assert_eq!(
-            class_of(session.query("select 1")),
-            ErrorClass::ConnectionLost
-        );
+        assert_eq!(class_of(session.query("select 1")), ErrorClass::ConnectionLost);
     }
     assert_eq!(class_of(server.connect()), ErrorClass::ConnectionLost);
     let error = server.stop().unwrap_err();
@@ -216,10 +205,7 @@ fn a_version_that_is_too_old_is_refused_before_anything_is_made<S: TestServer>()
     let place = Place::<S>::new();
     let (programs, version) = S::LIFE.old;
     let error = error(place.start_build(&place.fake_build(programs), &[]));
-    assert!(
-        matches!(&error, SetupError::Version { found, .. } if found == version),
-        "{error}"
-    );
+    assert!(matches!(&error, SetupError::Version { found, .. } if found == version), "{error}");
     assert!(!place.path().join("data").exists());
 }
 

@@ -1,5 +1,5 @@
-//! Limits of a server's memory and processors, with real servers. If this machine does not let assay limit memory, these
-//! tests are reported as skipped.
+//! Limits of a server's memory and processors, with real servers. If this machine does not let
+//! assay limit memory, these tests are reported as skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -22,13 +22,11 @@ const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 96 * MIB;
 
 fn memory(bytes: u64) -> Limits {
-    Limits {
-        memory_bytes: Some(bytes),
-        ..Limits::default()
-    }
+    Limits { memory_bytes: Some(bytes), ..Limits::default() }
 }
 
-/// Returns the memory limit if it is in effect; reports the test as skipped if this machine does not allow it.
+/// Returns the memory limit if it is in effect; reports the test as skipped if this machine does
+/// not allow it.
 fn holding(limits: &[Limit]) -> Option<&Limit> {
     let memory = limits.iter().find(|limit| limit.what == "memory").unwrap();
     if memory.effective.is_none() {
@@ -85,7 +83,8 @@ fn charged(group: &Path) -> u64 {
         .unwrap()
 }
 
-/// Returns the bytes that the processes of a group have read from storage. In newer servers, some read for others.
+/// Returns the bytes that the processes of a group have read from storage. In newer servers, some
+/// read for others.
 fn read_bytes(group: &Path) -> u64 {
     let read = |pid: &str| -> Option<u64> {
         let io = fs_err::read_to_string(format!("/proc/{pid}/io")).ok()?;
@@ -99,9 +98,7 @@ fn read_bytes(group: &Path) -> u64 {
 /// Returns a line of a process's status.
 fn status_of(pid: u32, name: &str) -> String {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap().trim().to_string()
 }
 
@@ -177,16 +174,10 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
     let before = read_bytes(&group);
     assert_eq!(session.query_i64(scan).unwrap(), Some(160_000));
     let read = read_bytes(&group) - before;
-    assert!(
-        read >= table_bytes - MEMORY,
-        "{read} of {table_bytes} were read"
-    );
+    assert!(read >= table_bytes - MEMORY, "{read} of {table_bytes} were read");
     // The group includes the page cache of its files.
     let charged = charged(&group);
-    assert!(
-        (MEMORY / 2..=MEMORY).contains(&charged),
-        "{charged} of {MEMORY}"
-    );
+    assert!((MEMORY / 2..=MEMORY).contains(&charged), "{charged} of {MEMORY}");
     assert_eq!(postgres.killed_for_memory(), None);
     drop(session);
     postgres.stop().unwrap();
@@ -201,10 +192,7 @@ fn the_server_gets_the_requested_processors() {
     let own = cpus_of(std::process::id());
     let last: u32 = own.rsplit([',', '-']).next().unwrap().parse().unwrap();
     let place = Place::new();
-    let limits = Limits {
-        cpus: Some(vec![last]),
-        ..Limits::default()
-    };
+    let limits = Limits { cpus: Some(vec![last]), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
     let expected = Limit {
         what: "cpus".into(),
@@ -226,11 +214,8 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
         return;
     }
     let place = Place::new();
-    let limits = Limits {
-        memory_bytes: Some(MEMORY),
-        cpu_quota_milli: Some(200),
-        ..Limits::default()
-    };
+    let limits =
+        Limits { memory_bytes: Some(MEMORY), cpu_quota_milli: Some(200), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
     let quota = postgres.limits().last().unwrap();
     if quota.effective.is_none() {
@@ -251,19 +236,15 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
     // Fields 14 and 15 are the time in user and kernel mode, in hundredths of a second.
     let used_s = || {
         let stat = fs_err::read_to_string(format!("/proc/{backend}/stat")).unwrap();
-        let fields: Vec<u64> = stat
-            .split(' ')
-            .skip(13)
-            .take(2)
-            .flat_map(str::parse)
-            .collect();
+        let fields: Vec<u64> = stat.split(' ').skip(13).take(2).flat_map(str::parse).collect();
         fields.iter().sum::<u64>() as f64 / 100.0
     };
     let before_s = used_s();
     session.query("set statement_timeout = '2s'").unwrap();
     let busy = session.query("select count(*) from generate_series(1, 1000000000000) i");
     assert!(busy.is_err());
-    // The server's timer may be late, but it can't be by as much as the backend would use otherwise.
+    // The server's timer may be late, but it can't be by as much as the backend would use
+    // otherwise.
     let used_s = used_s() - before_s;
     assert!(used_s < 1.0, "{used_s} s in 2 s");
     drop(session);
@@ -280,10 +261,7 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
     let error = place.start_limited(&memory(63 * MIB), &[]).err().unwrap();
     assert!(matches!(error, SetupError::Config { .. }), "{error}");
     assert!(error.to_string().contains("`memory` is 63 MiB"), "{error}");
-    let limits = Limits {
-        cpus: Some(vec![1023]),
-        ..Limits::default()
-    };
+    let limits = Limits { cpus: Some(vec![1023]), ..Limits::default() };
     let error = place.start_limited(&limits, &[]).err().unwrap();
     assert!(error.to_string().contains("`cpus` lists 1023"), "{error}");
     assert!(error.help().is_some());
@@ -300,10 +278,9 @@ fn a_server_without_limits_reports_none() {
     assert_eq!(postgres.killed_for_memory(), None);
     let pid = postgres.process_id().unwrap();
     let groups = |pid: u32| fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-    // For a server with a limit, another test's, assay may be moving into another group with all that it has started.
-    eventually("it is in assay's own group", || {
-        groups(pid) == groups(std::process::id())
-    });
+    // For a server with a limit, another test's, assay may be moving into another group with all
+    // that it has started.
+    eventually("it is in assay's own group", || groups(pid) == groups(std::process::id()));
     postgres.stop().unwrap();
 }
 
@@ -346,8 +323,8 @@ fn stopping_a_server_that_ran_out_of_memory_reports_it() {
     assert!(!group.exists());
 }
 
-/// Starts another assay with a limited server, to be killed. Returns the process and the server's process ID; `None` if memory
-/// can't be limited.
+/// Starts another assay with a limited server, to be killed. Returns the process and the server's
+/// process ID; `None` if memory can't be limited.
 fn other_assay(place: &Place) -> Option<(Child, u32)> {
     // This process's server has the message.
     limited(&Place::new(), MEMORY, &[])?.stop().unwrap();
@@ -361,9 +338,7 @@ fn other_assay(place: &Place) -> Option<(Child, u32)> {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(parent.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
     Some((parent, line.trim().parse().unwrap()))
 }
 
@@ -392,7 +367,8 @@ fn a_group_whose_guard_was_killed_too_is_removed_by_the_next_run() {
     signal(guard, Signal::KILL);
     signal(parent.id(), Signal::KILL);
     parent.wait().unwrap();
-    // With the server go its other processes; another test's server may remove the group from then on.
+    // With the server go its other processes; another test's server may remove the group from then
+    // on.
     signal(pid, Signal::KILL);
     let processes = || fs_err::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     eventually("the server ends", || processes().is_empty());
@@ -409,11 +385,8 @@ fn mysql_is_limited_too() {
     let place = mysql::Place::new();
     let own = cpus_of(std::process::id());
     let first: u32 = own.split([',', '-']).next().unwrap().parse().unwrap();
-    let limits = Limits {
-        memory_bytes: Some(512 * MIB),
-        cpus: Some(vec![first]),
-        cpu_quota_milli: None,
-    };
+    let limits =
+        Limits { memory_bytes: Some(512 * MIB), cpus: Some(vec![first]), cpu_quota_milli: None };
     let server = place.start_limited(&limits, &[]).unwrap();
     let Some(memory) = holding(server.limits()) else {
         return;

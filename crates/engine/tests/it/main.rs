@@ -1,10 +1,7 @@
-//! Tests with real servers and processes. The tests of an engine that is not installed are reported as skipped; if
-//! `ASSAY_REQUIRE_ENGINES` has its name (separated by commas), they fail.
+//! Tests with real servers and processes. The tests of an engine that is not installed are reported
+//! as skipped; if `ASSAY_REQUIRE_ENGINES` has its name (separated by commas), they fail.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "all of this is tests, what they have in common included"
-)]
+#![allow(clippy::unwrap_used, reason = "all of this is tests, what they have in common included")]
 
 mod guard;
 mod life;

@@ -76,20 +76,13 @@ fn a_server_with_a_certificate_encrypts_what_its_clients_say<S: TestServer>() {
     for engine in [&server, &attached] {
         assert_eq!(transport(engine), ["tcp", "on"]);
     }
-    let (address, parameters) = server
-        .url()
-        .split_once('?')
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .unwrap();
+    let (address, parameters) =
+        server.url().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     let (mode, _) = parameters.split_once('&').unwrap();
     let error = refused::<S>(&format!("{address}?{mode}"));
     assert!(error.message.contains("certificate"), "{error}");
     let (name, _) = mode.split_once('=').unwrap();
-    let disabled = if name == "sslmode" {
-        "disable"
-    } else {
-        "disabled"
-    };
+    let disabled = if name == "sslmode" { "disable" } else { "disabled" };
     let plain = format!("{address}?{name}={disabled}");
     if server.refuses_plain() {
         refused::<S>(&plain);

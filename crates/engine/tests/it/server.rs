@@ -25,7 +25,8 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
     const NAME: &'static str;
     /// The environment variable with the build to test.
     const VARIABLE: &'static str;
-    /// The options of its config: small caches, and no durability, so that tests don't wait for the disk.
+    /// The options of its config: small caches, and no durability, so that tests don't wait for the
+    /// disk.
     const CONFIG: &'static str;
     /// The tests' statements in its SQL.
     const SQL: Sql;
@@ -145,7 +146,8 @@ pub(crate) struct Sql {
 
 /// The options, files and texts of a server's start and stop.
 pub(crate) struct Life {
-    /// Options of a start, the line of one of them in the configuration, and those that notes mention.
+    /// Options of a start, the line of one of them in the configuration, and those that notes
+    /// mention.
     pub(crate) set: &'static [(&'static str, &'static str)],
     pub(crate) config: &'static str,
     pub(crate) notes: &'static [&'static str],
@@ -197,11 +199,7 @@ impl<S: TestServer> Place<S> {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         fs_err::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self {
-            directory,
-            guard_exe: guard_exe(),
-            kind: PhantomData,
-        }
+        Self { directory, guard_exe: guard_exe(), kind: PhantomData }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -273,10 +271,8 @@ impl<S: TestServer> Place<S> {
         set: &[(&str, &str)],
         use_them: impl FnOnce(StartOptions<'_>) -> T,
     ) -> T {
-        let set: Vec<(String, String)> = set
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect();
+        let set: Vec<(String, String)> =
+            set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         use_them(StartOptions {
             build,
             data_dir,
@@ -324,7 +320,8 @@ impl<S: TestServer> Place<S> {
     }
 }
 
-/// Starts a server as `owner` with `args`, so that it listens on a TCP port, and waits for its `answer`.
+/// Starts a server as `owner` with `args`, so that it listens on a TCP port, and waits for its
+/// `answer`.
 pub(crate) fn on_a_port<T>(
     log: &Path,
     program: &Path,
@@ -369,10 +366,7 @@ pub(crate) fn is_there<T>(found: Result<T, SetupError>, variable: &str, engine: 
         Ok(found) => return Some(found),
         Err(error) => error,
     };
-    assert!(
-        std::env::var_os(variable).is_none(),
-        "{variable} names no build: {error}"
-    );
+    assert!(std::env::var_os(variable).is_none(), "{variable} names no build: {error}");
     assert!(!is_required(engine), "`{engine}` is required: {error}");
     crate::say_skipped(&error.to_string());
     None

@@ -55,9 +55,7 @@ fn what_was_written_is_read_back_in_every_type<S: TestServer>() {
         session.query(&(S::SQL.temporary)(&columns)).unwrap();
         let parameters: Vec<_> = (1..=4).map(|number| dialect.parameter(number)).collect();
         let insert = format!("insert into t values ({})", parameters.join(", "));
-        let insert = session
-            .prepare(&insert, &[Int4, Int8, Timestamp, Text])
-            .unwrap();
+        let insert = session.prepare(&insert, &[Int4, Int8, Timestamp, Text]).unwrap();
         for micros in [0, 123_456] {
             session.start(insert);
             session.int4(i32::MIN);
@@ -72,12 +70,7 @@ fn what_was_written_is_read_back_in_every_type<S: TestServer>() {
             let time = format!("2023-11-14 22:13:20{end}");
             assert_eq!(
                 texts,
-                [
-                    "-2147483648",
-                    "9223372036854775807",
-                    time.as_str(),
-                    "naïve \u{1f600} 'quoted'"
-                ]
+                ["-2147483648", "9223372036854775807", time.as_str(), "naïve \u{1f600} 'quoted'"]
             );
         }
         first_value_is_returned(dialect, &mut session);
@@ -114,10 +107,7 @@ fn messages_larger_than_any_buffer_or_packet_go_both_ways<S: TestServer>() {
             session.start(echo);
             (0..2).for_each(|_| session.text(&large));
             session.text("y");
-            let expected = Outcome {
-                rows: 2,
-                value: Some(length as i64),
-            };
+            let expected = Outcome { rows: 2, value: Some(length as i64) };
             assert_eq!(session.execute().unwrap(), expected);
         }
         // And after them small ones as before.
@@ -135,16 +125,11 @@ fn a_refused_statement_leaves_the_session_of_use<S: TestServer>() {
             (ErrorClass::Other, Some(S::SQL.codes[0]))
         );
         assert!(error.message.contains("selekt"), "{error}");
-        for sql in [
-            "select nothing from nowhere",
-            &format!("select {parameter} + 1"),
-        ] {
+        for sql in ["select nothing from nowhere", &format!("select {parameter} + 1")] {
             assert_eq!(class_of(session.prepare(sql, &[])), ErrorClass::Other);
         }
         session.query("drop table if exists refused").unwrap();
-        session
-            .query("create table refused (a int primary key)")
-            .unwrap();
+        session.query("create table refused (a int primary key)").unwrap();
         let insert = format!("insert into refused values ({parameter})");
         let insert = session.prepare(&insert, &[Int4]).unwrap();
         session.start(insert);
@@ -163,10 +148,8 @@ fn a_refused_statement_leaves_the_session_of_use<S: TestServer>() {
 fn conflicts_have_their_classes<S: TestServer>() {
     for shared in S::shared() {
         let [mut one, mut two] = [(); 2].map(|()| shared.server.connect().unwrap());
-        one.query("create table conflicts (a int primary key, b int)")
-            .unwrap();
-        one.query("insert into conflicts values (1, 0), (2, 0)")
-            .unwrap();
+        one.query("create table conflicts (a int primary key, b int)").unwrap();
+        one.query("insert into conflicts values (1, 0), (2, 0)").unwrap();
         // A row lock that takes too long.
         one.query("begin").unwrap();
         one.query("update conflicts set b = 1 where a = 1").unwrap();
@@ -197,7 +180,8 @@ fn conflicts_have_their_classes<S: TestServer>() {
     }
 }
 
-/// Of a session that has only begun its statement a server may miss the interrupt: it has to be seen asleep.
+/// Of a session that has only begun its statement a server may miss the interrupt: it has to be
+/// seen asleep.
 fn an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it<S: TestServer>() {
     let [sleep, sleepers] = S::SQL.sleep;
     for shared in S::shared() {
@@ -247,10 +231,7 @@ fn a_session_that_the_server_ends_says_why<S: TestServer>() {
         let error = victim.query("select 1").unwrap_err();
         assert_eq!(error.class, ErrorClass::ConnectionLost);
         assert!(error.message.contains(S::SQL.ended), "{error}");
-        assert_eq!(
-            class_of(victim.query("select 1")),
-            ErrorClass::ConnectionLost
-        );
+        assert_eq!(class_of(victim.query("select 1")), ErrorClass::ConnectionLost);
     }
 }
 
@@ -272,9 +253,7 @@ fn keys_ascend_and_the_last_is_known<S: TestServer>() {
         assert_eq!(session.last_key(&keys).unwrap(), Some(8));
         let mut other = shared.server.connect().unwrap();
         assert_eq!(other.last_key(&keys).unwrap(), None);
-        other
-            .query("insert into keys1 (dateandtime, price, data) values (now(), 1, '')")
-            .unwrap();
+        other.query("insert into keys1 (dateandtime, price, data) values (now(), 1, '')").unwrap();
         let next = Some(S::SQL.next_key);
         assert_eq!(other.last_key(&keys).unwrap(), next);
         assert_eq!(session.query_i64(&dialect.min_key(&keys)).unwrap(), Some(1));
@@ -291,45 +270,28 @@ fn statements_of_the_dialect_do_what_they_say<S: TestServer>() {
     }
 }
 
-/// Reads a table `t` of two rows, each the least `a` that there is, the largest `b`, and text in `d`: what a statement
-/// returns is the first column of the first row, where that is an integer.
+/// Reads a table `t` of two rows, each the least `a` that there is, the largest `b`, and text in
+/// `d`: what a statement returns is the first column of the first row, where that is an integer.
 fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl Session) {
-    for (column, value) in [
-        ("a", Some(i64::from(i32::MIN))),
-        ("b", Some(i64::MAX)),
-        ("d", None),
-    ] {
-        let select = session
-            .prepare(&format!("select {column} from t"), &[])
-            .unwrap();
+    for (column, value) in [("a", Some(i64::from(i32::MIN))), ("b", Some(i64::MAX)), ("d", None)] {
+        let select = session.prepare(&format!("select {column} from t"), &[]).unwrap();
         session.start(select);
-        assert_eq!(
-            session.execute().unwrap(),
-            Outcome { rows: 2, value },
-            "{column}"
-        );
+        assert_eq!(session.execute().unwrap(), Outcome { rows: 2, value }, "{column}");
     }
     let nothing = format!("select max(b) from t where a = {}", dialect.parameter(1));
     let nothing = session.prepare(&nothing, &[Int4]).unwrap();
     session.start(nothing);
     session.int4(5);
-    assert_eq!(
-        session.execute().unwrap(),
-        Outcome {
-            rows: 1,
-            value: None
-        }
-    );
+    assert_eq!(session.execute().unwrap(), Outcome { rows: 1, value: None });
 }
 
-/// Runs text between prepared statements: it is sent again when it is executed again, and a mistake in it ends nothing.
+/// Runs text between prepared statements: it is sent again when it is executed again, and a mistake
+/// in it ends nothing.
 fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
     let table = table("texts", None);
     let mut session = fill(engine, &table, 3);
-    let below = format!(
-        "select price, data from texts where price < {}",
-        engine.dialect().parameter(1)
-    );
+    let below =
+        format!("select price, data from texts where price < {}", engine.dialect().parameter(1));
     let below = session.prepare(&below, &[Int4]).unwrap();
     let rows = |session: &mut E::Session| session.execute().unwrap().rows;
     for _ in 0..2 {
@@ -349,14 +311,12 @@ fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
         session.int4(100);
         assert_eq!(rows(&mut session), 3);
     }
-    assert_eq!(
-        session.query_i64("select min(price) from texts").unwrap(),
-        Some(2)
-    );
+    assert_eq!(session.query_i64("select min(price) from texts").unwrap(), Some(2));
     run(&mut session, &engine.dialect().drop_table(&table));
 }
 
-/// Makes tables as sysbench does, with a primary key and without, gives rows their keys, and inserts one without.
+/// Makes tables as sysbench does, with a primary key and without, gives rows their keys, and
+/// inserts one without.
 fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
@@ -389,12 +349,7 @@ fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
         let begin = dialect.begin_transaction(true);
         for end in [dialect.rollback(), dialect.commit()] {
             session.query(begin).unwrap();
-            session
-                .query(&format!(
-                    "insert into {} (c) values ('assigned')",
-                    table.name
-                ))
-                .unwrap();
+            session.query(&format!("insert into {} (c) values ('assigned')", table.name)).unwrap();
             session.query(end).unwrap();
         }
         let facts = engine.inspect(&table, false).unwrap();
@@ -407,77 +362,40 @@ fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
     }
 }
 
-/// Runs what the dialect writes, on a table with partitions and one without; `look` is given each before it goes.
+/// Runs what the dialect writes, on a table with partitions and one without; `look` is given each
+/// before it goes.
 fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Session, &str)) {
     let dialect = engine.dialect();
-    for (name, partitions) in [
-        ("work1", None),
-        (
-            "work2",
-            Some(Partitions {
-                count: 3,
-                rows_each: 40,
-            }),
-        ),
-    ] {
+    for (name, partitions) in
+        [("work1", None), ("work2", Some(Partitions { count: 3, rows_each: 40 }))]
+    {
         let work = table(name, partitions);
         let mut session = fill(engine, &work, 100);
-        run(
-            &mut session,
-            &dialect.create_indexes(&work, IndexStatements::Usual),
-        );
+        run(&mut session, &dialect.create_indexes(&work, IndexStatements::Usual));
         for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
-            let scan = RangeScan {
-                index: &work.indexes[0],
-                comparison,
-                limit: 10,
-            };
-            let scan = session
-                .prepare(&dialect.range_scan(&work, scan), &[Int4])
-                .unwrap();
+            let scan = RangeScan { index: &work.indexes[0], comparison, limit: 10 };
+            let scan = session.prepare(&dialect.range_scan(&work, scan), &[Int4]).unwrap();
             session.start(scan);
             session.int4(97);
             let first = Some(100 - expected as i64);
-            assert_eq!(
-                session.execute().unwrap(),
-                Outcome {
-                    rows: expected,
-                    value: first
-                }
-            );
+            assert_eq!(session.execute().unwrap(), Outcome { rows: expected, value: first });
         }
         let lookup = session
-            .prepare(
-                &dialect.point_lookup(&work, &["price", "data"], 3),
-                &[Int8; 3],
-            )
+            .prepare(&dialect.point_lookup(&work, &["price", "data"], 3), &[Int8; 3])
             .unwrap();
         session.start(lookup);
         [7, 8, 5000].into_iter().for_each(|key| session.int8(key));
-        assert_eq!(
-            session.execute().unwrap(),
-            Outcome {
-                rows: 2,
-                value: Some(7)
-            }
-        );
+        assert_eq!(session.execute().unwrap(), Outcome { rows: 2, value: Some(7) });
         for (shared, minimum) in [(false, 11), (true, 21)] {
-            let delete = session
-                .prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8])
-                .unwrap();
+            let delete =
+                session.prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8]).unwrap();
             session.start(delete);
             session.int8(0);
             assert_eq!(session.execute().unwrap().rows, 10);
-            assert_eq!(
-                session.query_i64(&dialect.min_key(&work)).unwrap(),
-                Some(minimum)
-            );
+            assert_eq!(session.query_i64(&dialect.min_key(&work)).unwrap(), Some(minimum));
         }
         let facts = engine.inspect(&work, true).unwrap();
-        assert_eq!(
-            (facts.rows, facts.key_min, facts.key_max),
-            (80, Some(21), Some(100))
-        );
+        assert_eq!((facts.rows, facts.key_min, facts.key_max), (80, Some(21), Some(100)));
         assert_eq!(
             facts.index_rows,
             ["pdc", "byprice"].map(|name| (name.to_string(), IndexRows::Counted(80)))
@@ -487,19 +405,15 @@ fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Ses
     }
 }
 
-/// Counts by way of indexes that somebody else made, with names of their own, and where there are none.
+/// Counts by way of indexes that somebody else made, with names of their own, and where there are
+/// none.
 fn indexes_are_known_by_their_columns(engine: &impl SqlEngine) {
     let bare = table("bare1", None);
     let mut session = fill(engine, &bare, 3);
     let facts = |engine: &_| SqlEngine::inspect(engine, &bare, true).unwrap();
     let none = ["pdc", "byprice"].map(|name| (name.to_string(), IndexRows::NoIndex));
-    assert_eq!(
-        (facts(engine).rows, facts(engine).index_rows),
-        (3, none.into())
-    );
-    session
-        .query("create index price_1 on bare1 (price)")
-        .unwrap();
+    assert_eq!((facts(engine).rows, facts(engine).index_rows), (3, none.into()));
+    session.query("create index price_1 on bare1 (price)").unwrap();
     let on = |session: &mut _, columns: &[&str]| {
         engine::index_on(session, engine.dialect(), &bare, columns).unwrap()
     };
@@ -507,10 +421,8 @@ fn indexes_are_known_by_their_columns(engine: &impl SqlEngine) {
     assert_eq!(on(&mut session, &["dateandtime"]), None);
     assert_eq!(on(&mut session, &["price", "dateandtime"]), None);
     assert!(on(&mut session, &["transactionid"]).is_some());
-    let expected = [
-        ("pdc".to_string(), IndexRows::NoIndex),
-        ("byprice".to_string(), IndexRows::Counted(3)),
-    ];
+    let expected =
+        [("pdc".to_string(), IndexRows::NoIndex), ("byprice".to_string(), IndexRows::Counted(3))];
     assert_eq!(facts(engine).index_rows, expected);
     run(&mut session, &engine.dialect().drop_table(&bare));
 }

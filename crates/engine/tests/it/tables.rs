@@ -17,14 +17,8 @@ pub(crate) fn table(name: &str, partitions: Option<Partitions>) -> Table {
             column("data", ColumnType::Text(4000)),
         ],
         indexes: vec![
-            Index {
-                name: "pdc",
-                columns: vec!["price", "dateandtime"],
-            },
-            Index {
-                name: "byprice",
-                columns: vec!["price"],
-            },
+            Index { name: "pdc", columns: vec!["price", "dateandtime"] },
+            Index { name: "byprice", columns: vec!["price"] },
         ],
         partitions,
     }
@@ -50,21 +44,13 @@ pub(crate) fn fill<E: SqlEngine>(engine: &E, table: &Table, rows: i32) -> E::Ses
 pub(crate) fn insert<E: SqlEngine>(engine: &E, table: &Table, rows: i32) -> E::Session {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
-    let insert = session
-        .prepare(&dialect.insert(table, 1), &[Timestamp, Int4, Text])
-        .unwrap();
+    let insert = session.prepare(&dialect.insert(table, 1), &[Timestamp, Int4, Text]).unwrap();
     for price in 0..rows {
         session.start(insert);
         session.timestamp(1_700_000_000_000_000 + i64::from(price));
         session.int4(price);
         session.text("déjà vu");
-        assert_eq!(
-            session.execute().unwrap(),
-            Outcome {
-                rows: 1,
-                value: None
-            }
-        );
+        assert_eq!(session.execute().unwrap(), Outcome { rows: 1, value: None });
     }
     session
 }
@@ -86,10 +72,7 @@ pub(crate) fn value(counters: &[Counter], name: &str) -> f64 {
 }
 
 pub(crate) fn none_is_there_twice(counters: &[Counter]) {
-    let mut names: Vec<&str> = counters
-        .iter()
-        .map(|counter| counter.name.as_str())
-        .collect();
+    let mut names: Vec<&str> = counters.iter().map(|counter| counter.name.as_str()).collect();
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
     assert_eq!(twice, None);

@@ -16,10 +16,7 @@ fn settling_ends_at_a_stop_and_at_its_limit<S: TestServer>() {
         let mut session = fill(&shared.server, &settled, 10);
         let settle = |seconds, stop| {
             let time = Duration::from_secs(seconds);
-            let limits = SettleLimits {
-                at_least: time,
-                at_most: time,
-            };
+            let limits = SettleLimits { at_least: time, at_most: time };
             let tables = std::slice::from_ref(&settled);
             shared.server.settle(tables, limits, stop).unwrap()
         };

@@ -1,4 +1,5 @@
-//! The built-in tests, in the form in which plans define their own, and the built-in lists of steps.
+//! The built-in tests, in the form in which plans define their own, and the built-in lists of
+//! steps.
 
 use std::sync::LazyLock;
 

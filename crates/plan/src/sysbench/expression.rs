@@ -1,7 +1,8 @@
 //! The expressions that define parameters of tests: `first + range - 1`, `ids(10)`, `c`.
 //!
-//! While an expression is read, its known parts are computed, together with the bounds of its value. The bounds choose the
-//! type of a parameter. An expression that could divide by zero or exceed 64 bits is refused.
+//! While an expression is read, its known parts are computed, together with the bounds of its
+//! value. The bounds choose the type of a parameter. An expression that could divide by zero or
+//! exceed 64 bits is refused.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -12,17 +13,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::wording::{choices, code, did_you_mean};
 
 /// Names that can't be part of a larger expression; the last five are functions.
-const ALONE: [&str; 9] = [
-    "id",
-    "k",
-    "c",
-    "pad",
-    "ids",
-    "ks",
-    "consecutive",
-    "uniform",
-    "zipfian",
-];
+const ALONE: [&str; 9] = ["id", "k", "c", "pad", "ids", "ks", "consecutive", "uniform", "zipfian"];
 
 const FORMS: &str = "`id`, `k`, `c`, `pad`, `ids(N)`, `ks(N)`, `consecutive(first, N)`, `uniform(least, most)`, \
      `zipfian(least, most)`, or an integer computed with `+ - * /`";
@@ -92,7 +83,8 @@ impl Expression {
         }
     }
 
-    /// Returns whether its value is known before anything is drawn: it depends on nothing but the number of the thread.
+    /// Returns whether its value is known before anything is drawn: it depends on nothing but the
+    /// number of the thread.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Integer(_) => true,
@@ -271,12 +263,14 @@ fn constant_within(
     })
 }
 
-/// Returns the bounds of a value between two others; `None` if the lower one is always above the upper one.
+/// Returns the bounds of a value between two others; `None` if the lower one is always above the
+/// upper one.
 pub(crate) fn between(lower: Bounds, upper: Bounds) -> Option<Bounds> {
     (lower.min <= upper.max).then(|| Bounds::new(lower.min, upper.max.max(lower.max)))
 }
 
-/// Reads the definition of a parameter, and adds it to a block, for whose positions `slot` makes slots.
+/// Reads the definition of a parameter, and adds it to a block, for whose positions `slot` makes
+/// slots.
 pub(crate) fn draw(
     text: &str,
     scope: &mut Scope,
@@ -289,11 +283,9 @@ pub(crate) fn draw(
     let (name, after) = (&text[first.clone()], text[first.end..].trim_start());
     let mut add = |draw| slot(block.add(draw));
     Ok(match (name, after) {
-        ("id" | "k", "") => Symbol::Integer {
-            slot: add(Draw::Keys(1)),
-            bounds: keys,
-            is_id: name == "id",
-        },
+        ("id" | "k", "") => {
+            Symbol::Integer { slot: add(Draw::Keys(1)), bounds: keys, is_id: name == "id" }
+        }
         ("c", "") => Symbol::Text(add(Draw::C), false),
         ("pad", "") => Symbol::Text(add(Draw::Pad), true),
         _ if after.starts_with('(') && name.starts_with(starts_name) => {
@@ -302,11 +294,7 @@ pub(crate) fn draw(
                 Draw::Keys(count) | Draw::Consecutive(_, count) => {
                     Symbol::List(add(draw), count, bounds)
                 }
-                _ => Symbol::Integer {
-                    slot: add(draw),
-                    bounds,
-                    is_id: false,
-                },
+                _ => Symbol::Integer { slot: add(draw), bounds, is_id: false },
             }
         }
         _ => {
@@ -314,11 +302,7 @@ pub(crate) fn draw(
             if parser.has_id {
                 parser.scope.ranges.extend(parser.arguments);
             }
-            Symbol::Integer {
-                slot: add(Draw::Value(value)),
-                bounds,
-                is_id: false,
-            }
+            Symbol::Integer { slot: add(Draw::Value(value)), bounds, is_id: false }
         }
     })
 }
@@ -346,16 +330,11 @@ impl<'a, 's> Parser<'a, 's> {
             let label = format!("at most {LENGTH_MAX} bytes are allowed");
             return Err(bad(0..text.len(), message, label));
         }
-        Ok(Self {
-            text,
-            scope,
-            end: 0,
-            has_id: false,
-            arguments: Vec::new(),
-        })
+        Ok(Self { text, scope, end: 0, has_id: false, arguments: Vec::new() })
     }
 
-    /// Returns the range of the next token: a number, a name, another character, or an empty range at the end.
+    /// Returns the range of the next token: a number, a name, another character, or an empty range
+    /// at the end.
     fn peek(&self) -> Range<usize> {
         let ahead = self.text[self.end..].trim_start();
         let start = self.text.len() - ahead.len();
@@ -402,17 +381,11 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     fn sum(&mut self) -> Result<Computed, ExpressionError> {
-        self.chain(
-            &[("+", Operator::Add), ("-", Operator::Subtract)],
-            Self::product,
-        )
+        self.chain(&[("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
     }
 
     fn product(&mut self) -> Result<Computed, ExpressionError> {
-        self.chain(
-            &[("*", Operator::Multiply), ("/", Operator::Divide)],
-            Self::factor,
-        )
+        self.chain(&[("*", Operator::Multiply), ("/", Operator::Divide)], Self::factor)
     }
 
     /// Reads operands with operators between them, which are applied from left to right.
@@ -500,11 +473,7 @@ impl<'a, 's> Parser<'a, 's> {
                 self.arguments.push(name.to_owned());
                 constant(*value)
             }
-            Symbol::Integer {
-                slot,
-                bounds,
-                is_id,
-            } => {
+            Symbol::Integer { slot, bounds, is_id } => {
                 self.has_id |= is_id;
                 (Expression::Drawn(*slot, 0), *bounds)
             }
@@ -614,11 +583,8 @@ mod tests {
 
     fn scope() -> Scope {
         let named = |name: &str, holds| (name.to_owned(), holds);
-        let first = Symbol::Integer {
-            slot: Slot::Own(1),
-            bounds: Bounds::new(1, 1_000),
-            is_id: true,
-        };
+        let first =
+            Symbol::Integer { slot: Slot::Own(1), bounds: Bounds::new(1, 1_000), is_id: true };
         let thread = (Expression::Drawn(Slot::Event(0), 0), Bounds::new(0, 3));
         Scope {
             rows: 1_000,
@@ -700,11 +666,9 @@ mod tests {
 
     #[test]
     fn an_argument_in_an_expression_with_an_id_makes_a_range() {
-        for (text, expected) in [
-            ("first + range - 1", &["range"][..]),
-            ("range * 2", &[]),
-            ("ids(range)", &[]),
-        ] {
+        for (text, expected) in
+            [("first + range - 1", &["range"][..]), ("range * 2", &[]), ("ids(range)", &[])]
+        {
             let mut scope = scope();
             draw(text, &mut scope, &mut Block::default(), Slot::Own).unwrap();
             assert_eq!(scope.ranges, expected, "{text}");

@@ -1,4 +1,5 @@
-//! Reads `[workload.sysbench]`: the parameters of the sysbench microbenchmarks, and tests that a plan defines.
+//! Reads `[workload.sysbench]`: the parameters of the sysbench microbenchmarks, and tests that a
+//! plan defines.
 
 mod builtin;
 mod expression;
@@ -102,9 +103,7 @@ impl StepKind for Kind {
 
     fn defaults(known: &Known) -> Vec<&str> {
         let steps = BUILTIN.order(known.order).iter().map(String::as_str);
-        steps
-            .filter(|step| known.secondary_index || *step != "index")
-            .collect()
+        steps.filter(|step| known.secondary_index || *step != "index").collect()
     }
 
     fn parse(name: &str, known: &Known) -> Option<Self> {
@@ -116,10 +115,7 @@ impl StepKind for Kind {
         }
         let index = |name: &str| known.tests().position(|test| test.name == name);
         if let Some(test) = index(name) {
-            return Some(Self::Run {
-                test,
-                argument: None,
-            });
+            return Some(Self::Run { test, argument: None });
         }
         let (name, setting) = name.rsplit_once('.')?;
         let test = index(name)?;
@@ -128,10 +124,7 @@ impl StepKind for Kind {
             let digits = setting.strip_prefix(argument.name.as_str())?;
             Some((at, number(digits)?))
         });
-        argument.map(|argument| Self::Run {
-            test,
-            argument: Some(argument),
-        })
+        argument.map(|argument| Self::Run { test, argument: Some(argument) })
     }
 
     fn can_repeat(self) -> bool {
@@ -226,18 +219,9 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let policy = step_policy::read(cx, section, true);
     let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
-    let setting = Setting {
-        rows,
-        tables,
-        clients: clients_max.unwrap_or(1),
-        prepared,
-    };
+    let setting = Setting { rows, tables, clients: clients_max.unwrap_or(1), prepared };
     let own = own_tests(cx, section, &setting);
-    let known = Known {
-        own,
-        order: order.value,
-        secondary_index: secondary_index.value,
-    };
+    let known = Known { own, order: order.value, secondary_index: secondary_index.value };
     let names = step::names::<Kind>(cx, section, &known);
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
@@ -248,23 +232,14 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
             .also(names.place, "gives another list")
             .help("remove one of them");
     }
-    let defaults = Defaults {
-        setting,
-        warmup,
-        read_time,
-        write_time,
-        distribution,
-        rate,
-    };
+    let defaults = Defaults { setting, warmup, read_time, write_time, distribution, rate };
     let place_of = |name: &StepName<Kind>| {
         let listed = names.value.iter().find(|(other, _)| other == name);
         listed.map_or(names.place, |(_, place)| *place)
     };
-    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| {
-        SysbenchStep {
-            name: name.name.clone(),
-            kind: step(cx, name, place_of(name), section, &known, &defaults),
-        }
+    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| SysbenchStep {
+        name: name.name.clone(),
+        kind: step(cx, name, place_of(name), section, &known, &defaults),
     });
     section.finish(cx);
     if names.trusted {
@@ -300,11 +275,9 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
                 false => "a built-in test has this name",
             };
             let message = format!("test {} exists already", code(&entry.key));
-            cx.error("plan::conflict", place, message)
-                .label(label)
-                .help(
-                    "rename it; to change the arguments of a built-in test, use its step's table",
-                );
+            cx.error("plan::conflict", place, message).label(label).help(
+                "rename it; to change the arguments of a built-in test, use its step's table",
+            );
         }
         let path = format!("{path}.{}", key_part(&entry.key));
         if let Some(mut test) = TestSource::new(cx, &path, &entry.key, place, entry.node) {
@@ -370,11 +343,7 @@ fn step(
         TestTime::Write if !is_warmup => &defaults.write_time,
         _ => &defaults.read_time,
     };
-    let time_max = if is_warmup {
-        WARMUP_STEP_TIME_MAX
-    } else {
-        TIME_MAX
-    };
+    let time_max = if is_warmup { WARMUP_STEP_TIME_MAX } else { TIME_MAX };
     let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let time = cx.inherited(section, "time", &kind, time, time.value.min(time_max));
     let kind = Quantity::time(Duration::ZERO..=TIME_MAX);
@@ -417,7 +386,8 @@ fn step(
     }
 }
 
-/// Takes the values of a step's arguments, one of which its name may set, and the place of the first in its table.
+/// Takes the values of a step's arguments, one of which its name may set, and the place of the
+/// first in its table.
 fn arguments(
     cx: &mut Context<'_>,
     test: &TestSource,
@@ -464,11 +434,7 @@ fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
 /// Reports suffixes that look like arguments but set none.
 fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
     for (name, place) in &names.value {
-        let Kind::Run {
-            test,
-            argument: None,
-        } = name.kind
-        else {
+        let Kind::Run { test, argument: None } = name.kind else {
             continue;
         };
         let suffix = name.name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
@@ -486,11 +452,7 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>)
                 list(own)
             ),
         };
-        let message = format!(
-            "{} of step {} sets no argument",
-            code(suffix),
-            code(&name.name)
-        );
+        let message = format!("{} of step {} sets no argument", code(suffix), code(&name.name));
         cx.warning("plan::unknown-argument", *place, message)
             .label("only tells it from other steps of the same test")
             .help(help);
@@ -504,7 +466,8 @@ fn check_order(
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
-    // Without a load, the tables and their indexes exist already, in a server that Assay does not start.
+    // Without a load, the tables and their indexes exist already, in a server that Assay does not
+    // start.
     if !step::check_load(cx, names, Kind::Load, "tables") {
         return;
     }
@@ -520,9 +483,7 @@ fn check_order(
         cx.error("plan::conflict", steps[at].1, message)
             .label("creates the index on `k`")
             .also(secondary_index.place, "no index on `k`")
-            .help(format!(
-                "remove the step, or set `{PATH}.secondary-index = true`"
-            ));
+            .help(format!("remove the step, or set `{PATH}.secondary-index = true`"));
     }
     let before = &steps[..index.unwrap_or(steps.len())];
     let is_run = |kind| matches!(kind, Kind::Run { .. });
@@ -535,12 +496,11 @@ fn check_order(
             .warning("plan::step-order", *place, message)
             .label("there is no secondary index yet");
         match index {
-            Some(at) => diagnostic
-                .also(steps[at].1, "creates the index")
-                .help("move `index` before it"),
-            None => diagnostic.help(format!(
-                "add `index` before it, or set `{PATH}.secondary-index = false`"
-            )),
+            Some(at) => {
+                diagnostic.also(steps[at].1, "creates the index").help("move `index` before it")
+            }
+            None => diagnostic
+                .help(format!("add `index` before it, or set `{PATH}.secondary-index = false`")),
         };
     }
 }

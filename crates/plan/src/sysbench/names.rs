@@ -10,7 +10,8 @@ pub(super) const TABLE: &str = "table";
 /// The placeholder for the rows of a statement that inserts several.
 pub(super) const VALUES: &str = "values";
 
-/// Returns whether a parameter or an argument can have this name, and reports one that it can't have.
+/// Returns whether a parameter or an argument can have this name, and reports one that it can't
+/// have.
 pub(super) fn check_name(
     cx: &mut Context<'_>,
     name: &str,
@@ -31,11 +32,7 @@ pub(super) fn check_name(
     } else {
         return true;
     };
-    let what = if is_argument {
-        "an argument"
-    } else {
-        "a parameter"
-    };
+    let what = if is_argument { "an argument" } else { "a parameter" };
     let message = format!("invalid name of {what}: {}", code(name));
     cx.error("plan::bad-name", place, message)
         .label(label)

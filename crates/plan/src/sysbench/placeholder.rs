@@ -1,4 +1,5 @@
-//! Placeholders in the text of a statement: `{name}` is a placeholder, `{{` and `}}` are one brace each.
+//! Placeholders in the text of a statement: `{name}` is a placeholder, `{{` and `}}` are one brace
+//! each.
 
 use std::ops::Range;
 
@@ -22,7 +23,8 @@ fn bad(span: Range<usize>, message: &str, label: &str) -> ExpressionError {
     Box::new(error)
 }
 
-/// Splits a statement into segments, or reports the first brace that does not belong to a placeholder.
+/// Splits a statement into segments, or reports the first brace that does not belong to a
+/// placeholder.
 pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
     let mut segments = Vec::new();
     let mut text = String::new();
@@ -41,11 +43,7 @@ pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
                 ));
             }
             ('{', None) if is_quoted => {
-                return Err(bad(
-                    at..end,
-                    "a parameter within quotes",
-                    "must not be in quotes",
-                ));
+                return Err(bad(at..end, "a parameter within quotes", "must not be in quotes"));
             }
             ('{', None) => open = Some(at),
             ('}', None) => return Err(bad(at..end, "a `}` without a `{`", "no `{` before it")),
@@ -86,14 +84,8 @@ mod tests {
             });
             shown.collect()
         };
-        assert_eq!(
-            shown(r#"select '{{"a": {{"b": 1}}}}'"#),
-            r#"select '{"a": {"b": 1}}'"#
-        );
-        assert_eq!(
-            shown(r#"select {x}}} {{{y} '{{z}}'"#),
-            "select <x>} {<y> '{z}'"
-        );
+        assert_eq!(shown(r#"select '{{"a": {{"b": 1}}}}'"#), r#"select '{"a": {"b": 1}}'"#);
+        assert_eq!(shown(r#"select {x}}} {{{y} '{{z}}'"#), "select <x>} {<y> '{z}'");
         assert!(segments("select '{{x}'").is_err());
         assert!(segments("select '{{{x}}}'").is_err());
     }

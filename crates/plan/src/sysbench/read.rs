@@ -1,4 +1,5 @@
-//! Reads a test as a plan writes it: statements with their parameters, and arguments that a step may set.
+//! Reads a test as a plan writes it: statements with their parameters, and arguments that a step
+//! may set.
 
 use serde_json::{Value as Json, json};
 use words::named_enum;
@@ -64,7 +65,8 @@ pub(crate) struct ParsedTest {
 }
 
 impl TestSource {
-    /// Reads the arguments of the test `name` from its table at `path`; `None` if it is not a table.
+    /// Reads the arguments of the test `name` from its table at `path`; `None` if it is not a
+    /// table.
     pub(crate) fn new(
         cx: &mut Context<'_>,
         path: &str,
@@ -116,25 +118,15 @@ impl TestSource {
         let table = Choice(TableChoice::NAMES);
         let table = cx.value(section, "table", &table, TableChoice::Random);
         let transaction = cx.value(section, "transaction", &Flag, false);
-        let usual = if group == Group::Write {
-            TestTime::Write
-        } else {
-            TestTime::Read
-        };
+        let usual = if group == Group::Write { TestTime::Write } else { TestTime::Read };
         let time = cx.value(section, "time", &Choice(TestTime::NAMES), usual);
 
         let arguments = self.arguments.iter().zip(values);
         let arguments = arguments.map(|(it, value)| (it.name.clone(), Symbol::Argument(*value)));
-        let mut reader = Reader {
-            scope: scope(setting, arguments),
-            prepared: setting.prepared,
-            cx,
-        };
+        let mut reader =
+            Reader { scope: scope(setting, arguments), prepared: setting.prepared, cx };
         // The one integer is the thread's number.
-        let mut shared = Block {
-            integers: 1,
-            ..Block::default()
-        };
+        let mut shared = Block { integers: 1, ..Block::default() };
         let defined = reader.parameters(section, &mut shared, Slot::Event);
         let statements = self.statements(&mut reader, section);
         let Scope { used, ranges, .. } = reader.scope;
@@ -145,14 +137,7 @@ impl TestSource {
         let arguments = self.arguments.iter().map(|it| (it.name.as_str(), it.place));
         let defined = defined.iter().map(|(name, place)| (name.as_str(), *place));
         report_unused(cx, &self.path, &used, arguments.chain(defined));
-        let test = Test {
-            name: self.name.clone(),
-            group,
-            table,
-            transaction,
-            shared,
-            statements,
-        };
+        let test = Test { name: self.name.clone(), group, table, transaction, shared, statements };
         Some(ParsedTest { test, time, ranges })
     }
 
@@ -169,9 +154,7 @@ impl TestSource {
     fn statements(&self, reader: &mut Reader<'_, '_>, section: &mut Section) -> Vec<TestStatement> {
         let path = section.name_of("statement");
         let none = |cx: &mut Context<'_>, place| {
-            missing(cx, place, &path)
-                .label("no statements")
-                .help(format!("add one: `[[{path}]]`"));
+            missing(cx, place, &path).label("no statements").help(format!("add one: `[[{path}]]`"));
         };
         let Some(entry) = section.take("statement") else {
             none(reader.cx, self.place);
@@ -214,12 +197,7 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -
     ];
     let variables = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
     let all = variables.into_iter().chain(arguments);
-    Scope {
-        rows: setting.rows,
-        named: all.collect(),
-        used: Vec::new(),
-        ranges: Vec::new(),
-    }
+    Scope { rows: setting.rows, named: all.collect(), used: Vec::new(), ranges: Vec::new() }
 }
 
 /// Reports a missing key.
@@ -242,8 +220,7 @@ impl ValueKind for Whole {
         let value = text.parse().ok();
         if value.is_none() {
             let message = format!("{} is out of range: {}", code(name), code(text));
-            cx.error("plan::out-of-range", node.place, message)
-                .label("expected a 64-bit integer");
+            cx.error("plan::out-of-range", node.place, message).label("expected a 64-bit integer");
         }
         value
     }

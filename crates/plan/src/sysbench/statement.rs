@@ -63,7 +63,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reports an error in a node's text. The error's place is relative to byte `lead` of the text; `context` names the text.
+    /// Reports an error in a node's text. The error's place is relative to byte `lead` of the text;
+    /// `context` names the text.
     fn report(&mut self, mut error: Diagnostic, node: &Node, lead: usize, context: &str) {
         if let Place::File(Span { start, end }) = error.place {
             error.place = self.cx.within(node, lead + start, lead + end);
@@ -149,10 +150,9 @@ impl Reader<'_, '_> {
         let shared = self.scope.named.len();
         let mut own = Block::default();
         let names = self.parameters(section, &mut own, Slot::Own);
-        let row = values
-            .as_ref()
-            .and_then(|values| self.pieces(values, &[], None));
-        // Each row of `values` draws its own parameters, so the rest of the statement can't use them.
+        let row = values.as_ref().and_then(|values| self.pieces(values, &[], None));
+        // Each row of `values` draws its own parameters, so the rest of the statement can't use
+        // them.
         let hidden = match values {
             Some(_) => self.scope.named.split_off(shared),
             None => Vec::new(),
@@ -207,9 +207,7 @@ impl Reader<'_, '_> {
     /// Takes the text of a statement or of its rows, and adds it to the resolved values.
     fn sql(&mut self, section: &mut Section, key: &str) -> Option<Sql> {
         let path = section.name_of(key);
-        let Entry {
-            key_place, node, ..
-        } = section.take(key)?;
+        let Entry { key_place, node, .. } = section.take(key)?;
         let text = self.cx.text(&path, &node, "a string", "");
         let text = text.map(|text| text.trim().to_owned());
         // It may have several lines.
@@ -223,17 +221,11 @@ impl Reader<'_, '_> {
         };
         if let Some((what, label)) = error {
             let message = format!("{} {what}", code(&path));
-            self.cx
-                .error("plan::bad-text", node.place, message)
-                .label(label);
+            self.cx.error("plan::bad-text", node.place, message).label(label);
         } else if let Some(text) = &text {
             self.cx.resolve(path, quoted(text), node.place);
         }
-        Some(Sql {
-            text: text.filter(|_| error.is_none()),
-            key_place,
-            node,
-        })
+        Some(Sql { text: text.filter(|_| error.is_none()), key_place, node })
     }
 
     /// Reads `rows = "range"` or `rows = { least = 0, most = 1 }`.
@@ -269,19 +261,13 @@ impl Reader<'_, '_> {
                 of_least.min,
                 of_most.max
             );
-            self.cx
-                .error("plan::bad-test", place, message)
-                .label("`least` is always above `most`");
+            self.cx.error("plan::bad-test", place, message).label("`least` is always above `most`");
         }
-        Some(ExpectedRows {
-            least,
-            most,
-            answered: of_most.min.max(0).cast_unsigned(),
-        })
+        Some(ExpectedRows { least, most, answered: of_most.min.max(0).cast_unsigned() })
     }
 
-    /// Splits a statement's text into pieces, and reports unknown placeholders. Only `row`, the text of `values`, may use the
-    /// names in `hidden`.
+    /// Splits a statement's text into pieces, and reports unknown placeholders. Only `row`, the
+    /// text of `values`, may use the names in `hidden`.
     fn pieces(
         &mut self,
         sql: &Sql,
@@ -290,9 +276,7 @@ impl Reader<'_, '_> {
     ) -> Option<Vec<Piece>> {
         let (node, sql) = (&sql.node, sql.text.as_ref()?);
         // The length of the whitespace that was trimmed at the start.
-        let lead = node
-            .text()
-            .map_or(0, |text| text.len() - text.trim_start().len());
+        let lead = node.text().map_or(0, |text| text.len() - text.trim_start().len());
         let segments = match segments(sql) {
             Ok(segments) => segments,
             Err(error) => {
@@ -300,9 +284,8 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        let has_values = segments
-            .iter()
-            .any(|segment| matches!(segment, Segment::Name { name: VALUES, .. }));
+        let has_values =
+            segments.iter().any(|segment| matches!(segment, Segment::Name { name: VALUES, .. }));
         if row.is_some() && !has_values {
             let message = format!("{} does not say where its rows go", code(sql));
             self.cx
@@ -365,10 +348,7 @@ impl Reader<'_, '_> {
             ("not defined", choices(name, "defined names", &known))
         };
         let message = format!("unknown parameter `{{{name}}}` in {}", code(sql));
-        self.cx
-            .error("plan::unknown-parameter", place, message)
-            .label(label)
-            .help(help);
+        self.cx.error("plan::unknown-parameter", place, message).label(label).help(help);
     }
 }
 

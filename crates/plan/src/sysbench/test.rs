@@ -1,13 +1,14 @@
 //! A resolved test: its statements, and the positions of the values with which they are executed.
 //!
-//! It has no more names and arguments: each drawn value has a position among those of its block, and every constant is a
-//! number.
+//! It has no more names and arguments: each drawn value has a position among those of its block,
+//! and every constant is a number.
 
 use words::named_enum;
 
 use super::expression::Expression;
 
-/// A test. Each event of it runs the statements, perhaps in a transaction, with newly drawn parameters.
+/// A test. Each event of it runs the statements, perhaps in a transaction, with newly drawn
+/// parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// Its name, without arguments and suffix: `read-only`.
@@ -18,7 +19,8 @@ pub struct Test {
     pub table: TableChoice,
     /// The statements run in one transaction.
     pub transaction: bool,
-    /// The parameters that are drawn once per event. The first integer is the number of the client's thread.
+    /// The parameters that are drawn once per event. The first integer is the number of the
+    /// client's thread.
     pub shared: Block,
     /// The statements, in order; at least one. An event runs only one of those with a weight.
     pub statements: Vec<TestStatement>,
@@ -67,7 +69,8 @@ named_enum! {
 pub struct TestStatement {
     /// Its text.
     pub text: Vec<Piece>,
-    /// Its probability in an event, relative to the other statements with a weight; above 0. `None` if every event runs it.
+    /// Its probability in an event, relative to the other statements with a weight; above 0.
+    /// `None` if every event runs it.
     pub weight: Option<u32>,
     /// The number of times that an event executes it, with newly drawn parameters each time.
     pub repeat: u32,
@@ -117,13 +120,13 @@ pub enum Piece {
         /// It is for the column `pad`; otherwise it is for `c`.
         is_pad: bool,
     },
-    /// The rows of a statement that inserts several, as the pieces of one row. They start with the comma that the first row
-    /// omits.
+    /// The rows of a statement that inserts several, as the pieces of one row. They start with the
+    /// comma that the first row omits.
     Rows(Vec<Piece>),
 }
 
-/// The position of a value, among those of the event or of one execution of the statement. Integers and texts are counted
-/// separately.
+/// The position of a value, among those of the event or of one execution of the statement. Integers
+/// and texts are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Among the values of the event.
@@ -146,7 +149,8 @@ impl Slot {
 /// Parameters that are drawn together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The parameters in the order in which they are drawn, each with the position of its first integer, or of its text.
+    /// The parameters in the order in which they are drawn, each with the position of its first
+    /// integer, or of its text.
     pub draws: Vec<(usize, Draw)>,
     /// The number of integers of all parameters.
     pub integers: usize,
@@ -172,7 +176,8 @@ impl Block {
 /// The definition of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Draw {
-    /// This many ids, or values of the column `k`: from 1 to the loaded rows of a table, with the step's distribution.
+    /// This many ids, or values of the column `k`: from 1 to the loaded rows of a table, with the
+    /// step's distribution.
     Keys(usize),
     /// This many consecutive integers, starting with the given one.
     Consecutive(Expression, usize),
@@ -227,8 +232,8 @@ impl Effect {
 }
 
 impl Test {
-    /// Returns the queries of an event as sysbench counts them: each execution of a statement, `begin` and `commit`. It is
-    /// the mean over the statements with a weight.
+    /// Returns the queries of an event as sysbench counts them: each execution of a statement,
+    /// `begin` and `commit`. It is the mean over the statements with a weight.
     pub fn queries_per_event(&self) -> f64 {
         self.mean(|statement| statement.repeat) + if self.transaction { 2.0 } else { 0.0 }
     }
@@ -239,8 +244,8 @@ impl Test {
         effects.all(|effect| effect == Effect::Reads)
     }
 
-    /// Returns the mean number of commits of an event that make changes durable: at most one in a transaction, otherwise
-    /// one for each execution of a statement that may write.
+    /// Returns the mean number of commits of an event that make changes durable: at most one in a
+    /// transaction, otherwise one for each execution of a statement that may write.
     pub fn commits_per_event(&self) -> f64 {
         let writes = self.mean(|statement| match statement.effect {
             Effect::Reads => 0,
@@ -248,15 +253,11 @@ impl Test {
             _ if self.transaction => 1,
             _ => statement.repeat,
         });
-        if self.transaction {
-            writes.min(1.0)
-        } else {
-            writes
-        }
+        if self.transaction { writes.min(1.0) } else { writes }
     }
 
-    /// Returns the mean number of rows that an event deletes if it finds them all. `None` unless every statement of the test
-    /// deletes one row by its key.
+    /// Returns the mean number of rows that an event deletes if it finds them all. `None` unless
+    /// every statement of the test deletes one row by its key.
     pub fn deletes_per_event(&self) -> Option<f64> {
         let deletes_one_row = |statement: &TestStatement| {
             let most = statement.rows.as_ref().map(|rows| &rows.most);
@@ -276,12 +277,7 @@ impl Test {
                 Some(weight) => (weighted, weights) = (weighted + weight * value, weights + weight),
             }
         }
-        always
-            + if weights > 0.0 {
-                weighted / weights
-            } else {
-                0.0
-            }
+        always + if weights > 0.0 { weighted / weights } else { 0.0 }
     }
 }
 
@@ -293,29 +289,14 @@ mod tests {
     fn the_effect_follows_from_the_text() {
         for (sql, effect) in [
             ("(SELECT 1)", Effect::Reads),
-            (
-                "with last as (select max(id) m from {table}) select m from last",
-                Effect::Reads,
-            ),
-            (
-                "with no as (select 'delete') select * from no",
-                Effect::Reads,
-            ),
-            (
-                "with old as (delete from {table} returning id) select id from old",
-                Effect::Unknown,
-            ),
+            ("with last as (select max(id) m from {table}) select m from last", Effect::Reads),
+            ("with no as (select 'delete') select * from no", Effect::Reads),
+            ("with old as (delete from {table} returning id) select id from old", Effect::Unknown),
             ("UPDATE {table} SET k = 1", Effect::Changes),
             ("SELECT k FROM {table} FOR UPDATE", Effect::Changes),
             ("DELETE FROM {table}", Effect::Deletes),
-            (
-                "insert into {table} (c) values ('{{\"on\": 1}}')",
-                Effect::Inserts,
-            ),
-            (
-                "INSERT INTO {table} (id) VALUES (1) ON CONFLICT DO NOTHING",
-                Effect::Unknown,
-            ),
+            ("insert into {table} (c) values ('{{\"on\": 1}}')", Effect::Inserts),
+            ("INSERT INTO {table} (id) VALUES (1) ON CONFLICT DO NOTHING", Effect::Unknown),
             ("truncate {table}", Effect::Unknown),
             ("call mine()", Effect::Unknown),
         ] {

@@ -9,9 +9,7 @@ fn plan(workload: &str) -> (Plan, Sysbench) {
     let (plan, warnings) = crate::parse("p.toml", &text, &[])
         .unwrap_or_else(|errors| panic!("{}", crate::render(&errors, "p.toml", &text, &[], false)));
     assert_eq!(warnings, []);
-    let Workload::Sysbench(sysbench) = plan.variants[0].workload.clone() else {
-        panic!()
-    };
+    let Workload::Sysbench(sysbench) = plan.variants[0].workload.clone() else { panic!() };
     (plan, sysbench)
 }
 
@@ -25,12 +23,7 @@ fn runs(sysbench: &Sysbench) -> Vec<(&SysbenchStep, &Test)> {
 
 #[test]
 fn every_built_in_test_is_valid() {
-    let setting = Setting {
-        rows: 10_000,
-        tables: 8,
-        clients: 4,
-        prepared: true,
-    };
+    let setting = Setting { rows: 10_000, tables: 8, clients: 4, prepared: true };
     let mut cx = Context::new(TEXT);
     for test in &mut Builtin::read(&mut cx).tests {
         test.read(&mut cx, &setting);
@@ -39,30 +32,19 @@ fn every_built_in_test_is_valid() {
     }
 }
 
-/// Tests with their group and their queries per event, as published; the last ones are sysbench's own.
+/// Tests with their group and their queries per event, as published; the last ones are sysbench's
+/// own.
 const PUBLISHED: [(Group, f64, &str); 13] = [
     (Group::Point, 1.0, "point-query random-points hot-points"),
     (Group::Point, 1.0, "points-covered-pk points-covered-si"),
-    (
-        Group::Point,
-        1.0,
-        "points-notcovered-pk points-notcovered-si",
-    ),
+    (Group::Point, 1.0, "points-notcovered-pk points-notcovered-si"),
     (Group::Range1, 1.0, "range-covered-pk range-covered-si scan"),
-    (
-        Group::Range1,
-        1.0,
-        "range-notcovered-pk range-notcovered-si",
-    ),
+    (Group::Range1, 1.0, "range-notcovered-pk range-notcovered-si"),
     (Group::Range2, 16.0, "read-only oltp_read_only"),
     (Group::Range2, 13.0, "read-only-simple read-only-sum"),
     (Group::Range2, 13.0, "read-only-order read-only-distinct"),
     (Group::Range2, 1.0, "read-only-count"),
-    (
-        Group::Write,
-        1.0,
-        "update-inlist update-index update-nonindex",
-    ),
+    (Group::Write, 1.0, "update-inlist update-index update-nonindex"),
     (Group::Write, 1.0, "update-one update-zipf delete insert"),
     (Group::Write, 6.0, "write-only oltp_write_only"),
     (Group::Write, 20.0, "read-write oltp_read_write"),
@@ -72,11 +54,7 @@ const PUBLISHED: [(Group, f64, &str); 13] = [
 fn every_test() -> Sysbench {
     let names = BUILTIN.tests.iter().map(|test| quoted(&test.name));
     let names: Vec<String> = names.collect();
-    plan(&format!(
-        "steps = [\"load\", \"index\", {}]",
-        names.join(", ")
-    ))
-    .1
+    plan(&format!("steps = [\"load\", \"index\", {}]", names.join(", "))).1
 }
 
 #[test]
@@ -88,20 +66,12 @@ fn queries_and_groups_are_as_published() {
         for name in names.split_whitespace() {
             let at = runs.iter().position(|(_, test)| test.name == name).unwrap();
             let (_, test) = runs.remove(at);
-            assert_eq!(
-                (test.group, test.queries_per_event()),
-                (group, queries),
-                "{name}"
-            );
+            assert_eq!((test.group, test.queries_per_event()), (group, queries), "{name}");
         }
     }
     // All others are sysbench's own, with one statement.
     for (_, test) in runs {
-        assert!(
-            test.name.contains('_') && test.queries_per_event() == 1.0,
-            "{}",
-            test.name
-        );
+        assert!(test.name.contains('_') && test.queries_per_event() == 1.0, "{}", test.name);
     }
 }
 
@@ -123,10 +93,7 @@ fn sysbenchs_own_tests_are_as_it_has_them() {
     assert_eq!(ranges.own.draws.last(), Some(&(19, last)));
     let (table, bulk) = statement("bulk_insert");
     assert_eq!(table, TableChoice::Thread);
-    assert_eq!(
-        (bulk.count, bulk.own.integers, bulk.own.texts),
-        (1000, 1, 2)
-    );
+    assert_eq!((bulk.count, bulk.own.integers, bulk.own.texts), (1000, 1, 2));
     assert!(!bulk.prepared);
     assert!(matches!(bulk.text.as_slice(), [.., Piece::Rows(row), _] if row.len() == 8));
 }
@@ -135,17 +102,12 @@ fn sysbenchs_own_tests_are_as_it_has_them() {
 fn order(name: &str) -> (Vec<String>, usize) {
     let (_, sysbench) = plan(&format!("order = \"{name}\""));
     let runs = runs(&sysbench);
-    let first_write = runs
-        .iter()
-        .position(|(_, test)| test.group == Group::Write)
-        .unwrap();
+    let first_write = runs.iter().position(|(_, test)| test.group == Group::Write).unwrap();
     let names = |runs: &[(&SysbenchStep, &Test)]| {
         let reported = runs
             .iter()
             .filter(|(step, _)| matches!(step.kind, SysbenchStepKind::Run { reported: true, .. }));
-        reported
-            .map(|(step, _)| step.name.clone())
-            .collect::<Vec<_>>()
+        reported.map(|(step, _)| step.name.clone()).collect::<Vec<_>>()
     };
     (names(&runs), names(&runs[..first_write]).len())
 }
@@ -244,17 +206,9 @@ fn queries_commits_and_deletes_of_an_event_are_means() {
     assert_eq!(means(&all), (8.0, 3.0, None));
     let transaction = "test.mine.transaction = true\n";
     assert_eq!(means(&format!("{transaction}{all}")), (10.0, 1.0, None));
-    let mixed = statements([
-        "repeat = 2",
-        "repeat = 3, weight = 6",
-        "weight = 3",
-        "weight = 1",
-    ]);
+    let mixed = statements(["repeat = 2", "repeat = 3, weight = 6", "weight = 3", "weight = 1"]);
     assert_eq!(means(&mixed), (2.0 + 2.2, 0.4, None));
-    assert_eq!(
-        means(&format!("{transaction}{mixed}")),
-        (4.0 + 2.2, 0.4, None)
-    );
+    assert_eq!(means(&format!("{transaction}{mixed}")), (4.0 + 2.2, 0.4, None));
     let reads = "test.mine.statement = [{ sql = \"SELECT 1\" }]";
     assert_eq!(means(&format!("{transaction}{reads}")), (3.0, 0.0, None));
     let delete = "test.mine.statement = [{ sql = \"DELETE FROM {table} WHERE id = 1\", rows = { least = 0, most = 1 }, repeat = 3 }]";
@@ -300,11 +254,7 @@ fn a_distribution_has_an_exponent() {
 
 #[test]
 fn names_of_steps_are_those_of_tests() {
-    let known = Known {
-        own: Vec::new(),
-        order: StepList::Short,
-        secondary_index: true,
-    };
+    let known = Known { own: Vec::new(), order: StepList::Short, secondary_index: true };
     let run = |text: &str| {
         let step = StepName::<Kind>::parse(text, &known)?;
         match step.kind {
@@ -317,18 +267,8 @@ fn names_of_steps_are_those_of_tests() {
     let is = |name: &str, argument| Some((name.to_owned(), argument));
     assert_eq!(run("scan.warmpre"), is("scan", None));
     assert_eq!(run("read-only.range10.pre"), is("read-only", Some(10)));
-    assert_eq!(
-        run("select_random_ranges.delta7"),
-        is("select_random_ranges", Some(7))
-    );
-    for text in [
-        "",
-        "range",
-        "read-only.range10.a.b",
-        "read-only.rangex.y",
-        "Scan",
-        "scan.",
-    ] {
+    assert_eq!(run("select_random_ranges.delta7"), is("select_random_ranges", Some(7)));
+    for text in ["", "range", "read-only.range10.a.b", "read-only.rangex.y", "Scan", "scan."] {
         assert!(run(text).is_none(), "{text}");
     }
     for (_, order) in StepList::NAMES {
@@ -336,9 +276,6 @@ fn names_of_steps_are_those_of_tests() {
         assert!(steps.len() > 10);
         assert!(steps.all(|name| StepName::<Kind>::parse(name, &known).is_some()));
     }
-    let without = Known {
-        secondary_index: false,
-        ..known
-    };
+    let without = Known { secondary_index: false, ..known };
     assert!(!Kind::defaults(&without).contains(&"index"));
 }

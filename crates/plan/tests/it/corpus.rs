@@ -1,5 +1,6 @@
-//! Every plan in `corpus/ok` resolves as in the file next to it, and every plan in `corpus/bad` has the diagnostics in the file
-//! next to it. Lines `# --set ARGUMENT` in a plan are its arguments. `UPDATE=1` rewrites the expected files.
+//! Every plan in `corpus/ok` resolves as in the file next to it, and every plan in `corpus/bad` has
+//! the diagnostics in the file next to it. Lines `# --set ARGUMENT` in a plan are its arguments.
+//! `UPDATE=1` rewrites the expected files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,16 +16,11 @@ pub struct Case {
 
 /// Returns the plans in a folder of the corpus, sorted by name.
 pub fn cases(folder: &str) -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/corpus")
-        .join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
     let mut paths: Vec<PathBuf> = fs_err::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
     paths.sort();
     let case = |path: PathBuf| {
@@ -35,31 +31,18 @@ pub fn cases(folder: &str) -> Vec<Case> {
             .map(str::to_owned)
             .collect();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        Case {
-            path,
-            name,
-            text,
-            sets,
-        }
+        Case { path, name, text, sets }
     };
     paths.into_iter().map(case).collect()
 }
 
 /// Lists the values and targets of a plan.
 fn listing(plan: &Plan) -> String {
-    let width = plan
-        .resolved
-        .iter()
-        .map(|value| value.key.len())
-        .max()
-        .unwrap_or(0);
+    let width = plan.resolved.iter().map(|value| value.key.len()).max().unwrap_or(0);
     let mut lines = String::new();
     for value in &plan.resolved {
         let origin = value.origin.trim_start_matches("plan:");
-        lines.push_str(&format!(
-            "{:width$} = {}  # {origin}\n",
-            value.key, value.value
-        ));
+        lines.push_str(&format!("{:width$} = {}  # {origin}\n", value.key, value.value));
     }
     lines.push('\n');
     for target in &plan.targets {
@@ -90,11 +73,7 @@ fn limits(config: &plan::Config) -> String {
     let memory = config.limits.memory_bytes;
     let cpus = config.limits.cpus.as_ref();
     let quota = config.limits.cpu_quota_milli;
-    let unknown = if config.skips_unknown_options {
-        " skips unknown options"
-    } else {
-        ""
-    };
+    let unknown = if config.skips_unknown_options { " skips unknown options" } else { "" };
     let statistics = if config.statistics { " statistics" } else { "" };
     let tls = if config.tls { " tls" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))
@@ -115,36 +94,25 @@ fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {
     if expected == got {
         return Ok(());
     }
-    Err(format!(
-        "{} has changed; expected:\n{expected}\ngot:\n{got}\n",
-        path.display()
-    ))
+    Err(format!("{} has changed; expected:\n{expected}\ngot:\n{got}\n", path.display()))
 }
 
 fn check_all(results: Vec<Result<(), String>>) {
     let failures: Vec<String> = results.into_iter().filter_map(Result::err).collect();
-    assert!(
-        failures.is_empty(),
-        "{}(UPDATE=1 rewrites the expected files)",
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{}(UPDATE=1 rewrites the expected files)", failures.join("\n"));
 }
 
 #[test]
 fn good_plans_resolve_as_expected() {
     let cases = cases("ok");
     assert!(cases.len() >= 8);
-    let results = cases.iter().map(
-        |case| match plan::parse(&case.name, &case.text, &case.sets) {
-            Ok((plan, warnings)) => {
-                let warnings = plan::render(&warnings, &case.name, &case.text, &case.sets, false);
-                check(case, "resolved", &format!("{}{warnings}", listing(&plan)))
-            }
-            Err(errors) => Err(plan::render(
-                &errors, &case.name, &case.text, &case.sets, false,
-            )),
-        },
-    );
+    let results = cases.iter().map(|case| match plan::parse(&case.name, &case.text, &case.sets) {
+        Ok((plan, warnings)) => {
+            let warnings = plan::render(&warnings, &case.name, &case.text, &case.sets, false);
+            check(case, "resolved", &format!("{}{warnings}", listing(&plan)))
+        }
+        Err(errors) => Err(plan::render(&errors, &case.name, &case.text, &case.sets, false)),
+    });
     check_all(results.collect());
 }
 
@@ -152,23 +120,13 @@ fn good_plans_resolve_as_expected() {
 fn bad_plans_are_refused_as_expected() {
     let cases = cases("bad");
     assert!(cases.len() >= 25);
-    let results = cases.iter().map(
-        |case| match plan::parse(&case.name, &case.text, &case.sets) {
-            Ok(_) => Err(format!("{} was not refused\n", case.name)),
-            Err(errors) => {
-                assert!(
-                    errors.iter().any(|error| error.severity == Severity::Error),
-                    "{}",
-                    case.name
-                );
-                check(
-                    case,
-                    "stderr",
-                    &plan::render(&errors, &case.name, &case.text, &case.sets, false),
-                )
-            }
-        },
-    );
+    let results = cases.iter().map(|case| match plan::parse(&case.name, &case.text, &case.sets) {
+        Ok(_) => Err(format!("{} was not refused\n", case.name)),
+        Err(errors) => {
+            assert!(errors.iter().any(|error| error.severity == Severity::Error), "{}", case.name);
+            check(case, "stderr", &plan::render(&errors, &case.name, &case.text, &case.sets, false))
+        }
+    });
     check_all(results.collect());
 }
 
@@ -199,27 +157,18 @@ fn every_code_is_in_the_corpus() {
             }
         }
     }
-    assert!(
-        missing.is_empty(),
-        "no plan of the corpus shows {missing:?}"
-    );
+    assert!(missing.is_empty(), "no plan of the corpus shows {missing:?}");
 }
 
 #[test]
 fn the_built_in_plan_is_small_and_right() {
     let (plan, warnings) = plan::parse(plan::DEFAULT_PLAN_PATH, plan::DEFAULT_PLAN, &[]).unwrap();
     assert!(warnings.is_empty());
-    let names: Vec<&str> = plan
-        .targets
-        .iter()
-        .map(|target| target.name.as_str())
-        .collect();
+    let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["sqlite.full", "sqlite.normal"]);
     assert_eq!(plan.base, 0);
     assert_eq!(plan.clients, [1]);
-    let plan::Workload::Insert(insert) = &plan.variants[0].workload else {
-        panic!()
-    };
+    let plan::Workload::Insert(insert) = &plan.variants[0].workload else { panic!() };
     let steps: Vec<&str> = insert.steps.iter().map(|step| step.name.as_str()).collect();
     let seven = ["l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp1000"];
     assert_eq!(steps, seven);
@@ -227,11 +176,7 @@ fn the_built_in_plan_is_small_and_right() {
     assert_eq!(plan.repeats, 5);
     let normal = &plan.configs[plan.targets[1].config];
     let value = |name: &str| {
-        normal
-            .set
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, value)| value.as_str())
+        normal.set.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     };
     assert_eq!(value("journal_mode"), Some("wal"));
     assert_eq!(value("synchronous"), Some("normal"));
@@ -240,22 +185,14 @@ fn the_built_in_plan_is_small_and_right() {
 #[test]
 fn no_password_is_shown() {
     let text = "[workload.insert]\n[build.a]\nurl = \"postgres://joe:s3cr3t@db/x\"\nurl = \"postgres://joe:s3cr3t@db\"\n";
-    let sets = [
-        "build.b.url=mysql://joe:s3cr3t@db".to_owned(),
-        "x=postgres://joe:s3cr3t@db".to_owned(),
-    ];
+    let sets =
+        ["build.b.url=mysql://joe:s3cr3t@db".to_owned(), "x=postgres://joe:s3cr3t@db".to_owned()];
     let errors = plan::parse("p.toml", text, &sets).unwrap_err();
     let shown = plan::render(&errors, "p.toml", text, &sets, true);
-    assert!(
-        shown.contains("joe:") && !shown.contains("s3cr3t"),
-        "{shown}"
-    );
-    let (plan, _) = plan::parse(
-        "p.toml",
-        &text.replace("\nurl = \"postgres://joe:s3cr3t@db\"", ""),
-        &[],
-    )
-    .unwrap();
+    assert!(shown.contains("joe:") && !shown.contains("s3cr3t"), "{shown}");
+    let (plan, _) =
+        plan::parse("p.toml", &text.replace("\nurl = \"postgres://joe:s3cr3t@db\"", ""), &[])
+            .unwrap();
     assert!(!format!("{plan:?}").contains("s3cr3t"));
 }
 

@@ -25,10 +25,7 @@ fn cells_by(seed: u64, order: &str, variants: &str) -> Vec<String> {
 
 #[test]
 fn interleaved_cells_take_turns_and_the_second_round_mirrors_the_first() {
-    assert_eq!(
-        cells("interleaved").join(" "),
-        "a1r1 b1r1 a4r1 b4r1 b1r2 a1r2 b4r2 a4r2"
-    );
+    assert_eq!(cells("interleaved").join(" "), "a1r1 b1r1 a4r1 b4r1 b1r2 a1r2 b4r2 a4r2");
 }
 
 #[test]
@@ -50,10 +47,7 @@ fn the_seed_decides_the_first_target_and_each_is_first_once_in_two_rounds() {
 
 #[test]
 fn grouped_cells_stay_together() {
-    assert_eq!(
-        cells("grouped").join(" "),
-        "a1r1 a1r2 a4r1 a4r2 b1r1 b1r2 b4r1 b4r2"
-    );
+    assert_eq!(cells("grouped").join(" "), "a1r1 a1r2 a4r1 a4r2 b1r1 b1r2 b4r1 b4r2");
 }
 
 #[test]

@@ -12,12 +12,7 @@ fn survive(text: &str, sets: &[String], is_shown: bool) {
             }
         }
         Err(errors) => {
-            assert!(
-                errors
-                    .iter()
-                    .any(|error| error.severity == plan::Severity::Error),
-                "{text}"
-            );
+            assert!(errors.iter().any(|error| error.severity == plan::Severity::Error), "{text}");
             if is_shown {
                 plan::render(&errors, "p.toml", text, sets, false);
             }
@@ -78,11 +73,8 @@ fn a_plan_without_any_of_its_lines_does_not_panic() {
     for case in cases("ok").iter().chain(&cases("bad")) {
         let lines: Vec<&str> = case.text.lines().collect();
         for left_out in 0..lines.len() {
-            let kept = lines
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| *at != left_out)
-                .map(|(_, line)| *line);
+            let kept =
+                lines.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, line)| *line);
             survive(&kept.collect::<Vec<_>>().join("\r\n"), &case.sets, true);
         }
     }

@@ -1,4 +1,5 @@
-//! The shipped plans are valid, as are the commands in their README and the examples in the documents.
+//! The shipped plans are valid, as are the commands in their README and the examples in the
+//! documents.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,7 @@ fn folder() -> PathBuf {
 fn shipped() -> Vec<PathBuf> {
     let entries = fs_err::read_dir(folder()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect()
 }
 
 fn parse(path: &Path, sets: &[String]) -> plan::Plan {
@@ -62,10 +61,7 @@ fn each_set_argument_of_the_readme_has_an_effect() {
         let (small, whole) = (parse(&path, &sets), parse(&path, &[]));
         // Each `--set` is the origin of a value, and none adds a config.
         assert_eq!(small.configs.len(), whole.configs.len());
-        let set = small
-            .resolved
-            .iter()
-            .filter(|value| value.origin == "--set");
+        let set = small.resolved.iter().filter(|value| value.origin == "--set");
         assert!(set.count() >= sets.len(), "{command:?}");
     }
 }
@@ -90,9 +86,7 @@ fn the_example_of_a_test_is_valid() {
     let (plan, warnings) = plan::parse("docs", &text, &[])
         .unwrap_or_else(|errors| panic!("{}", plan::render(&errors, "docs", &text, &[], false)));
     assert_eq!(warnings, []);
-    let plan::Workload::Sysbench(sysbench) = &plan.variants[0].workload else {
-        panic!()
-    };
+    let plan::Workload::Sysbench(sysbench) = &plan.variants[0].workload else { panic!() };
     let queries = |name: &str| {
         let step = sysbench.steps.iter().find(|step| step.name == name);
         match &step.unwrap().kind {

@@ -20,11 +20,7 @@ fn machine() -> tempfile::TempDir {
         let slaves = dir.path().join("sys/devices").join(upper).join("slaves");
         fs_err::create_dir_all(&slaves).unwrap();
         let name = Path::new(lower).file_name().unwrap();
-        symlink(
-            dir.path().join("sys/devices").join(lower),
-            slaves.join(name),
-        )
-        .unwrap();
+        symlink(dir.path().join("sys/devices").join(lower), slaves.join(name)).unwrap();
     };
     block("nvme0n1", "259:0", false);
     block("nvme0n1/nvme0n1p1", "259:1", true);
@@ -75,10 +71,7 @@ fn a_partition_counts_its_own_requests_and_its_disks_flushes() {
 fn an_array_is_not_added_to_its_members() {
     let dir = machine();
     let row = row(&dir, &["9:127"]);
-    assert_eq!(
-        (row.get("disk_read_count"), row.get("disk_write_count")),
-        (Some(1500), Some(3500))
-    );
+    assert_eq!((row.get("disk_read_count"), row.get("disk_write_count")), (Some(1500), Some(3500)));
     // The array has no count of flushes, so this is the sum of its disks.
     assert_eq!(row.get("disk_flush_count"), Some(601));
 }
@@ -87,11 +80,8 @@ fn an_array_is_not_added_to_its_members() {
 fn a_volume_reaches_its_disks_through_an_array_and_a_partition() {
     let dir = machine();
     let proc = Proc::at(dir.path());
-    let disks: Vec<String> = number("252:0")
-        .disks(&proc)
-        .iter()
-        .map(|disk| disk.name(&proc))
-        .collect();
+    let disks: Vec<String> =
+        number("252:0").disks(&proc).iter().map(|disk| disk.name(&proc)).collect();
     assert_eq!(disks, ["nvme0n1", "nvme1n1"]);
     assert_eq!(number("259:1").name(&proc), "nvme0n1p1");
     assert_eq!(number("7:7").name(&proc), "7:7");
@@ -109,10 +99,7 @@ fn two_devices_are_summed_and_their_common_disks_count_once() {
 fn a_device_that_is_not_listed_makes_the_disk_unknown() {
     let dir = machine();
     let row = row(&dir, &["259:1", "8:0"]);
-    assert_eq!(
-        (row.get("disk_read_count"), row.get("disk_flush_count")),
-        (None, None)
-    );
+    assert_eq!((row.get("disk_read_count"), row.get("disk_flush_count")), (None, None));
 }
 
 #[test]
@@ -123,10 +110,7 @@ fn an_old_kernel_has_no_discards_and_no_flushes() {
     fs_err::copy(stats, dir.path().join("proc/diskstats")).unwrap();
     let row = row(&dir, &["8:1"]);
     assert_eq!(row.get("disk_write_count"), Some(8_912_233));
-    assert_eq!(
-        (row.get("disk_discard_count"), row.get("disk_flush_count")),
-        (None, None)
-    );
+    assert_eq!((row.get("disk_discard_count"), row.get("disk_flush_count")), (None, None));
 }
 
 #[test]
@@ -171,22 +155,11 @@ fn an_anonymous_device_is_explained_by_its_mount() {
         find("/shm/x").unwrap_err(),
         "`/shm/x` is on tmpfs, which is in memory and has no disk"
     );
-    assert_eq!(
-        find("/n/x").unwrap_err(),
-        "`/n/x` is on nfs4, which names no block device"
-    );
+    assert_eq!(find("/n/x").unwrap_err(), "`/n/x` is on nfs4, which names no block device");
     assert_eq!(find("/b/x").unwrap(), [number("259:1")]);
     // Adds a second device to the file system.
-    symlink(
-        dir.path().join("sys/devices/nvme0n1/nvme0n1p1"),
-        members.join("nvme0n1p1"),
-    )
-    .unwrap();
-    symlink(
-        dir.path().join("sys/devices/nvme1n1"),
-        members.join("nvme1n1"),
-    )
-    .unwrap();
+    symlink(dir.path().join("sys/devices/nvme0n1/nvme0n1p1"), members.join("nvme0n1p1")).unwrap();
+    symlink(dir.path().join("sys/devices/nvme1n1"), members.join("nvme1n1")).unwrap();
     assert_eq!(find("/b/x").unwrap(), [number("259:1"), number("259:2")]);
     // A device with a number needs no mount.
     let direct = resolve(&proc, "/x".as_ref(), number("8:1"), &[], |_| None);

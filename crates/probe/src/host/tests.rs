@@ -16,16 +16,10 @@ fn facts_of(files: &[(&str, &str)]) -> HostFacts {
 fn the_facts_of_a_copy_come_from_its_files() {
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc/4.14-bare-metal");
     let facts = host_at(&Proc::at(kernel), Path::new("/"));
-    assert_eq!(
-        (facts.cpu_count, facts.memory_total_bytes),
-        (2, 65_973_524 * 1024)
-    );
+    assert_eq!((facts.cpu_count, facts.memory_total_bytes), (2, 65_973_524 * 1024));
     assert_eq!(facts.get("os_name"), Some("Debian GNU/Linux"));
     assert_eq!(facts.get("kernel_release"), Some("4.14.0-1-generic"));
-    assert_eq!(
-        facts.get("cpu_model"),
-        Some("Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
-    );
+    assert_eq!(facts.get("cpu_model"), Some("Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz"));
     assert_eq!(
         (facts.get("cpu_socket_count"), facts.get("hypervisor")),
         (Some("2"), Some("none seen"))
@@ -34,50 +28,26 @@ fn the_facts_of_a_copy_come_from_its_files() {
     assert_eq!(facts.get("huge_page_count"), Some("1024"));
     assert_eq!(facts.get("cpu_steal_since_boot_percent"), Some("0.00"));
     // Facts without a file are absent.
-    assert_eq!(
-        (facts.get("cpu_governor"), facts.get("thp_enabled")),
-        (None, None)
-    );
+    assert_eq!((facts.get("cpu_governor"), facts.get("thp_enabled")), (None, None));
 }
 
 #[test]
 fn the_facts_describe_processors_and_their_frequencies() {
     let facts = facts_of(&[
-        (
-            "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
-            "powersave\n",
-        ),
-        (
-            "sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
-            "performance\n",
-        ),
-        (
-            "sys/devices/system/cpu/cpufreq/policy2/scaling_governor",
-            "powersave\n",
-        ),
-        (
-            "sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq",
-            "3200000\n",
-        ),
-        (
-            "sys/devices/system/cpu/cpufreq/policy1/cpuinfo_max_freq",
-            "3200000\n",
-        ),
+        ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),
+        ("sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "performance\n"),
+        ("sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "powersave\n"),
+        ("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", "3200000\n"),
+        ("sys/devices/system/cpu/cpufreq/policy1/cpuinfo_max_freq", "3200000\n"),
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
         ("sys/devices/system/cpu/smt/active", "1\n"),
         ("sys/devices/system/node/node0/x", ""),
         ("sys/devices/system/node/node1/x", ""),
-        (
-            "sys/kernel/mm/transparent_hugepage/enabled",
-            "always [madvise] never\n",
-        ),
+        ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
     ]);
     assert_eq!(facts.get("cpu_governor"), Some("performance, powersave"));
     assert_eq!(facts.get("cpu_frequency_max_khz"), Some("3200000"));
-    assert_eq!(
-        (facts.get("cpu_boost"), facts.get("cpu_smt")),
-        (Some("off"), Some("active"))
-    );
+    assert_eq!((facts.get("cpu_boost"), facts.get("cpu_smt")), (Some("off"), Some("active")));
     assert_eq!(
         (facts.get("numa_node_count"), facts.get("thp_enabled")),
         (Some("2"), Some("madvise"))
@@ -88,10 +58,7 @@ fn the_facts_describe_processors_and_their_frequencies() {
 fn the_lowest_limit_of_a_group_and_its_ancestors_counts() {
     let facts = facts_of(&[
         ("proc/self/cgroup", "0::/a/b\n"),
-        (
-            "proc/self/mountinfo",
-            "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-        ),
+        ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
         ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
         ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
         ("sys/fs/cgroup/a/memory.max", "2147483648\n"),
@@ -142,10 +109,7 @@ fn this_machine_is_described_without_its_name() {
     let mut names = std::collections::HashSet::new();
     for (name, value) in &facts.facts {
         assert!(names.insert(name), "duplicate fact `{name}`");
-        assert!(
-            !value.is_empty() && !value.contains('\n'),
-            "`{name}` is `{value}`"
-        );
+        assert!(!value.is_empty() && !value.contains('\n'), "`{name}` is `{value}`");
         assert!(!name.contains("hostname"));
     }
 }

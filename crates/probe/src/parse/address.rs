@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns the IPv4 addresses in `fib_trie`: those with a local route of their own. The kernel prints an address, and below
-/// it its routes.
+/// Returns the IPv4 addresses in `fib_trie`: those with a local route of their own. The kernel
+/// prints an address, and below it its routes.
 pub(crate) fn parse_fib_trie(text: &str) -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     let mut address = None;
@@ -20,8 +20,8 @@ pub(crate) fn parse_fib_trie(text: &str) -> Vec<IpAddr> {
     addresses
 }
 
-/// Returns the IPv6 addresses in `if_inet6` with global scope. Each line has the address, the interface's number, the length
-/// of the prefix, the scope, flags and the interface's name.
+/// Returns the IPv6 addresses in `if_inet6` with global scope. Each line has the address, the
+/// interface's number, the length of the prefix, the scope, flags and the interface's name.
 pub(crate) fn parse_if_inet6(text: &str) -> Vec<IpAddr> {
     const GLOBAL: &str = "00";
     let address = |line: &str| {
@@ -59,9 +59,7 @@ Local:
      |-- 192.0.2.2
         /32 host LOCAL
 ";
-        let expected: Vec<IpAddr> = ["127.0.0.1", "192.0.2.2"]
-            .map(|it| it.parse().unwrap())
-            .into();
+        let expected: Vec<IpAddr> = ["127.0.0.1", "192.0.2.2"].map(|it| it.parse().unwrap()).into();
         assert_eq!(parse_fib_trie(text), expected);
         assert!(parse_fib_trie("").is_empty());
     }

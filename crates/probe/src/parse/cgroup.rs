@@ -29,21 +29,23 @@ pub(crate) fn parse_cgroup(text: &str) -> Vec<Membership> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// Parses `cpu.max` of version 2 (`200000 100000`), or the quota and period of version 1 in the same format. Returns
-/// thousandths of a processor; `None` for no limit, which is `max` or negative.
+/// Parses `cpu.max` of version 2 (`200000 100000`), or the quota and period of version 1 in the
+/// same format. Returns thousandths of a processor; `None` for no limit, which is `max` or
+/// negative.
 pub(crate) fn parse_cpu_max(text: &str) -> Option<u64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let quota: u64 = quota.parse().ok()?;
     quota.saturating_mul(1000).checked_div(period.parse().ok()?)
 }
 
-/// Parses `memory.max` of version 2 or `memory.limit_in_bytes` of version 1. Returns `None` for no limit, which version 2
-/// writes as `max`.
+/// Parses `memory.max` of version 2 or `memory.limit_in_bytes` of version 1. Returns `None` for no
+/// limit, which version 2 writes as `max`.
 pub(crate) fn parse_limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes < UNLIMITED)
 }
 
-/// Parses `memory.stat`. Returns the page cache of files without shared memory in bytes, for the group and its children.
+/// Parses `memory.stat`. Returns the page cache of files without shared memory in bytes, for the
+/// group and its children.
 ///
 /// # Errors
 /// Fails if the line is missing or its value is not a number.

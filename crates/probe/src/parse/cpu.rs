@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::{line, number};
 use crate::Malformed;
 
-/// Parses the first line of `/proc/stat`, the time of all processors since boot in ticks of `sysconf(_SC_CLK_TCK)`. The
-/// columns are user mode, user mode at low priority, kernel mode, idle, idle with I/O outstanding, interrupts, deferred
-/// interrupt work, and steal time; 0 if an old kernel lacks one. Ignores the guests' columns, because the kernel also
-/// adds guests' time to the first two.
+/// Parses the first line of `/proc/stat`, the time of all processors since boot in ticks of
+/// `sysconf(_SC_CLK_TCK)`. The columns are user mode, user mode at low priority, kernel mode, idle,
+/// idle with I/O outstanding, interrupts, deferred interrupt work, and steal time; 0 if an old
+/// kernel lacks one. Ignores the guests' columns, because the kernel also adds guests' time to the
+/// first two.
 ///
 /// # Errors
 /// Fails if the line is missing, has fewer than four columns, or has a column that is not a number.
@@ -33,7 +34,8 @@ pub(crate) fn count_processors(text: &str) -> u32 {
     numbers.count() as u32
 }
 
-/// The contents of `/proc/cpuinfo`. The format depends on the architecture; a missing value is `None`.
+/// The contents of `/proc/cpuinfo`. The format depends on the architecture; a missing value is
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuInfo {
     /// The model of the first processor.
@@ -82,8 +84,8 @@ pub(crate) fn parse_cpuinfo(text: &str) -> CpuInfo {
     info
 }
 
-/// Returns the frequency of the fastest processor in `/proc/cpuinfo`, in kHz. `None` if the processors have no counters for
-/// it; then the file has their nominal frequency, or nothing.
+/// Returns the frequency of the fastest processor in `/proc/cpuinfo`, in kHz. `None` if the
+/// processors have no counters for it; then the file has their nominal frequency, or nothing.
 pub(crate) fn parse_frequency_khz(text: &str) -> Option<u64> {
     let values = |key: &'static str| {
         let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -93,7 +95,5 @@ pub(crate) fn parse_frequency_khz(text: &str) -> Option<u64> {
     values("flags").find(|flags| flags.split(' ').any(|flag| flag == "aperfmperf"))?;
     let mhz = values("cpu MHz").filter_map(|mhz| mhz.parse::<f64>().ok());
     // The cast makes NaN zero.
-    mhz.map(|mhz| (mhz * 1e3).round() as u64)
-        .max()
-        .filter(|khz| *khz > 0)
+    mhz.map(|mhz| (mhz * 1e3).round() as u64).max().filter(|khz| *khz > 0)
 }

@@ -4,19 +4,20 @@ use super::number;
 use crate::Malformed;
 use crate::disk::Device;
 
-/// The counters of one block device, in the order of their columns. There are 11; 15 with discards, since kernel 4.18; or
-/// 17 with flushes, since kernel 5.5.
+/// The counters of one block device, in the order of their columns. There are 11; 15 with discards,
+/// since kernel 4.18; or 17 with flushes, since kernel 5.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiskLine {
     pub(crate) device: Device,
     pub(crate) counters: Vec<u64>,
 }
 
-/// Parses the lines of the devices that `is_wanted` accepts. Compares numbers instead of names, so that `md2` is never
-/// mistaken for `md20`.
+/// Parses the lines of the devices that `is_wanted` accepts. Compares numbers instead of names, so
+/// that `md2` is never mistaken for `md20`.
 ///
 /// # Errors
-/// Fails if the line of such a device has fewer columns than any kernel writes, or a column that is not a number.
+/// Fails if the line of such a device has fewer columns than any kernel writes, or a column that is
+/// not a number.
 pub(crate) fn parse_diskstats(
     text: &str,
     is_wanted: impl Fn(Device) -> bool,

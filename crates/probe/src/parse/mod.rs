@@ -1,5 +1,6 @@
-//! Pure parsers for files of `/proc`, with one module per subject. The formats are documented in the kernel's
-//! `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst` and `accounting/psi.rst`.
+//! Pure parsers for files of `/proc`, with one module per subject. The formats are documented in
+//! the kernel's `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst` and
+//! `accounting/psi.rst`.
 
 mod address;
 mod cgroup;
@@ -31,17 +32,16 @@ use crate::Malformed;
 /// Parses a field of a line as a number.
 fn number<T: FromStr>(what: &str, field: Option<&str>) -> Result<T, Malformed> {
     let text = field.unwrap_or("");
-    text.parse()
-        .map_err(|_| Malformed::new(what, text, "a whole number"))
+    text.parse().map_err(|_| Malformed::new(what, text, "a whole number"))
 }
 
 /// Returns the text that follows `key` and a blank or colon at the beginning of a line.
 fn line<'t>(text: &'t str, key: &str) -> Option<&'t str> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix([':', ' ']))
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix([':', ' ']))
 }
 
-/// Returns the number in the line of `key`, converted to bytes if its unit is `kB`. Returns `None` without such a line.
+/// Returns the number in the line of `key`, converted to bytes if its unit is `kB`. Returns `None`
+/// without such a line.
 ///
 /// # Errors
 /// Fails if the value is not a number, or has another unit.
@@ -55,11 +55,7 @@ pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
         // A container's file may have negative differences, written as numbers near 2^64.
         Some("kB") => Ok(Some(value.saturating_mul(1024))),
         None => Ok(Some(value)),
-        Some(unit) => Err(Malformed::new(
-            &format!("unit of `{key}`"),
-            unit,
-            "`kB` or no unit",
-        )),
+        Some(unit) => Err(Malformed::new(&format!("unit of `{key}`"), unit, "`kB` or no unit")),
     }
 }
 

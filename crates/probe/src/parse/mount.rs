@@ -38,7 +38,8 @@ fn parse_line(line: &str) -> Option<Mount> {
     })
 }
 
-/// Replaces escaped spaces, tabs, line ends and backslashes, such as `\040`: a backslash and three octal digits.
+/// Replaces escaped spaces, tabs, line ends and backslashes, such as `\040`: a backslash and three
+/// octal digits.
 fn unescape(text: &str) -> String {
     let mut segments = text.split('\\');
     let mut plain: Vec<u8> = segments.next().unwrap_or("").into();
@@ -58,8 +59,8 @@ fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Returns the mount that contains `path`, which is absolute and without symbolic links. Of two mounts at the same point,
-/// the later one hides the earlier one.
+/// Returns the mount that contains `path`, which is absolute and without symbolic links. Of two
+/// mounts at the same point, the later one hides the earlier one.
 pub(crate) fn mount_of<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     mounts
         .iter()

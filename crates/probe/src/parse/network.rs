@@ -12,14 +12,16 @@ pub(crate) type Traffic = [u64; 4];
 /// The columns of these counters in `/proc/net/dev`, from 0.
 const COLUMNS: [usize; 4] = [0, 1, 8, 9];
 
-/// Returns the names of all interfaces but the loopback, and the text of their counters. The first two lines are headings.
+/// Returns the names of all interfaces but the loopback, and the text of their counters. The first
+/// two lines are headings.
 pub(crate) fn interfaces(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
     let named = lines.map(|(name, counters)| (name.trim(), counters));
     named.filter(|(name, _)| *name != LOOPBACK)
 }
 
-/// Returns the sum of the counters of the interfaces that `is_wanted` accepts; `None` if there are none.
+/// Returns the sum of the counters of the interfaces that `is_wanted` accepts; `None` if there are
+/// none.
 ///
 /// # Errors
 /// Fails if the line of such an interface lacks a counter, or has one that is not a number.
@@ -39,8 +41,8 @@ pub(crate) fn parse_traffic(
     Ok(total)
 }
 
-/// Returns the number of TCP segments that were sent again. A line of `/proc/net/snmp` names the counters, and the next has
-/// their values. `None` if the kernel does not count them.
+/// Returns the number of TCP segments that were sent again. A line of `/proc/net/snmp` names the
+/// counters, and the next has their values. `None` if the kernel does not count them.
 ///
 /// # Errors
 /// Fails if the value is missing or not a number.

@@ -3,8 +3,9 @@
 use super::{line, number};
 use crate::Malformed;
 
-/// Parses a line of a file of `/proc/pressure`. Returns the microseconds since boot in which at least one thread waited
-/// (`some`), or all threads with work did (`full`; for the CPU since kernel 5.13). Returns `None` without that line.
+/// Parses a line of a file of `/proc/pressure`. Returns the microseconds since boot in which at
+/// least one thread waited (`some`), or all threads with work did (`full`; for the CPU since kernel
+/// 5.13). Returns `None` without that line.
 ///
 /// # Errors
 /// Fails if `total=` is missing or its value is not a number.

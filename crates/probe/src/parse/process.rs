@@ -13,8 +13,8 @@ pub(crate) struct Ticks {
 /// Fields of `/proc/PID/stat`. Times include all threads of the process, even those that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
-    /// The state, a letter. In state `X`, the parent is collecting the process or has just done so: its times may already
-    /// be in the parent's, and `parent` may be 0.
+    /// The state, a letter. In state `X`, the parent is collecting the process or has just done
+    /// so: its times may already be in the parent's, and `parent` may be 0.
     pub(crate) state: char,
     /// The process ID of the current parent.
     pub(crate) parent: u32,
@@ -27,16 +27,14 @@ pub(crate) struct ProcessStat {
     pub(crate) resident_pages: u64,
 }
 
-/// Parses `/proc/PID/stat`. The program's name is in parentheses and may itself contain spaces, parentheses and line ends,
-/// so fields are counted from the *last* closing parenthesis.
+/// Parses `/proc/PID/stat`. The program's name is in parentheses and may itself contain spaces,
+/// parentheses and line ends, so fields are counted from the *last* closing parenthesis.
 ///
 /// # Errors
 /// Fails if there is no parenthesis, or a field is missing or not a number.
 pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
     let malformed = |expected| Malformed::new("process", text, expected);
-    let (_, fields) = text
-        .rsplit_once(')')
-        .ok_or_else(|| malformed("a name in parentheses"))?;
+    let (_, fields) = text.rsplit_once(')').ok_or_else(|| malformed("a name in parentheses"))?;
     // The first field after the name is the state, field 3 in the documentation.
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next().and_then(|state| state.chars().next());
@@ -46,21 +44,16 @@ pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
     Ok(ProcessStat {
         state,
         parent,
-        own: Ticks {
-            user: next("utime", 9)?,
-            system: next("stime", 0)?,
-        },
+        own: Ticks { user: next("utime", 9)?, system: next("stime", 0)? },
         // The format allows negative numbers, but they don't occur.
-        reaped: Ticks {
-            user: next("cutime", 0)?,
-            system: next("cstime", 0)?,
-        },
+        reaped: Ticks { user: next("cutime", 0)?, system: next("cstime", 0)? },
         started_ticks: next("starttime", 4)?,
         resident_pages: next("rss", 1)?,
     })
 }
 
-/// Parses `/proc/PID/statm`. Returns the resident pages of files and shared memory, which other processes may share.
+/// Parses `/proc/PID/statm`. Returns the resident pages of files and shared memory, which other
+/// processes may share.
 ///
 /// # Errors
 /// Fails if the field is missing or not a number.

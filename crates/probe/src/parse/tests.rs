@@ -3,9 +3,7 @@ use crate::disk::Device;
 
 /// Reads the fixture `crates/probe/tests/proc/KERNEL/...`.
 fn fixture(name: &str) -> String {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/proc")
-        .join(name);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc").join(name);
     fs_err::read_to_string(path).unwrap()
 }
 
@@ -25,10 +23,7 @@ fn the_first_kernels_cpu_line_has_four_columns() {
     let ticks = parse_cpu_ticks("cpu  1 2 3 4\ncpu0 1\n").unwrap();
     assert_eq!(ticks, [1, 2, 3, 4, 0, 0, 0, 0]);
     let error = |text| parse_cpu_ticks(text).unwrap_err().to_string();
-    assert_eq!(
-        error("cpu  1 2 3 x\n"),
-        "`cpu`: expected a whole number, found `x`"
-    );
+    assert_eq!(error("cpu  1 2 3 x\n"), "`cpu`: expected a whole number, found `x`");
     assert!(error("cpu  1 2 3\n").contains("four columns"));
     assert!(error("ctxt 5\n").contains("four columns"));
 }
@@ -45,10 +40,7 @@ fn diskstats_have_11_15_or_17_counters() {
     let old = counters("4.14-bare-metal", device(8, 1));
     assert_eq!((old.len(), old[0], old[2]), (11, 1_203_100, 90_210_000));
     let middle = counters("5.4-cloud", device(259, 0));
-    assert_eq!(
-        (middle.len(), &middle[11..]),
-        (15, &[1000, 0, 2_048_000, 500][..])
-    );
+    assert_eq!((middle.len(), &middle[11..]), (15, &[1000, 0, 2_048_000, 500][..]));
     let new = counters("6.8-server", device(259, 0));
     assert_eq!((new.len(), &new[15..]), (17, &[300, 100][..]));
 }
@@ -74,26 +66,17 @@ fn values_with_a_unit_are_converted_to_bytes() {
     let error = value("MemTotal: 5 MB\n", "MemTotal").unwrap_err();
     assert!(error.to_string().contains("`MB`"), "{error}");
     let error = required_value(&text, "Swap").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`Swap`: expected a line that begins with it, found ``"
-    );
+    assert_eq!(error.to_string(), "`Swap`: expected a line that begins with it, found ``");
 }
 
 #[test]
 fn a_host_without_other_interfaces_has_no_traffic() {
     let text = fixture("5.4-cloud/proc/net/dev");
     let only_loopback: Vec<&str> = text.lines().take(3).collect();
-    assert_eq!(
-        parse_traffic(&only_loopback.join("\n"), |_| true).unwrap(),
-        None
-    );
+    assert_eq!(parse_traffic(&only_loopback.join("\n"), |_| true).unwrap(), None);
     assert_eq!(parse_traffic(&text, |name| name == "eth").unwrap(), None);
     let error = parse_traffic("\n\neth0: 1 2 3\n", |_| true).unwrap_err();
-    assert!(
-        error.to_string().contains("a counter of an interface"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("a counter of an interface"), "{error}");
     assert!(parse_traffic("\n\neth0: 1 2 3\n", |_| false).is_ok());
 }
 
@@ -193,14 +176,8 @@ fn limits_of_control_groups_are_parsed() {
 #[test]
 fn cores_are_counted_per_socket() {
     let info = parse_cpuinfo(&fixture("4.14-bare-metal/proc/cpuinfo"));
-    assert_eq!(
-        info.model.as_deref(),
-        Some("Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
-    );
-    assert_eq!(
-        (info.processor_count, info.socket_count, info.core_count),
-        (2, Some(2), Some(2))
-    );
+    assert_eq!(info.model.as_deref(), Some("Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz"));
+    assert_eq!((info.processor_count, info.socket_count, info.core_count), (2, Some(2), Some(2)));
     assert!(!info.has_hypervisor);
     assert!(parse_cpuinfo(&fixture("5.4-cloud/proc/cpuinfo")).has_hypervisor);
     assert_eq!(parse_cpuinfo("").model, None);

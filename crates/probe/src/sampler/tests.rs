@@ -3,11 +3,7 @@ use words::CounterKind;
 use super::*;
 
 fn fixture(kernel: &str) -> Proc {
-    Proc::at(
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/proc")
-            .join(kernel),
-    )
+    Proc::at(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc").join(kernel))
 }
 
 fn row(kernel: &str, targets: Targets) -> Sample {
@@ -46,16 +42,8 @@ fn figures_near_the_limit_of_64_bits_do_not_overflow() {
     let dir = tempfile::tempdir().unwrap();
     fs_err::create_dir(dir.path().join("proc")).unwrap();
     for (name, from, to) in [
-        (
-            "proc/stat",
-            " 9020 0 40000",
-            " 9020 18446744073709551 40000",
-        ),
-        (
-            "proc/meminfo",
-            "SwapFree:        8126460 kB",
-            "SwapFree: 18446744073709551556 kB",
-        ),
+        ("proc/stat", " 9020 0 40000", " 9020 18446744073709551 40000"),
+        ("proc/meminfo", "SwapFree:        8126460 kB", "SwapFree: 18446744073709551556 kB"),
     ] {
         let text = fs_err::read_to_string(fixture("4.14-bare-metal").path(name)).unwrap();
         let changed = text.replacen(from, to, 1);
@@ -63,35 +51,20 @@ fn figures_near_the_limit_of_64_bits_do_not_overflow() {
         fs_err::write(dir.path().join(name), changed).unwrap();
     }
     let proc = Proc::at(dir.path());
-    let row = Sampler::at(proc.clone(), Targets::default())
-        .sample()
-        .unwrap();
+    let row = Sampler::at(proc.clone(), Targets::default()).sample().unwrap();
     assert_eq!(row.get("cpu_steal_ns"), Some(i64::MAX));
     assert_eq!(row.get("swap_used_bytes"), Some(0));
-    assert!(
-        crate::host_at(&proc, dir.path())
-            .get("cpu_steal_since_boot_percent")
-            .is_some()
-    );
+    assert!(crate::host_at(&proc, dir.path()).get("cpu_steal_since_boot_percent").is_some());
 }
 
 #[test]
 fn pressure_is_absent_on_an_old_kernel_and_in_nanoseconds_on_a_new_one() {
     let old = row("4.14-bare-metal", Targets::default());
-    assert_eq!(
-        (
-            old.get("pressure_cpu_some_ns"),
-            old.get("pressure_io_full_ns")
-        ),
-        (None, None)
-    );
+    assert_eq!((old.get("pressure_cpu_some_ns"), old.get("pressure_io_full_ns")), (None, None));
     let new = row("5.4-cloud", Targets::default());
     assert_eq!(new.get("pressure_cpu_some_ns"), Some(1_234_567_000));
     assert_eq!(
-        (
-            new.get("pressure_io_some_ns"),
-            new.get("pressure_io_full_ns")
-        ),
+        (new.get("pressure_io_some_ns"), new.get("pressure_io_full_ns")),
         (Some(900_000), Some(800_000))
     );
 }
@@ -119,13 +92,7 @@ fn traffic_is_counted_once_and_excludes_the_loopback() {
 fn a_server_of_the_fixture_is_measured() {
     let page_bytes = rustix::param::page_size() as i64;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second() as i64;
-    let row = row(
-        "6.8-server",
-        Targets {
-            server_pid: Some(4711),
-            ..Targets::default()
-        },
-    );
+    let row = row("6.8-server", Targets { server_pid: Some(4711), ..Targets::default() });
     assert_eq!(row.get("server_process_count"), Some(1));
     assert_eq!(row.get("server_cpu_user_ns"), Some((120 + 56) * tick_ns));
     assert_eq!(row.get("server_cpu_system_ns"), Some((34 + 78) * tick_ns));
@@ -159,23 +126,14 @@ fn the_servers_control_group_is_sampled_if_it_has_a_limit() {
     write("proc/8/cgroup", "4:memory:/a\n0::/\n");
     let group = |file: &str| format!("sys/fs/cgroup/memory/a/server/{file}");
     write(&group("memory.limit_in_bytes"), "1073741824\n");
-    write(
-        "sys/fs/cgroup/memory/a/memory.limit_in_bytes",
-        "2147483648\n",
-    );
+    write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2147483648\n");
     write(&group("memory.usage_in_bytes"), "900\n");
-    write(
-        &group("memory.stat"),
-        "cache 5\nshmem 1\ntotal_cache 800\ntotal_shmem 300\n",
-    );
+    write(&group("memory.stat"), "cache 5\nshmem 1\ntotal_cache 800\ntotal_shmem 300\n");
     let mut sampler = Sampler::at(Proc::at(dir.path()), Targets::default());
     let mut figures = |pid: Option<u32>| {
         sampler.set_server(pid);
         let row = sampler.sample().unwrap();
-        (
-            row.get("server_cgroup_memory_bytes"),
-            row.get("server_cgroup_cache_bytes"),
-        )
+        (row.get("server_cgroup_memory_bytes"), row.get("server_cgroup_cache_bytes"))
     };
     assert_eq!(figures(Some(7)), (Some(900), Some(500)));
     // A server in assay's own group, and no server.
@@ -207,9 +165,7 @@ fn idle_time_does_not_decrease_when_the_kernel_corrects_it() {
 #[test]
 fn the_error_names_a_missing_file() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Sampler::at(Proc::at(dir.path()), Targets::default())
-        .sample()
-        .unwrap_err();
+    let error = Sampler::at(Proc::at(dir.path()), Targets::default()).sample().unwrap_err();
     assert!(error.to_string().ends_with("/proc/stat`"), "{error}");
 }
 
@@ -226,11 +182,7 @@ fn counters_of_this_machine_do_not_decrease() {
     let second = sampler.sample().unwrap();
     for (index, column) in Sample::COLUMNS.iter().enumerate() {
         if column.kind == CounterKind::Cumulative {
-            assert!(
-                second.values[index].1 >= first.values[index].1,
-                "{}",
-                column.name
-            );
+            assert!(second.values[index].1 >= first.values[index].1, "{}", column.name);
         }
     }
     assert!(second.get("assay_cpu_ns") > first.get("assay_cpu_ns"));
@@ -243,13 +195,7 @@ fn counters_of_this_machine_do_not_decrease() {
 fn sizes_are_repeated_until_a_walk_is_due() {
     let dir = tempfile::tempdir().unwrap();
     let data = vec![dir.path().to_path_buf()];
-    let mut sampler = Sampler::at(
-        fixture("5.4-cloud"),
-        Targets {
-            data,
-            ..Targets::default()
-        },
-    );
+    let mut sampler = Sampler::at(fixture("5.4-cloud"), Targets { data, ..Targets::default() });
     let at = now();
     let first = sampler.sizes(at).unwrap();
     fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();

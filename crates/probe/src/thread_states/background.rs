@@ -1,7 +1,8 @@
-//! Samples the threads of an engine that serve no connection: checkpoints, flushes, compaction, purge.
+//! Samples the threads of an engine that serve no connection: checkpoints, flushes, compaction,
+//! purge.
 //!
-//! Such a thread sleeps until there is work, which the kernel can't tell from a wait for a lock. So only threads that run, wait
-//! for a processor, or wait uninterruptibly for storage are counted.
+//! Such a thread sleeps until there is work, which the kernel can't tell from a wait for a lock. So
+//! only threads that run, wait for a processor, or wait uninterruptibly for storage are counted.
 
 use std::collections::BTreeSet;
 
@@ -29,10 +30,7 @@ pub(super) struct Background {
 
 impl Background {
     pub(super) fn new(processes: Vec<u32>, served: BTreeSet<u32>, proc: &Proc) -> Self {
-        let mut new = Self {
-            served,
-            ..Self::default()
-        };
+        let mut new = Self { served, ..Self::default() };
         new.set_processes(processes, proc);
         new
     }
@@ -109,17 +107,15 @@ fn busy_state(thread: &mut Thread, proc: &Proc, buffer: &mut Vec<u8>) -> Option<
     }
 }
 
-/// Returns the name of a thread without the number that tells it from others with the same task: the thread's own name if it
-/// differs from that of its process, or else the title that the process gave itself: `rocksdb:low`, `checkpointer`. Empty if
-/// there is neither.
+/// Returns the name of a thread without the number that tells it from others with the same task:
+/// the thread's own name if it differs from that of its process, or else the title that the process
+/// gave itself: `rocksdb:low`, `checkpointer`. Empty if there is neither.
 fn name(proc: &Proc, tid: u32, pid: u32) -> String {
     let text = |id: u32, file: &str| proc.text(format!("proc/{id}/{file}")).unwrap_or_default();
     let (program, thread) = (text(pid, "comm"), text(tid, "comm"));
     if thread != program {
         let without_number = thread.trim_end_matches(|c: char| c.is_ascii_digit());
-        return without_number
-            .trim_end_matches(['-', '_', '/', ' '])
-            .to_owned();
+        return without_number.trim_end_matches(['-', '_', '/', ' ']).to_owned();
     }
     let title = text(pid, "cmdline").replace('\0', " ");
     let Some(title) = title.strip_prefix(&format!("{program}: ")) else {

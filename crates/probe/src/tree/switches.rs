@@ -18,8 +18,8 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Returns the switches so far of all threads of these processes; `None` if there are too many threads, or none was
-    /// ever found.
+    /// Returns the switches so far of all threads of these processes; `None` if there are too many
+    /// threads, or none was ever found.
     pub(crate) fn sample(
         &mut self,
         proc: &Proc,

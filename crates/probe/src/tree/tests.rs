@@ -14,11 +14,7 @@ impl Host {
     fn new(root: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs_err::create_dir(dir.path().join("proc")).unwrap();
-        Self {
-            dir,
-            births: 100,
-            tree: Tree::new(root),
-        }
+        Self { dir, births: 100, tree: Tree::new(root) }
     }
 
     /// Sets a process's own and children's user time. System time is ten times as much.
@@ -39,11 +35,7 @@ impl Host {
             100 + pid
         );
         fs_err::write(directory.join("stat"), stat).unwrap();
-        fs_err::write(
-            directory.join("statm"),
-            format!("1000 {} 40 0 0 0 0\n", 100 + pid),
-        )
-        .unwrap();
+        fs_err::write(directory.join("statm"), format!("1000 {} 40 0 0 0 0\n", 100 + pid)).unwrap();
     }
 
     fn end(&self, pid: u32) {
@@ -51,9 +43,7 @@ impl Host {
     }
 
     fn sample(&mut self) -> TreeSample {
-        self.tree
-            .sample(&Proc::at(self.dir.path()), self.births, &mut Vec::new())
-            .unwrap()
+        self.tree.sample(&Proc::at(self.dir.path()), self.births, &mut Vec::new()).unwrap()
     }
 
     /// Returns the user time, and checks that system time is ten times as much.
@@ -76,11 +66,7 @@ fn the_tree_is_the_root_and_its_descendants() {
     assert_eq!((sample.cpu.user, sample.process_count), (21, 3));
     // 110, 111 and 112 pages; 40 of each process are shared.
     assert_eq!(
-        (
-            sample.resident_pages_max,
-            sample.shared_pages_max,
-            sample.private_pages
-        ),
+        (sample.resident_pages_max, sample.shared_pages_max, sample.private_pages),
         (112, 40, 213)
     );
     assert_eq!(sample.io, None);
@@ -158,15 +144,11 @@ fn a_child_that_ends_while_the_tree_is_found_counts_once() {
     host.set(11, 10, 2, 0);
     host.set(12, 11, 7, 0);
     let proc = Proc::at(host.dir.path());
-    host.tree
-        .find_members(&proc, host.births, &mut Vec::new())
-        .unwrap();
+    host.tree.find_members(&proc, host.births, &mut Vec::new()).unwrap();
     // The child was read before it ended and its parent after.
     host.end(12);
     host.set(11, 10, 2, 7);
-    let stat = read_stat(&proc, 11, &mut None, false, &mut Vec::new())
-        .unwrap()
-        .unwrap();
+    let stat = read_stat(&proc, 11, &mut None, false, &mut Vec::new()).unwrap().unwrap();
     host.tree.members[1] = Member::new(11, stat);
     assert_eq!(host.user(), 14);
 }
@@ -292,8 +274,8 @@ fn hundredths(cpu: Ticks) -> u64 {
 
 #[test]
 fn cpu_time_of_real_children_that_end_is_complete_and_never_decreases() {
-    // Three generations of processes use CPU time and end while samples are taken without pause. The number of rounds
-    // depends on the machine.
+    // Three generations of processes use CPU time and end while samples are taken without pause.
+    // The number of rounds depends on the machine.
     let script = r#"
         export BURN='i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done'
         export CHILD='sh -c "$BURN" & eval "$BURN"; wait'
@@ -308,9 +290,7 @@ fn cpu_time_of_real_children_that_end_is_complete_and_never_decreases() {
     let (shell, stdout) = Shell::run(script);
     let reader = std::thread::spawn(move || {
         let lines = stdout.lines().map_while(Result::ok);
-        lines
-            .take_while(|line| line != "done")
-            .collect::<Vec<String>>()
+        lines.take_while(|line| line != "done").collect::<Vec<String>>()
     });
     let proc = Proc::live();
     let mut buffer = Vec::new();
@@ -333,21 +313,12 @@ fn cpu_time_of_real_children_that_end_is_complete_and_never_decreases() {
     }
     last = take_sample(last);
     let lines = reader.join().unwrap();
-    let times: Vec<u64> = lines
-        .iter()
-        .flat_map(|line| line.split(' '))
-        .map(centiseconds)
-        .collect();
-    let [user, system, children_user, children_system] = times[..] else {
-        panic!("{lines:?}")
-    };
+    let times: Vec<u64> = lines.iter().flat_map(|line| line.split(' ')).map(centiseconds).collect();
+    let [user, system, children_user, children_system] = times[..] else { panic!("{lines:?}") };
 
     assert!(process_count_max >= 4, "{process_count_max}");
     assert_eq!(last.process_count, 1);
-    assert!(
-        children_user + children_system > 5,
-        "the children used no CPU time: {lines:?}"
-    );
+    assert!(children_user + children_system > 5, "the children used no CPU time: {lines:?}");
     let measured = hundredths(last.cpu);
     let expected = user + system + children_user + children_system;
     // Both sums have four figures that are rounded to a hundredth of a second.

@@ -14,11 +14,7 @@ fn facts(list: &[(&str, &str)]) -> HostFacts {
         ("thp_enabled", "madvise"),
         ("vm_zone_reclaim_mode", "0"),
     ];
-    let mut facts = HostFacts {
-        facts: Vec::new(),
-        cpu_count: 8,
-        memory_total_bytes: 32 << 30,
-    };
+    let mut facts = HostFacts { facts: Vec::new(), cpu_count: 8, memory_total_bytes: 32 << 30 };
     for (name, value) in list.iter().chain(&quiet) {
         // `get` returns the first value of a name.
         facts.facts.push((name.to_string(), value.to_string()));
@@ -44,10 +40,7 @@ fn quiet() -> HostContext<'static> {
 }
 
 fn codes(list: &[(&str, &str)], context: HostContext<'_>) -> Vec<String> {
-    warnings(&facts(list), context)
-        .into_iter()
-        .map(|warning| warning.code)
-        .collect()
+    warnings(&facts(list), context).into_iter().map(|warning| warning.code).collect()
 }
 
 #[test]
@@ -62,11 +55,7 @@ fn each_fact_that_disturbs_has_its_warning() {
     for (name, value, code) in [
         ("swap_used_bytes", "4096", "host::swap-in-use"),
         ("cpu_governor", "powersave", "host::cpu-governor"),
-        (
-            "cpu_governor",
-            "performance, schedutil",
-            "host::cpu-governor",
-        ),
+        ("cpu_governor", "performance, schedutil", "host::cpu-governor"),
         ("data_fs_type", "tmpfs", "host::data-in-memory"),
         ("data_fs_type", "nfs4", "host::data-on-network"),
         ("data_fs_type", "fuse.sshfs", "host::data-on-network"),
@@ -76,11 +65,7 @@ fn each_fact_that_disturbs_has_its_warning() {
         ("clocksource", "hpet", "host::slow-clock"),
         ("cpu_steal_since_boot_percent", "1.40", "host::cpu-steal"),
         ("cgroup_cpu_limit_millicpus", "4000", "host::cpu-limit"),
-        (
-            "cgroup_memory_limit_bytes",
-            "1073741824",
-            "host::memory-limit",
-        ),
+        ("cgroup_memory_limit_bytes", "1073741824", "host::memory-limit"),
         ("thp_enabled", "always", "host::transparent-huge-pages"),
         ("vm_zone_reclaim_mode", "1", "host::zone-reclaim"),
     ] {
@@ -93,20 +78,13 @@ fn each_fact_that_disturbs_has_its_warning() {
         ("data_fs_options", "rw,errors=remount-ro"),
         ("cpu_steal_since_boot_percent", "0.40"),
     ] {
-        assert_eq!(
-            codes(&[(name, value)], quiet()),
-            [""; 0],
-            "{name} = {value}"
-        );
+        assert_eq!(codes(&[(name, value)], quiet()), [""; 0], "{name} = {value}");
     }
 }
 
 #[test]
 fn a_tenth_of_the_needed_space_must_be_spare() {
-    let context = |bytes: u64| HostContext {
-        needed_bytes: Some(bytes),
-        ..quiet()
-    };
+    let context = |bytes: u64| HostContext { needed_bytes: Some(bytes), ..quiet() };
     assert_eq!(codes(&[], context(90 << 30)), [""; 0]);
     assert_eq!(codes(&[], context(95 << 30)), ["host::little-disk"]);
     let list = warnings(&facts(&[]), context(1 << 40));
@@ -117,16 +95,8 @@ fn a_tenth_of_the_needed_space_must_be_spare() {
 
 #[test]
 fn a_flush_in_memory_is_not_reported_as_too_fast() {
-    let fast = FsyncLatency {
-        count: 10,
-        p50_ns: 5_000,
-        p99_ns: 6_000,
-        max_ns: 7_000,
-    };
-    let context = HostContext {
-        fsync: Some(fast),
-        ..quiet()
-    };
+    let fast = FsyncLatency { count: 10, p50_ns: 5_000, p99_ns: 6_000, max_ns: 7_000 };
+    let context = HostContext { fsync: Some(fast), ..quiet() };
     assert_eq!(codes(&[], context), ["host::fsync-too-fast"]);
     let in_memory = codes(&[("data_fs_type", "tmpfs")], context);
     assert_eq!(in_memory, ["host::data-in-memory"]);
@@ -159,23 +129,13 @@ fn the_warning_of_a_local_server_says_when_processors_are_all_busy() {
         "{}",
         text(8)
     );
-    let many = HostContext {
-        has_local_server: true,
-        connections: 500,
-        ..quiet()
-    };
-    assert_eq!(
-        codes(&[], many),
-        ["host::shared-cpus", "host::few-open-files"]
-    );
+    let many = HostContext { has_local_server: true, connections: 500, ..quiet() };
+    assert_eq!(codes(&[], many), ["host::shared-cpus", "host::few-open-files"]);
 }
 
 #[test]
 fn the_drivers_own_governor_is_explained() {
-    let facts = facts(&[
-        ("cpu_governor", "powersave"),
-        ("cpu_frequency_driver", "intel_pstate"),
-    ]);
+    let facts = facts(&[("cpu_governor", "powersave"), ("cpu_frequency_driver", "intel_pstate")]);
     let text = &warnings(&facts, quiet())[0].text;
     let explanation = "the driver chooses the frequency";
     assert!(text.contains(explanation), "{text}");
@@ -183,8 +143,5 @@ fn the_drivers_own_governor_is_explained() {
 
 #[test]
 fn sizes_have_binary_units() {
-    assert_eq!(
-        [bytes(12), bytes(1536), bytes(3 << 30)],
-        ["12 B", "1.5 KiB", "3.0 GiB"]
-    );
+    assert_eq!([bytes(12), bytes(1536), bytes(3 << 30)], ["12 B", "1.5 KiB", "3.0 GiB"]);
 }

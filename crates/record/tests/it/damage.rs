@@ -4,18 +4,10 @@ use record::{RecordError, RunDir, StepReader, StepState};
 
 use crate::sample;
 
-const SERIES: [&str; 4] = [
-    "intervals.parquet",
-    "host.parquet",
-    "counters.parquet",
-    "latency.hlog",
-];
+const SERIES: [&str; 4] = ["intervals.parquet", "host.parquet", "counters.parquet", "latency.hlog"];
 
 fn step_directory(run: &RunDir) -> PathBuf {
-    run.cell(&sample::cell_ref())
-        .unwrap()
-        .path()
-        .join("steps/01-l.i1")
+    run.cell(&sample::cell_ref()).unwrap().path().join("steps/01-l.i1")
 }
 
 fn read_all(run: &RunDir) -> Result<(), RecordError> {
@@ -36,10 +28,7 @@ fn read_series(step: &StepReader) -> Result<(), RecordError> {
 #[track_caller]
 fn check_names(error: &RecordError, path: &Path) {
     assert_eq!(error.path(), path, "{error}");
-    assert!(
-        error.to_string().contains(path.to_str().unwrap()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
 }
 
 #[test]
@@ -52,12 +41,7 @@ fn a_truncated_or_changed_file_is_named() {
         fs_err::write(&path, &whole[..whole.len() / 2]).unwrap();
         let error = read_all(&run).unwrap_err();
         check_names(&error, &path);
-        assert!(
-            error
-                .help()
-                .unwrap()
-                .contains("copy the run directory again")
-        );
+        assert!(error.help().unwrap().contains("copy the run directory again"));
 
         let mut changed = whole.clone();
         changed[whole.len() / 3] ^= 0x10;
@@ -130,10 +114,7 @@ fn a_step_without_a_readable_step_json_is_damaged_and_says_so() {
         }
         let cell = run.cell(&sample::cell_ref()).unwrap();
         let step = &cell.read_steps().unwrap()[0];
-        assert_eq!(
-            (step.state(), step.step().name.as_str()),
-            (StepState::Damaged, "l.i1")
-        );
+        assert_eq!((step.state(), step.step().name.as_str()), (StepState::Damaged, "l.i1"));
         let reasons = step.step().reasons.join("");
         assert!(reasons.contains(path.to_str().unwrap()), "{reasons}");
         assert!(reasons.contains("assay run --resume"), "{reasons}");
@@ -141,7 +122,8 @@ fn a_step_without_a_readable_step_json_is_damaged_and_says_so() {
     }
 }
 
-/// A checksum can't find nonsense that a writer wrote; reading it must end with an error or with data.
+/// A checksum can't find nonsense that a writer wrote; reading it must end with an error or with
+/// data.
 #[test]
 fn nonsense_with_a_correct_checksum_does_not_panic() {
     let results = tempfile::tempdir().unwrap();
@@ -185,37 +167,22 @@ fn the_error_of_a_newer_major_format_says_which_assay_reads_it() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let forge = |format: &str, text: &str| {
-        fs_err::write(
-            run.path().join("run.json"),
-            format!("{{\"format\": {format}, {text}}}"),
-        )
-        .unwrap();
+        fs_err::write(run.path().join("run.json"), format!("{{\"format\": {format}, {text}}}"))
+            .unwrap();
         RunDir::open(run.path()).unwrap_err()
     };
     // Only these two keys are in every version.
-    let error = forge(
-        r#"{"major": 2, "minor": 3}"#,
-        r#""assay": {"version": "7.1.0"}, "status": [1]"#,
-    );
+    let error =
+        forge(r#"{"major": 2, "minor": 3}"#, r#""assay": {"version": "7.1.0"}, "status": [1]"#);
     assert!(
-        error
-            .to_string()
-            .ends_with("has format 2.3, but this Assay reads formats 1.x"),
+        error.to_string().ends_with("has format 2.3, but this Assay reads formats 1.x"),
         "{error}"
     );
     assert!(error.help().unwrap().contains("Assay 7.1.0 or newer"));
     let error = forge(r#"{"major": 2, "minor": 3}"#, r#""x": 1"#);
     assert_eq!(error.help().unwrap(), "read it with a newer Assay");
-    let error = forge(
-        r#"{"major": 0, "minor": 9}"#,
-        r#""assay": {"version": "0.0.1"}"#,
-    );
-    assert!(
-        error
-            .help()
-            .unwrap()
-            .contains("of the version that wrote it, 0.0.1")
-    );
+    let error = forge(r#"{"major": 0, "minor": 9}"#, r#""assay": {"version": "0.0.1"}"#);
+    assert!(error.help().unwrap().contains("of the version that wrote it, 0.0.1"));
 }
 
 #[test]
@@ -229,13 +196,7 @@ fn a_newer_minor_format_is_read_without_its_new_fields() {
     json["moon_phase"] = "full".into();
     fs_err::write(&path, json.to_string()).unwrap();
     let read = RunDir::open(run.path()).unwrap().read_run().unwrap();
-    assert_eq!(
-        record::Run {
-            format: record::FORMAT,
-            ..read
-        },
-        sample::run()
-    );
+    assert_eq!(record::Run { format: record::FORMAT, ..read }, sample::run());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! `tests/fixtures/run-v1` has the first version of the format, and never changes: every later Assay must read it as these
-//! tests say. If it is missing, `UPDATE=1` writes the sample there.
+//! `tests/fixtures/run-v1` has the first version of the format, and never changes: every later
+//! Assay must read it as these tests say. If it is missing, `UPDATE=1` writes the sample there.
 
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,7 @@ fn the_first_format_reads() {
     let directory = RunDir::open(fixture()).unwrap();
     let run = directory.read_run().unwrap();
     assert_eq!((run.format.major, run.format.minor), (1, 0));
-    assert_eq!(
-        (run.name.as_str(), run.status, run.seed),
-        ("sample", Status::Complete, u64::MAX)
-    );
+    assert_eq!((run.name.as_str(), run.status, run.seed), ("sample", Status::Complete, u64::MAX));
     assert_eq!(run.started_unix_ns, 1_795_287_731_250_000_000);
     assert_eq!(run.host.fsync.unwrap().p99_ns, 900_000);
     assert_eq!(run.id, "6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a5b");
@@ -38,29 +35,20 @@ fn the_first_format_reads() {
 
     let steps = cell.read_steps().unwrap();
     let step = steps[0].step();
-    assert_eq!(
-        (step.name.as_str(), step.kind, step.valid),
-        ("l.i1", StepKind::Load, true)
-    );
+    assert_eq!((step.name.as_str(), step.kind, step.valid), ("l.i1", StepKind::Load, true));
     assert_eq!(
         (step.elapsed_ns, step.clients, step.rows_per_commit),
         (11_600_000_000, 2, Some(50))
     );
     let insert = &step.ops["insert"];
-    assert_eq!(
-        (insert.offered, insert.skipped, insert.ok, insert.failed),
-        (243, 1, 240, 2)
-    );
+    assert_eq!((insert.offered, insert.skipped, insert.ok, insert.failed), (243, 1, 240, 2));
     assert_eq!(insert.errors["busy"], 5);
 
     let mut rows = 0;
     steps[0].for_each_interval(|row| rows += row.rows).unwrap();
     assert_eq!(rows, 12_000);
     let host = steps[0].host().unwrap();
-    assert_eq!(
-        host.column("cpu_user_ns").unwrap().values[11],
-        Some(11_000_000_000)
-    );
+    assert_eq!(host.column("cpu_user_ns").unwrap().values[11], Some(11_000_000_000));
     assert_eq!(host.column("server_rss_bytes").unwrap().values[11], None);
     let mut counters = 0;
     steps[0].for_each_counter(|_| counters += 1).unwrap();

@@ -27,17 +27,10 @@ fn a_record_reads_back_as_written() {
     let step = &steps[0];
     assert_eq!((step.number(), step.state()), (1, StepState::Finished));
     assert_eq!(step.step().files.len(), 5);
-    assert_eq!(
-        Step {
-            files: vec![],
-            ..step.step().clone()
-        },
-        sample::step()
-    );
+    assert_eq!(Step { files: vec![], ..step.step().clone() }, sample::step());
 
     let mut written = (0..sample::SECONDS).flat_map(sample::intervals);
-    step.for_each_interval(|row| assert_eq!(Some(*row), written.next()))
-        .unwrap();
+    step.for_each_interval(|row| assert_eq!(Some(*row), written.next())).unwrap();
     assert_eq!(written.next(), None);
 
     let host = step.host().unwrap();
@@ -59,10 +52,7 @@ fn a_record_reads_back_as_written() {
     assert!(!counters[1].3);
 
     let histograms = step.histograms().unwrap();
-    assert_eq!(
-        histograms.keys().collect::<Vec<_>>(),
-        ["insert.response", "insert.service"]
-    );
+    assert_eq!(histograms.keys().collect::<Vec<_>>(), ["insert.response", "insert.service"]);
     assert_eq!(histograms, step.latencies().unwrap().merged().unwrap());
     let service = &histograms["insert.service"];
     assert_eq!(service.len(), 20 * u64::from(sample::SECONDS));
@@ -82,27 +72,13 @@ fn the_latency_log_is_a_standard_interval_log() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "#[Histogram log format version 1.3]");
     assert!(lines[1].contains("nanoseconds"), "{}", lines[1]);
-    assert_eq!(
-        lines[2],
-        "#[StartTime: 1795287733.000 (seconds since epoch)]"
-    );
-    assert_eq!(
-        lines[3],
-        "#[BaseTime: 1795287733.000 (seconds since epoch)]"
-    );
+    assert_eq!(lines[2], "#[StartTime: 1795287733.000 (seconds since epoch)]");
+    assert_eq!(lines[3], "#[BaseTime: 1795287733.000 (seconds since epoch)]");
     assert!(lines[4].starts_with("\"StartTimestamp\""));
     // The compressed V2 format starts with `HISTFAAAA` in base64.
-    assert!(
-        lines[5].starts_with("Tag=insert.service,0.000,1.000,"),
-        "{}",
-        lines[5]
-    );
+    assert!(lines[5].starts_with("Tag=insert.service,0.000,1.000,"), "{}", lines[5]);
     assert!(lines[5].contains(",HISTFAAAA"), "{}", lines[5]);
-    assert!(
-        lines[28].starts_with("Tag=insert.response,11.000,1.000,"),
-        "{}",
-        lines[28]
-    );
+    assert!(lines[28].starts_with("Tag=insert.response,11.000,1.000,"), "{}", lines[28]);
     assert_eq!(lines.len(), 29);
 }
 
@@ -141,10 +117,7 @@ fn a_step_without_data_reads_as_empty() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
-    cell.begin_step(1, "settle", &sample::HOST_COLUMNS)
-        .unwrap()
-        .finish(&Step::default())
-        .unwrap();
+    cell.begin_step(1, "settle", &sample::HOST_COLUMNS).unwrap().finish(&Step::default()).unwrap();
     let step = &cell.read_steps().unwrap()[0];
     step.for_each_interval(|row| panic!("{row:?}")).unwrap();
     step.for_each_counter(|row| panic!("{row:?}")).unwrap();
@@ -166,10 +139,7 @@ fn each_client_host_has_samples_of_its_own() {
     assert!(step.is_whole());
     assert_eq!(step.host().unwrap().seconds, [0]);
     let client = step.host_of(3).unwrap();
-    assert_eq!(
-        (client.seconds, client.at_ns),
-        (vec![7], vec![7_000_000_005])
-    );
+    assert_eq!((client.seconds, client.at_ns), (vec![7], vec![7_000_000_005]));
     assert_eq!(client.columns.len(), 2);
     assert_eq!(client.columns[0].values, [Some(1)]);
     assert_eq!(step.host_of(2).unwrap(), record::HostSeries::default());
@@ -181,17 +151,11 @@ fn each_client_host_has_samples_of_its_own() {
 #[test]
 fn a_new_run_is_incomplete_and_has_a_new_directory() {
     let results = temporary();
-    let run = Run {
-        name: "a/b c".into(),
-        ..sample::run()
-    };
+    let run = Run { name: "a/b c".into(), ..sample::run() };
     let first = RunDir::create(results.path(), &run).unwrap();
     let second = RunDir::create(results.path(), &run).unwrap();
     assert_eq!(first.path().file_name().unwrap(), "20261121T190211Z-a-b-c");
-    assert_eq!(
-        second.path().file_name().unwrap(),
-        "20261121T190211Z-a-b-c-2"
-    );
+    assert_eq!(second.path().file_name().unwrap(), "20261121T190211Z-a-b-c-2");
     assert_eq!(first.read_run().unwrap().status, Status::Incomplete);
 }
 
@@ -224,21 +188,13 @@ fn a_cell_that_is_started_again_keeps_the_earlier_attempt() {
         let cell = run.begin_cell(&sample::cell_ref()).unwrap();
         assert!(!cell.exists() && cell.read_steps().unwrap().is_empty());
         cell.write(&sample::cell()).unwrap();
-        let kept = run
-            .path()
-            .join(format!("cells/bundled.base/c2/r1.attempt-{attempt}"));
+        let kept = run.path().join(format!("cells/bundled.base/c2/r1.attempt-{attempt}"));
         assert!(kept.join("cell.json").exists());
     }
-    assert!(
-        run.path()
-            .join("cells/bundled.base/c2/r1.attempt-1/steps/01-l.i1/step.json")
-            .exists()
-    );
+    assert!(run.path().join("cells/bundled.base/c2/r1.attempt-1/steps/01-l.i1/step.json").exists());
     let begun = run.started_cells().unwrap();
-    let names: Vec<&str> = begun
-        .iter()
-        .map(|cell| cell.path().file_name().unwrap().to_str().unwrap())
-        .collect();
+    let names: Vec<&str> =
+        begun.iter().map(|cell| cell.path().file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(names, ["r1", "r1.attempt-1", "r1.attempt-2"]);
 }
 
@@ -255,21 +211,11 @@ fn steps_are_read_in_the_order_of_their_numbers() {
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
     for number in [2, 101, 10, 1] {
-        let step = Step {
-            name: format!("s-{number}"),
-            ..Step::default()
-        };
-        cell.begin_step(number, &step.name, &[])
-            .unwrap()
-            .finish(&step)
-            .unwrap();
+        let step = Step { name: format!("s-{number}"), ..Step::default() };
+        cell.begin_step(number, &step.name, &[]).unwrap().finish(&step).unwrap();
     }
-    let names: Vec<String> = cell
-        .read_steps()
-        .unwrap()
-        .iter()
-        .map(|step| step.step().name.clone())
-        .collect();
+    let names: Vec<String> =
+        cell.read_steps().unwrap().iter().map(|step| step.step().name.clone()).collect();
     assert_eq!(names, ["s-1", "s-2", "s-10", "s-101"]);
 }
 
@@ -280,45 +226,26 @@ fn what_the_format_can_not_store_is_refused() {
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
     for name in ["", "../x", "a/b", ".hidden", "x.partial"] {
         assert!(
-            matches!(
-                cell.begin_step(1, name, &[]),
-                Err(RecordError::Unrecordable { .. })
-            ),
+            matches!(cell.begin_step(1, name, &[]), Err(RecordError::Unrecordable { .. })),
             "{name}"
         );
         assert!(
-            matches!(
-                cell.write_text(name, ""),
-                Err(RecordError::Unrecordable { .. })
-            ),
+            matches!(cell.write_text(name, ""), Err(RecordError::Unrecordable { .. })),
             "{name}"
         );
     }
     let mut writer = cell.begin_step(1, "l.i0", &sample::HOST_COLUMNS).unwrap();
     let error = writer.host(0, 0, 0, &[None]).unwrap_err().to_string();
-    assert!(
-        error.contains("1 value of the host in 2 columns"),
-        "{error}"
-    );
-    let error = writer
-        .latency(0, "a b", &record::latency_histogram())
-        .unwrap_err()
-        .to_string();
+    assert!(error.contains("1 value of the host in 2 columns"), "{error}");
+    let error = writer.latency(0, "a b", &record::latency_histogram()).unwrap_err().to_string();
     assert!(error.contains("the tag `a b`"), "{error}");
     writer.finish(&sample::step()).unwrap();
     assert!(cell.begin_step(1, "l.i0", &[]).is_err());
 
     let mut step = sample::step();
     step.counters_before[0].value = f64::NAN;
-    let error = cell
-        .begin_step(2, "l.x", &[])
-        .unwrap()
-        .finish(&step)
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("a value that JSON can't hold"),
-        "{error}"
-    );
+    let error = cell.begin_step(2, "l.x", &[]).unwrap().finish(&step).unwrap_err();
+    assert!(error.to_string().contains("a value that JSON can't hold"), "{error}");
     assert_eq!(cell.read_steps().unwrap()[1].state(), StepState::Unfinished);
 }
 
@@ -327,10 +254,7 @@ fn a_cell_that_leads_out_of_the_run_is_refused() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     for path in ["", "../elsewhere", "/etc", "cells/../../x"] {
-        let cell = CellRef {
-            path: path.into(),
-            ..sample::cell_ref()
-        };
+        let cell = CellRef { path: path.into(), ..sample::cell_ref() };
         assert!(run.cell(&cell).is_err(), "{path}");
         assert!(run.begin_cell(&cell).is_err(), "{path}");
     }
@@ -360,11 +284,7 @@ fn a_writer_can_be_handed_to_another_thread() {
 fn the_main_operation_is_recorded_or_follows_from_the_kind() {
     let of = |kind, main_op: Option<&str>| {
         let main_op = main_op.map(str::to_owned);
-        let step = Step {
-            kind,
-            main_op,
-            ..Step::default()
-        };
+        let step = Step { kind, main_op, ..Step::default() };
         step.main_operation().map(str::to_owned)
     };
     let said = |text: &str| Some(text.to_owned());
@@ -380,18 +300,12 @@ fn the_main_operation_is_recorded_or_follows_from_the_kind() {
 fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     let results = temporary();
     let cells = [false, true].map(|profiled| {
-        let key = CellKey {
-            profiled,
-            ..CellKey::new("a.x", None, 1, 1)
-        };
+        let key = CellKey { profiled, ..CellKey::new("a.x", None, 1, 1) };
         CellRef::of(key, "insert")
     });
     let cells = cells.to_vec();
     assert_eq!(cells[1].name(), "a.x/c1/p1");
-    let run = Run {
-        cells,
-        ..Run::default()
-    };
+    let run = Run { cells, ..Run::default() };
     let directory = RunDir::create(results.path(), &run).unwrap();
     let mut stacks = words::Stacks::default();
     stacks.add(["postgres", "main", "heap_insert"], 7);

@@ -12,14 +12,8 @@ use record::{
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
-    HostColumn {
-        name: "cpu_user_ns",
-        cumulative: true,
-    },
-    HostColumn {
-        name: "server_rss_bytes",
-        cumulative: false,
-    },
+    HostColumn { name: "cpu_user_ns", cumulative: true },
+    HostColumn { name: "server_rss_bytes", cumulative: false },
 ];
 
 /// Seconds of the sample's step.
@@ -58,10 +52,7 @@ pub fn run() -> Run {
                 origin: "--set".into(),
             }],
             password_removed: true,
-            files: vec![PlanFile {
-                name: "base.conf".into(),
-                text: "a = 1\n".into(),
-            }],
+            files: vec![PlanFile { name: "base.conf".into(), text: "a = 1\n".into() }],
         },
         seed: u64::MAX,
         host: Host {
@@ -80,11 +71,7 @@ pub fn run() -> Run {
             engine: "sqlite".into(),
             version: "3.50.0".into(),
             source: "bundled".into(),
-            files: vec![FileHash {
-                path: "lib".into(),
-                size_bytes: 1,
-                sha256: "00".into(),
-            }],
+            files: vec![FileHash { path: "lib".into(), size_bytes: 1, sha256: "00".into() }],
         }],
         targets: vec![Target {
             name: "bundled.base".into(),
@@ -110,10 +97,7 @@ pub fn run() -> Run {
             variant: None,
             steps: vec!["l.i1".into()],
         }],
-        warnings: vec![Warning {
-            code: "host::swap-in-use".into(),
-            text: "swap is in use".into(),
-        }],
+        warnings: vec![Warning { code: "host::swap-in-use".into(), text: "swap is in use".into() }],
         search: Some(RateSearch {
             step: "l.i1".into(),
             p99_ms: Some(20.0),
@@ -191,10 +175,7 @@ pub fn cell() -> Cell {
 fn counters(value: f64) -> Vec<Counter> {
     vec![
         Counter::cumulative("wal_bytes", value).with_role(Role::LogBytes),
-        Counter {
-            rounding: 0.5,
-            ..Counter::gauge("dead_rows", 7.5)
-        },
+        Counter { rounding: 0.5, ..Counter::gauge("dead_rows", 7.5) },
     ]
 }
 
@@ -261,10 +242,7 @@ pub fn step() -> Step {
         warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
         ranks: Vec::new(),
         profile: None,
-        held_up: vec![LoadPause {
-            from_ns: 3_000_000_000,
-            to_ns: 3_400_000_000,
-        }],
+        held_up: vec![LoadPause { from_ns: 3_000_000_000, to_ns: 3_400_000_000 }],
         cpu: Cpu {
             client_user_ns: 200,
             client_system_ns: 100,
@@ -275,10 +253,7 @@ pub fn step() -> Step {
         counters_before: counters(10.0),
         counters_after: counters(1e15),
         counters_end: counters(2e15),
-        storage: Some(StorageSize {
-            data_bytes: 3 << 30,
-            log_bytes: 1 << 29,
-        }),
+        storage: Some(StorageSize { data_bytes: 3 << 30, log_bytes: 1 << 29 }),
         checks: vec![Check {
             what: "rows of pi1".into(),
             expected: "13000".into(),
@@ -321,10 +296,7 @@ pub fn intervals(second: u32) -> Vec<IntervalRow<'static>> {
 }
 
 pub fn host_values(second: u32) -> [Option<i64>; 2] {
-    [
-        Some(i64::from(second) * 1_000_000_000),
-        second.is_multiple_of(2).then_some(1 << 20),
-    ]
+    [Some(i64::from(second) * 1_000_000_000), second.is_multiple_of(2).then_some(1 << 20)]
 }
 
 /// Writes the series of the step, but does not finish it.
@@ -335,9 +307,7 @@ pub fn measure(cell: &CellDir) -> record::StepWriter {
         writer.intervals(&intervals(second)).unwrap();
         let at_ns = i64::from(second) * 1_000_000_000 + 5;
         writer.host(0, second, at_ns, &host_values(second)).unwrap();
-        writer
-            .counters(second, at_ns, &counters(f64::from(second)))
-            .unwrap();
+        writer.counters(second, at_ns, &counters(f64::from(second))).unwrap();
         let mut service = latency_histogram();
         service.record_n(1_000_000, 10).unwrap();
         service.record_n(2_000_000, 10).unwrap();
@@ -353,8 +323,7 @@ pub fn write(results: &Path) -> RunDir {
     let directory = RunDir::create(results, &run()).unwrap();
     let cell = directory.begin_cell(&cell_ref()).unwrap();
     cell.write(&self::cell()).unwrap();
-    cell.write_text("server.conf", "synchronous = normal\n")
-        .unwrap();
+    cell.write_text("server.conf", "synchronous = normal\n").unwrap();
     measure(&cell).finish(&step()).unwrap();
     directory.write_run(&run()).unwrap();
     directory

@@ -48,10 +48,9 @@ impl<'a> Board<'a> {
             let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
             match lines.iter_mut().find(is_same) {
                 Some(folded) => folded.cells.push(index),
-                None => lines.push(RepeatedLine {
-                    cell: line.cell.all_repeats(),
-                    cells: vec![index],
-                }),
+                None => {
+                    lines.push(RepeatedLine { cell: line.cell.all_repeats(), cells: vec![index] })
+                }
             }
         }
         // The order of the matrix: variant, clients, target.
@@ -96,9 +95,9 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// Returns a grid of the steps without a group, and one for each group of steps. If steps are rows, there is one for
-    /// each group of lines, without the base. Tests are rows unless there are more targets than tests; steps are rows if
-    /// there are few targets.
+    /// Returns a grid of the steps without a group, and one for each group of steps. If steps are
+    /// rows, there is one for each group of lines, without the base. Tests are rows unless
+    /// there are more targets than tests; steps are rows if there are few targets.
     pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
         let by_group = self.matrix.measured_by_group();
         let tests = by_group.iter().filter(|(group, _)| group.is_some());
@@ -112,10 +111,10 @@ impl<'a> Board<'a> {
             if others <= across_max {
                 return self.of_tests(group, &steps);
             }
-            let lines = self.compared_groups().flatten().map(|line| NamedLine {
-                line,
-                names: self.lead_of(line),
-            });
+            let lines = self
+                .compared_groups()
+                .flatten()
+                .map(|line| NamedLine { line, names: self.lead_of(line) });
             vec![Grid::of_lines(self.lead(), lines.collect(), group, steps)]
         });
         grids.collect()
@@ -129,10 +128,8 @@ impl<'a> Board<'a> {
         let grids = self.compared_groups().enumerate().map(|(number, lines)| {
             let label = self.keys.group_label(&lines[0].cell);
             let others = lines.iter().filter(|line| line.cell.target != self.base);
-            let others = others.map(|line| NamedLine {
-                line,
-                names: vec![line.cell.target.clone()],
-            });
+            let others =
+                others.map(|line| NamedLine { line, names: vec![line.cell.target.clone()] });
             let mut grid = Grid::of_tests((number, label), others.collect(), group, steps.to_vec());
             if group.is_none() {
                 grid.lead = vec![STEP.to_string()];
@@ -167,13 +164,13 @@ impl<'a> Board<'a> {
         self.names.short(self.base)
     }
 
-    /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if the base did.
+    /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if
+    /// the base did.
     pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
         let is_base = |it: &&RepeatedLine| it.cell == line.cell.of_target(self.base);
         let base = self.lines.iter().find(is_base).filter(|_| or_base);
-        let mut cells = self
-            .cells_of(line)
-            .chain(base.into_iter().flat_map(|it| self.cells_of(it)));
+        let mut cells =
+            self.cells_of(line).chain(base.into_iter().flat_map(|it| self.cells_of(it)));
         cells.any(|cell| {
             cell.row(step)
                 .filter(|row| comparable(row))
@@ -182,8 +179,8 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the figure does not exist,
-    /// or that the base lacks it.
+    /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the
+    /// figure does not exist, or that the base lacks it.
     pub(crate) fn missing_cell(
         &self,
         line: &RepeatedLine,
@@ -196,7 +193,8 @@ impl<'a> Board<'a> {
             return cell;
         }
         if !rows.is_empty() {
-            // Steps without a throughput have no comparison; a missing metric is not applicable to both sides.
+            // Steps without a throughput have no comparison; a missing metric is not applicable to
+            // both sides.
             let is_absent = |row: Option<&ComparedStep>| match row {
                 Some(row) => row.values.is_empty(),
                 None => metric != THROUGHPUT,
@@ -220,9 +218,7 @@ impl<'a> Board<'a> {
     ) -> Option<f64> {
         let samples = if line.cell.target == self.base {
             // Every other target of the group has the base's values.
-            let mut rows = group
-                .iter()
-                .filter_map(|other| self.row(other, step, metric));
+            let mut rows = group.iter().filter_map(|other| self.row(other, step, metric));
             &rows.find(|row| !row.base_values.is_empty())?.base_values
         } else {
             &self.row(line, step, metric)?.values
@@ -248,7 +244,8 @@ impl<'a> Board<'a> {
     }
 }
 
-/// Returns the remarks on a comparison besides its verdict. The number of repeats it needs is part of a common note.
+/// Returns the remarks on a comparison besides its verdict. The number of repeats it needs is part
+/// of a common note.
 pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
     let mut remarks = row.reasons.clone();
     if row.repeats_needed == Some(REPEATS_CAP) {
@@ -257,7 +254,8 @@ pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
     remarks
 }
 
-/// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value is zero.
+/// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value
+/// is zero.
 pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
     let values = || samples.iter().map(|sample| sample.value);
     let count = samples.len() as f64;

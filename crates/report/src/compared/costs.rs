@@ -1,5 +1,5 @@
-//! The tables of what an operation costs: every target's figures, each with its ratio to the base. One row for each step
-//! and target.
+//! The tables of what an operation costs: every target's figures, each with its ratio to the base.
+//! One row for each step and target.
 
 use analysis::{ComparedStep, THROUGHPUT};
 use words::{Decimals, Metric};
@@ -19,9 +19,7 @@ const LEAST: f64 = 0.0005;
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
     let metrics = board.metrics();
     let by_group = board.matrix.measured_by_group().into_iter();
-    by_group
-        .map(|(group, steps)| table(board, group, &steps, &metrics))
-        .collect()
+    by_group.map(|(group, steps)| table(board, group, &steps, &metrics)).collect()
 }
 
 fn table(
@@ -56,9 +54,8 @@ fn table(
     let mut lead = vec![if group.is_some() { TEST } else { STEP }.to_string()];
     lead.extend((!is_of_one).then(|| "counts".to_string()));
     lead.extend(board.lead());
-    let of = steps.first().map_or("operation", |step| {
-        if is_of_one { noun(*step) } else { "operation" }
-    });
+    let of =
+        steps.first().map_or("operation", |step| if is_of_one { noun(*step) } else { "operation" });
     let article = match of.starts_with(['a', 'e', 'i', 'o', 'u']) {
         true => "an",
         false => "a",
@@ -70,10 +67,7 @@ fn table(
     let (heads, beside) = heads(&columns, &rate);
     let mut table = Table::new(
         format!("compared-costs{id}"),
-        format!(
-            "{prefix}hat {article} {of} costs, with the ratio to {}",
-            board.base
-        ),
+        format!("{prefix}hat {article} {of} costs, with the ratio to {}", board.base),
         lead,
         heads,
     );
@@ -100,7 +94,8 @@ fn table(
     table.explained()
 }
 
-/// Returns the heads of the columns, and the indexes of the columns of ratios. Each metric except throughput has a ratio.
+/// Returns the heads of the columns, and the indexes of the columns of ratios. Each metric except
+/// throughput has a ratio.
 fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
     let (mut heads, mut ratios) = (Vec::new(), Vec::new());
     for (metric, _) in columns {
@@ -128,9 +123,7 @@ fn has_comparison(
     step: &StepHead<'_>,
 ) -> bool {
     let is_base = line.cell.target == board.base;
-    let mut others = lines
-        .iter()
-        .filter(|other| is_base || other.cell.target == line.cell.target);
+    let mut others = lines.iter().filter(|other| is_base || other.cell.target == line.cell.target);
     others.any(|other| board.row(other, step.name, THROUGHPUT).is_some())
 }
 
@@ -174,10 +167,6 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
     };
     let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
     let base = super::board::mean_of(&row.base_values);
-    let tone = if is_least(mean) && is_least(base) {
-        Tone::Plain
-    } else {
-        tone(row)
-    };
+    let tone = if is_least(mean) && is_least(base) { Tone::Plain } else { tone(row) };
     Cell::toned(ratio_text(ratio), tone)
 }

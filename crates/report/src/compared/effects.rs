@@ -1,5 +1,5 @@
-//! The effects of factors: for each factor, the effect of each level in each step, and how it differs between the
-//! combinations of the other factors.
+//! The effects of factors: for each factor, the effect of each level in each step, and how it
+//! differs between the combinations of the other factors.
 
 use std::collections::BTreeMap;
 
@@ -53,10 +53,7 @@ pub fn factors(known: &Factors, style: TableStyle) -> String {
         out.wrapped("  ", &described(factor));
     }
     for (name, by) in &known.determined {
-        out.wrapped(
-            "  ",
-            &format!("not a factor: {name} is determined by {}", by.join(", ")),
-        );
+        out.wrapped("  ", &format!("not a factor: {name} is determined by {}", by.join(", ")));
     }
     out.finish()
 }
@@ -120,14 +117,10 @@ fn write(out: &mut Text, shown: &FactorEffects<'_>) {
     out.tables(tables(shown));
 }
 
-/// Describes a factor and its levels: `synchronous_commit of postgres: on, off; in 2 combinations of the others`.
+/// Describes a factor and its levels: `synchronous_commit of postgres: on, off; in 2 combinations
+/// of the others`.
 fn described(factor: &Factor) -> String {
-    let mut text = format!(
-        "{} of {}: {}",
-        factor.name,
-        factor.engine,
-        factor.levels.join(", ")
-    );
+    let mut text = format!("{} of {}: {}", factor.name, factor.engine, factor.levels.join(", "));
     if factor.combinations.len() > 1 {
         let count = counted(factor.combinations.len(), "combination");
         text += &format!("; in {count} of the other factors");
@@ -152,7 +145,8 @@ fn has_combinations(effects: &Effects) -> bool {
     effects.rows.iter().any(|row| row.combinations.len() > 1)
 }
 
-/// One change of a factor, with one number of clients and one variant: over all combinations, or in one of them.
+/// One change of a factor, with one number of clients and one variant: over all combinations, or in
+/// one of them.
 struct Line<'a> {
     key: CellKey,
     /// The change, and its combination.
@@ -168,11 +162,7 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>>
         let is_same = |line: &&mut Line<'a>| line.names == names && line.key.load() == key.load();
         match lines.iter_mut().find(is_same) {
             Some(line) => line.rows.push((row, differs)),
-            None => lines.push(Line {
-                key: key.clone(),
-                names,
-                rows: vec![(row, differs)],
-            }),
+            None => lines.push(Line { key: key.clone(), names, rows: vec![(row, differs)] }),
         }
     };
     for effect in &effects.rows {
@@ -190,25 +180,17 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>>
             add(key, vec![change], &effect.compared, effect.differs());
             continue;
         }
-        for combination in effect
-            .combinations
-            .iter()
-            .filter(|_| factor.combinations.len() > 1)
-        {
+        for combination in effect.combinations.iter().filter(|_| factor.combinations.len() > 1) {
             let others = &factor.combinations[combination.index].others;
             let differs = combination.deviation.is_some_and(|it| it.is_shown);
-            add(
-                key,
-                vec![change.clone(), others.clone()],
-                &combination.compared,
-                differs,
-            );
+            add(key, vec![change.clone(), others.clone()], &combination.compared, differs);
         }
     }
     lines
 }
 
-/// Returns the tables of throughput and of every other metric with verdicts: effects, and effects in each combination.
+/// Returns the tables of throughput and of every other metric with verdicts: effects, and effects
+/// in each combination.
 fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
     let mut tables = Vec::new();
@@ -223,8 +205,8 @@ fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     tables
 }
 
-/// Returns a grid of the steps without a group, and one for each group; if tests are rows, one for each number of clients
-/// and variant.
+/// Returns a grid of the steps without a group, and one for each group; if tests are rows, one for
+/// each number of clients and variant.
 fn grids<'a, 'l>(
     matrix: &Matrix<'a>,
     lines: &'l [Line<'l>],
@@ -317,14 +299,10 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
         true => "the ratio differs from the mean of all combinations",
         false => "the effect differs between combinations of the other factors",
     };
-    table
-        .notes
-        .extend(marked.then(|| format!("`{DIFFERS}` {meaning}")));
+    table.notes.extend(marked.then(|| format!("`{DIFFERS}` {meaning}")));
     table.notes.extend(words::meaning(metric));
     if !in_each {
-        table
-            .notes
-            .extend(words::detectable(rows.iter().map(|(row, _)| *row)));
+        table.notes.extend(words::detectable(rows.iter().map(|(row, _)| *row)));
         table.notes.extend(widest(effects, metric, grid));
     }
     table.notes.extend(reasons.notes_in("[", "]"));
@@ -371,7 +349,8 @@ impl Line<'_> {
     }
 }
 
-/// Formats effects as CSV with all digits: one line for each effect, and one for each of its combinations.
+/// Formats effects as CSV with all digits: one line for each effect, and one for each of its
+/// combinations.
 pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
     let effects = shown.effects;
     let runs: Vec<&Run> = shown.runs.iter().map(|it| it.run).collect();
@@ -392,10 +371,7 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
             lines.push(csv_line(about, factor, effect, combination));
         }
     }
-    let factor = Factor {
-        levels: vec![String::new()],
-        ..Factor::default()
-    };
+    let factor = Factor { levels: vec![String::new()], ..Factor::default() };
     let like = csv_line(LineContext::default(), &factor, &Effect::default(), None);
     written(&like, &lines)
 }
@@ -409,9 +385,7 @@ fn csv_line(
     let of = combination.map(|it| &factor.combinations[it.index]);
     let target = |level: usize| of?.targets.get(level)?.as_deref();
     let about = LineContext {
-        targets: target(0)
-            .zip(target(effect.level))
-            .map(|(base, target)| [base, target]),
+        targets: target(0).zip(target(effect.level)).map(|(base, target)| [base, target]),
         ..about
     };
     let row = combination.map_or(&effect.compared, |it| &it.compared);

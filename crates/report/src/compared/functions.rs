@@ -17,9 +17,7 @@ const UNKNOWN_SHARE: f64 = 0.05;
 /// Returns a table for each step of a target that was profiled, as its base was.
 pub(crate) fn tables(figures: &Figures, profiles: &[ComparedProfile]) -> Vec<Table> {
     let tables = profiles.iter().enumerate();
-    tables
-        .map(|(number, it)| table(figures, it, number))
-        .collect()
+    tables.map(|(number, it)| table(figures, it, number)).collect()
 }
 
 fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
@@ -33,24 +31,12 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
             profile.step
         ),
         vec!["function".to_owned()],
-        [
-            "own\nbase",
-            "own\ntarget",
-            "own\nchange",
-            "\u{b1}",
-            "with callees\nchange",
-            "\u{b1}",
-        ],
+        ["own\nbase", "own\ntarget", "own\nchange", "\u{b1}", "with callees\nchange", "\u{b1}"],
     );
     table.beside = vec![3, 5];
     let decimals = decimals(target.cpu_us_per_op.max(base.cpu_us_per_op));
     let number = |value: f64| Cell::plain(fixed(value, decimals));
-    for FunctionDifference {
-        name,
-        own,
-        inclusive,
-    } in profile.functions.iter().take(LISTED)
-    {
+    for FunctionDifference { name, own, inclusive } in profile.functions.iter().take(LISTED) {
         table.push(
             vec![name.clone()],
             vec![
@@ -97,10 +83,7 @@ pub(crate) fn facts(totals: &ProfileTotals) -> String {
     }
     facts.push(format!("callers found by `{}`", totals.call_graph));
     if let Some(relative) = totals.relative_throughput {
-        facts.push(format!(
-            "throughput with the profiler: {} of that without",
-            percent(relative)
-        ));
+        facts.push(format!("throughput with the profiler: {} of that without", percent(relative)));
     }
     facts.join("; ")
 }
@@ -124,10 +107,7 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
         base.cpu_us_per_op, target.cpu_us_per_op
     );
     if let Some(named) = &profile.named {
-        whole += &format!(
-            ": {:+.decimals$} us in `{}`",
-            named.difference_us, named.name
-        );
+        whole += &format!(": {:+.decimals$} us in `{}`", named.difference_us, named.name);
         if let Some(caller) = &named.caller {
             whole += &format!(", called by `{caller}`");
         }

@@ -1,4 +1,5 @@
-//! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never renamed.
+//! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never
+//! renamed.
 
 use analysis::{Answer, ComparedStep, Interval, Sample};
 use serde_json::{Value, json};
@@ -9,14 +10,13 @@ use super::verdicts::{pairing, unit_of};
 use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
-/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles": [...], "waits": [...],
-/// "plans": [...], "noise_floor": ...}`. Only a target against itself has a noise floor.
+/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
+/// [...], "waits": [...], "plans": [...], "noise_floor": ...}`. Only a target against itself has a
+/// noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();
-    let noise = all
-        .all(|it| is_against_itself(it.run))
-        .then(|| analysis::noise_floor(compared));
+    let noise = all.all(|it| is_against_itself(it.run)).then(|| analysis::noise_floor(compared));
     let findings = comparison.findings;
     let mut answer = json!(Answer::new(comparison.figures, compared, findings));
     answer["text"] = sentences(comparison).join(" ").into();
@@ -55,11 +55,7 @@ pub(super) fn runs_json(runs: &[ComparedRun<'_>]) -> Value {
 }
 
 pub(super) fn interval_json(interval: Interval) -> Value {
-    let Interval {
-        low,
-        high,
-        confidence,
-    } = interval;
+    let Interval { low, high, confidence } = interval;
     json!({"low": low, "high": high, "confidence": confidence})
 }
 

@@ -1,4 +1,5 @@
-//! The noise of a machine: the difference of a target from itself in each step, and the changes that could be detected.
+//! The noise of a machine: the difference of a target from itself in each step, and the changes
+//! that could be detected.
 
 use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
 use record::Run;
@@ -38,18 +39,15 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
     let of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
     let mut table = Table::new(
         "noise-floor",
-        format!(
-            "Noise of this machine: throughput of {} compared with itself",
-            compared.base
-        ),
+        format!("Noise of this machine: throughput of {} compared with itself", compared.base),
         keys.lead(STEP),
         heads.into_iter().chain(of_repeats),
     );
     for step in &floor.steps {
-        let ratio = compared.rows.get(step.row).map_or_else(
-            || Cell::plain(ratio_text(step.ratio)),
-            super::relative::ratio_cell,
-        );
+        let ratio = compared
+            .rows
+            .get(step.row)
+            .map_or_else(|| Cell::plain(ratio_text(step.ratio)), super::relative::ratio_cell);
         let mut cells = vec![
             Cell::plain(step.repeats.to_string()),
             ratio,

@@ -14,14 +14,9 @@ pub(super) fn table(compared: &Compared) -> Table {
     let mut table = Table::new(
         "compared-plans",
         format!("Plans that differ from {}", compared.base),
-        [
-            "target",
-            STEP,
-            "plan of",
-            "statement, and lines of one plan only",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        ["target", STEP, "plan of", "statement, and lines of one plan only"]
+            .map(str::to_owned)
+            .to_vec(),
         [""],
     );
     for step in &compared.plans {
@@ -32,12 +27,7 @@ pub(super) fn table(compared: &Compared) -> Table {
             let lines = |lines: Vec<&str>| lines.into_iter().take(LISTED).map(shortened).collect();
             for (of, lines) in [statement, ("base", lines(base)), ("target", lines(target))] {
                 for line in lines {
-                    let lead = [
-                        cell_name(&step.cell),
-                        step.step.clone(),
-                        of.to_owned(),
-                        line,
-                    ];
+                    let lead = [cell_name(&step.cell), step.step.clone(), of.to_owned(), line];
                     table.push(lead.to_vec(), vec![Cell::default()]);
                 }
             }

@@ -1,5 +1,5 @@
-//! The tables of throughput and other metrics relative to the base: each ratio with its interval, and the verdict as a mark
-//! and a color.
+//! The tables of throughput and other metrics relative to the base: each ratio with its interval,
+//! and the verdict as a mark and a color.
 
 use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
 
@@ -46,9 +46,8 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
         THROUGHPUT => "compared".to_string(),
         metric => format!("compared-{}", anchor(metric)),
     };
-    let mut table = grid.table(&id, |line, step| {
-        cell(board, metric, (line, grid.across), step, &mut reasons)
-    });
+    let mut table =
+        grid.table(&id, |line, step| cell(board, metric, (line, grid.across), step, &mut reasons));
     let subject = words::subject(grid.name.as_deref(), metric);
     table.title = format!("{subject} relative to {}", board.base);
     let rows = grid.steps.iter().flat_map(|step| {
@@ -156,11 +155,7 @@ mod tests {
             (25.3, 0.52, 3.9e89, "25 (0.52 to >1000)"),
             (1.0, 0.0, f64::INFINITY, "1.0 (<0.001 to >1000)"),
         ] {
-            let interval = Interval {
-                low,
-                high,
-                confidence: 0.95,
-            };
+            let interval = Interval { low, high, confidence: 0.95 };
             assert_eq!(ratio_with_bounds(ratio, Some(interval)), expected);
         }
     }

@@ -1,5 +1,5 @@
-//! The table of verdicts: one line for each metric of each step of each target, and one for each target that reached no
-//! step.
+//! The table of verdicts: one line for each metric of each step of each target, and one for each
+//! target that reached no step.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -63,19 +63,10 @@ pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
         ("detectable_pct", percent(row.detectable())),
         ("pairing", Value::text(pairing(row.pairing))),
         ("machine_count", Value::count(row.machines.count as u64)),
-        (
-            "between_machines_pct",
-            percent(row.machines.variance_share.map(|it| it.share)),
-        ),
-        (
-            "base_repeat_count",
-            Value::count(row.base_values.len() as u64),
-        ),
+        ("between_machines_pct", percent(row.machines.variance_share.map(|it| it.share))),
+        ("base_repeat_count", Value::count(row.base_values.len() as u64)),
         ("target_repeat_count", Value::count(row.values.len() as u64)),
-        (
-            "needed_repeat_count",
-            Value::Integer(row.repeats_needed.map(u64::from)),
-        ),
+        ("needed_repeat_count", Value::Integer(row.repeats_needed.map(u64::from))),
         ("base_values", each(&row.base_values)),
         ("target_values", each(&row.values)),
         ("reasons", Value::text(row.reasons.join("; "))),
@@ -97,9 +88,9 @@ pub fn compared_csv(comparison: &Comparison<'_>) -> String {
     csv_text(verdict_table(comparison, None, Form::Csv, Vec::new()))
 }
 
-/// Writes one line per comparison, for the targets of one engine or of all, with all digits. The column `unit` is the unit
-/// of base and target; ratios have none. A target that reached no step has a line without step and metric. Returns the
-/// sink.
+/// Writes one line per comparison, for the targets of one engine or of all, with all digits. The
+/// column `unit` is the unit of base and target; ratios have none. A target that reached no step
+/// has a line without step and metric. Returns the sink.
 ///
 /// # Errors
 /// Fails if the sink can't be written.
@@ -111,19 +102,14 @@ pub fn verdict_table<W: Write + Send>(
 ) -> io::Result<W> {
     let runs: Vec<&Run> = comparison.runs.iter().map(|it| it.run).collect();
     let measured = comparison.figures.rows.iter();
-    let measured: HashMap<_, _> = measured
-        .map(|row| ((row.cell.all_repeats(), row.step.as_str()), row))
-        .collect();
-    let never_measured: Vec<ComparedStep> = never_measured(comparison)
-        .iter()
-        .map(|cells| without_steps(comparison, cells))
-        .collect();
+    let measured: HashMap<_, _> =
+        measured.map(|row| ((row.cell.all_repeats(), row.step.as_str()), row)).collect();
+    let never_measured: Vec<ComparedStep> =
+        never_measured(comparison).iter().map(|cells| without_steps(comparison, cells)).collect();
     let like = line(LineContext::default(), &ComparedStep::default());
     let mut sheet = Sheet::new(form, "verdicts", &like, &runs, sink)?;
     for row in comparison.compared.rows.iter().chain(&never_measured) {
-        let of = measured
-            .get(&(row.cell.clone(), row.step.as_str()))
-            .copied();
+        let of = measured.get(&(row.cell.clone(), row.step.as_str())).copied();
         let planned = || {
             let mut targets = comparison.run.targets.iter();
             let target = targets.find(|target| target.name == row.cell.target)?;
@@ -156,7 +142,8 @@ pub(super) fn written(like: &Line, lines: &[Line]) -> String {
     csv_text(written())
 }
 
-/// Returns the unfinished cells of targets without any comparison, grouped by target, variant and number of clients.
+/// Returns the unfinished cells of targets without any comparison, grouped by target, variant and
+/// number of clients.
 fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a UnfinishedCell>> {
     let compared = comparison.compared;
     let mut groups: Vec<Vec<&UnfinishedCell>> = Vec::new();
@@ -208,11 +195,7 @@ fn reason(cell: &UnfinishedCell) -> String {
 
 /// Returns the unit of a metric, or `/s` for throughput, whose unit depends on the step.
 pub(super) fn unit_of(metric: &str) -> &'static str {
-    if metric == THROUGHPUT {
-        "/s"
-    } else {
-        unit(metric)
-    }
+    if metric == THROUGHPUT { "/s" } else { unit(metric) }
 }
 
 pub(super) fn pairing(pairing: Pairing) -> &'static str {

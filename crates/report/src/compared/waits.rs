@@ -12,15 +12,14 @@ use crate::table::{Cell, STEP, Table};
 /// The number of states that the table lists of one view of a step of a target.
 const LISTED: usize = 3;
 
-/// Returns a table of the states of sessions whose change is shown. It has no rows if there are none.
+/// Returns a table of the states of sessions whose change is shown. It has no rows if there are
+/// none.
 pub(super) fn table(comparison: &Comparison<'_>) -> Table {
     let compared = comparison.compared;
     let mut table = Table::new(
         "compared-waits",
         format!("Waits: us per operation, relative to {}", compared.base),
-        ["target", STEP, "view", "state", "operation"]
-            .map(str::to_owned)
-            .to_vec(),
+        ["target", STEP, "view", "state", "operation"].map(str::to_owned).to_vec(),
         ["base", "target", "change", "\u{b1}"],
     );
     table.beside = vec![4];

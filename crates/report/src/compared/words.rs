@@ -1,5 +1,5 @@
-//! Describes a comparison in sentences: what was compared, how many repeats there were, how sure the verdicts are, and how
-//! they could be surer.
+//! Describes a comparison in sentences: what was compared, how many repeats there were, how sure
+//! the verdicts are, and how they could be surer.
 
 use std::collections::BTreeMap;
 
@@ -33,20 +33,13 @@ pub(super) fn title(compared: &Compared) -> String {
 
 /// Describes each run in a line.
 pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = String> + 'a {
-    runs.iter()
-        .enumerate()
-        .map(move |(index, ComparedRun { name, run })| {
-            let number = match runs.len() {
-                1 => String::new(),
-                _ => format!("run {}: ", index + 1),
-            };
-            format!(
-                "{number}{}, {}, {} ({name})",
-                run.name,
-                moment(run.started_unix_ns),
-                ended(run)
-            )
-        })
+    runs.iter().enumerate().map(move |(index, ComparedRun { name, run })| {
+        let number = match runs.len() {
+            1 => String::new(),
+            _ => format!("run {}: ", index + 1),
+        };
+        format!("{number}{}, {}, {} ({name})", run.name, moment(run.started_unix_ns), ended(run))
+    })
 }
 
 /// Comparisons and how they were made.
@@ -105,11 +98,7 @@ pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
             if machines > 1 {
                 text += &format!(", from {}", counted(machines, "machine"));
             }
-            if has_several {
-                format!("{text} ({})", counted(count, "comparison"))
-            } else {
-                text
-            }
+            if has_several { format!("{text} ({})", counted(count, "comparison")) } else { text }
         })
         .collect();
     if forms.is_empty() {
@@ -140,27 +129,16 @@ pub(crate) fn unfinished(made: &Method<'_>) -> Option<String> {
 /// Turns a remark into a sentence.
 fn sentence(note: &str) -> String {
     let text = capitalized(note);
-    if text.ends_with('.') {
-        text
-    } else {
-        text + "."
-    }
+    if text.ends_with('.') { text } else { text + "." }
 }
 
 fn form(pairing: u8, base: usize, other: usize) -> String {
     match (pairing, base == other) {
-        (0, _) => format!(
-            "{} of each target and of the base, in pairs",
-            repeats(other.min(base))
-        ),
-        (1, true) => format!(
-            "{} of each target and of the base, not in pairs",
-            repeats(base)
-        ),
-        (1, false) => format!(
-            "{} of a target and {base} of the base, not in pairs",
-            repeats(other)
-        ),
+        (0, _) => format!("{} of each target and of the base, in pairs", repeats(other.min(base))),
+        (1, true) => format!("{} of each target and of the base, not in pairs", repeats(base)),
+        (1, false) => {
+            format!("{} of a target and {base} of the base, not in pairs", repeats(other))
+        }
         (_, true) => "single runs".to_string(),
         (_, false) => format!("{} of a target and {base} of the base", repeats(other)),
     }
@@ -182,7 +160,8 @@ fn is_compared(row: &ComparedStep) -> bool {
     row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
 }
 
-/// Returns the subject of a table: a metric, and the group of steps if there is one. Names of metrics are not capitalized.
+/// Returns the subject of a table: a metric, and the group of steps if there is one. Names of
+/// metrics are not capitalized.
 pub(super) fn subject(group: Option<&str>, metric: &str) -> String {
     let label = metric_label(metric);
     match group {
@@ -225,7 +204,8 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
     Some(text)
 }
 
-/// Returns the number of repeats that would show a change as small as the effect, if there are too few.
+/// Returns the number of repeats that would show a change as small as the effect, if there are too
+/// few.
 pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
     let compared = board.comparison.compared;
     let mut needs: Vec<(u32, String)> = board
@@ -234,9 +214,7 @@ pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> 
         .flat_map(|line| {
             board.matrix.measured().filter_map(move |step| {
                 let row = board.row(line, step.name, metric)?;
-                let needed = row
-                    .repeats_needed
-                    .filter(|_| row.verdict == Verdict::TooNoisy)?;
+                let needed = row.repeats_needed.filter(|_| row.verdict == Verdict::TooNoisy)?;
                 Some((needed, format!("{} {}", board.label(line), step.name)))
             })
         })

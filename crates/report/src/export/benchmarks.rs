@@ -1,8 +1,9 @@
-//! Results in Go's benchmark format for benchstat: one line per step of each cell, so that repeats are samples of one
-//! benchmark.
+//! Results in Go's benchmark format for benchstat: one line per step of each cell, so that repeats
+//! are samples of one benchmark.
 //!
-//! benchstat makes a table for each combination of configuration lines. To show targets side by side, only the line
-//! `target` differs within a file. Other differences between targets are comments.
+//! benchstat makes a table for each combination of configuration lines. To show targets side by
+//! side, only the line `target` differs within a file. Other differences between targets are
+//! comments.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +22,8 @@ pub struct Benchmarks {
     pub text: String,
     /// The number of lines with a result.
     pub result_count: usize,
-    /// Steps that were left out because the format can't mark a result as invalid, each with the reason.
+    /// Steps that were left out because the format can't mark a result as invalid, each with the
+    /// reason.
     pub left_out: Vec<String>,
 }
 
@@ -38,7 +40,8 @@ const HEAD: [HeadLine; 4] = [
     ("engine", |_, row| row.engine.clone()),
 ];
 
-/// Returns the valid results of all reported steps except settle steps. A row's `run` is an index of `runs`.
+/// Returns the valid results of all reported steps except settle steps. A row's `run` is an index
+/// of `runs`.
 pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     let mut out = Benchmarks::default();
     let mut lines: Vec<(&Row, String)> = Vec::new();
@@ -86,13 +89,7 @@ pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
         let of_target = || lines.iter().filter(|(row, _)| row.cell.target == target);
         let what: BTreeSet<String> = of_target()
             .map(|(row, _)| {
-                let Row {
-                    build,
-                    config,
-                    engine,
-                    engine_version,
-                    ..
-                } = row;
+                let Row { build, config, engine, engine_version, .. } = row;
                 format!("build {build}, config {config}, {engine} {engine_version}")
             })
             .collect();
@@ -121,22 +118,15 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
         return Err("nothing was done in it".to_owned());
     };
     let throughput = operations::unit(StepHead::of(row));
-    let mut figures = vec![
-        ("ns/op".to_owned(), 1e9 / rate, false),
-        (throughput, rate, true),
-    ];
+    let mut figures = vec![("ns/op".to_owned(), 1e9 / rate, false), (throughput, rate, true)];
     figures.extend(GO_BENCHMARKS.iter().filter_map(|&(name, unit, each)| {
         Some((unit.to_owned(), row.metric(name)? * each, false))
     }));
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
-    figures.extend(
-        ["p50", "p99", "p99.9", "max"]
-            .into_iter()
-            .filter_map(|name| {
-                let us = operations::time_of(main?, &format!("response_us_{name}"))?;
-                Some((format!("{name}-response-ns"), us * 1e3, false))
-            }),
-    );
+    figures.extend(["p50", "p99", "p99.9", "max"].into_iter().filter_map(|name| {
+        let us = operations::time_of(main?, &format!("response_us_{name}"))?;
+        Some((format!("{name}-response-ns"), us * 1e3, false))
+    }));
     let done = (rate * row.seconds).round().max(1.0) as u64;
     let mut line = format!("{} {done}", name(row, processors));
     for (unit, value, _) in &figures {
@@ -147,8 +137,8 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
     Ok((line, units.collect()))
 }
 
-/// Returns the name of a benchmark: `BenchmarkInsert/step=l.i0/clients=8-2`. The last number is the number of processors,
-/// as in Go.
+/// Returns the name of a benchmark: `BenchmarkInsert/step=l.i0/clients=8-2`. The last number is the
+/// number of processors, as in Go.
 fn name(row: &Row, processors: u32) -> String {
     let mut letters = row.workload.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -183,9 +173,7 @@ fn one_line(text: &str) -> String {
 /// Describes a step of a cell.
 fn place(row: &Row) -> String {
     let variant = row.cell.variant.as_ref();
-    let variant = variant
-        .map(|variant| format!("{variant}, "))
-        .unwrap_or_default();
+    let variant = variant.map(|variant| format!("{variant}, ")).unwrap_or_default();
     format!(
         "{} of {} ({variant}c{}, r{})",
         row.step, row.cell.target, row.cell.clients, row.cell.repeat

@@ -1,4 +1,5 @@
-//! CPU profiles in the processed format of the Firefox Profiler. Later versions of the profiler read it, too.
+//! CPU profiles in the processed format of the Firefox Profiler. Later versions of the profiler
+//! read it, too.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -101,10 +102,7 @@ fn threads_of(profile: &MergedProfile, texts: &mut Texts) -> Vec<Thread> {
     for node in profile.stacks.tree() {
         if node.depth == 0 {
             functions.clear();
-            threads.push(Thread {
-                name: node.frame.to_owned(),
-                ..Thread::default()
-            });
+            threads.push(Thread { name: node.frame.to_owned(), ..Thread::default() });
         }
         let Some(thread) = threads.last_mut() else {
             continue;
@@ -134,7 +132,8 @@ impl Thread {
         self.samples.iter().map(|(_, samples)| samples).sum()
     }
 
-    /// Returns the thread with its tables. The profile has no times, so equal stacks come one after the other.
+    /// Returns the thread with its tables. The profile has no times, so equal stacks come one after
+    /// the other.
     fn json(&self, interval_ms: f64) -> Value {
         let count = self.names.len();
         let functions: Vec<usize> = (0..count).collect();

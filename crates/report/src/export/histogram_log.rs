@@ -1,6 +1,6 @@
-//! The latencies of a cell, second by second, as one HdrHistogram interval log (version 1.3, V2 histograms of nanoseconds).
-//! The histograms are copied from the logs of the steps. Tags contain the step's name, and times count from the cell's
-//! first step.
+//! The latencies of a cell, second by second, as one HdrHistogram interval log (version 1.3, V2
+//! histograms of nanoseconds). The histograms are copied from the logs of the steps. Tags contain
+//! the step's name, and times count from the cell's first step.
 
 use std::io::{self, Write};
 
@@ -35,10 +35,7 @@ impl<W: Write> HistogramLog<W> {
             sink,
             "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\""
         )?;
-        Ok(Self {
-            sink,
-            started_unix_ns,
-        })
+        Ok(Self { sink, started_unix_ns })
     }
 
     /// Writes a comment that the following latencies belong to an invalid step.

@@ -1,5 +1,5 @@
-//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark format, HdrHistogram
-//! logs, and CPU profiles. `docs/export.md` describes them.
+//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark
+//! format, HdrHistogram logs, and CPU profiles. `docs/export.md` describes them.
 //!
 //! Tables are written line by line, so that one of seconds needs no more memory than one step.
 

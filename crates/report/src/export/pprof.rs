@@ -8,12 +8,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// The kinds of values of a sample, with their units. The last is the default of pprof.
-const VALUES: [(&str, &str); 3] = [
-    ("samples", "count"),
-    ("cpu", "nanoseconds"),
-    ("cost_per_million_ops", "nanoseconds"),
-];
-/// The operations of a cost. Values are whole numbers, and the cost of a sample is often less than a nanosecond per operation.
+const VALUES: [(&str, &str); 3] =
+    [("samples", "count"), ("cpu", "nanoseconds"), ("cost_per_million_ops", "nanoseconds")];
+/// The operations of a cost. Values are whole numbers, and the cost of a sample is often less than
+/// a nanosecond per operation.
 const COST_OPS: f64 = 1e6;
 
 /// Writes profiles into a sink. Samples have labels for the cell, the step and the thread.

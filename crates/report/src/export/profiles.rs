@@ -45,8 +45,8 @@ impl ProfileForm {
     }
 }
 
-/// Returns the stacks of all profiles. Those of several have the cell and the step as outermost frames; a single profile has
-/// not, so that tools can subtract two.
+/// Returns the stacks of all profiles. Those of several have the cell and the step as outermost
+/// frames; a single profile has not, so that tools can subtract two.
 fn all_stacks(profiles: &[MergedProfile<'_>]) -> Stacks {
     let mut all = Stacks::default();
     for profile in profiles {

@@ -1,4 +1,5 @@
-//! The table of seconds: one line for each second of each step of each cell and each kind of operation.
+//! The table of seconds: one line for each second of each step of each cell and each kind of
+//! operation.
 
 use std::io::{self, Write};
 
@@ -19,10 +20,7 @@ fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usi
         ("op", Value::text(kind)),
         ("second", Value::count(second as u64)),
         // The last second is often incomplete, which matters for rates.
-        (
-            "length_s",
-            Value::number(Some((row.seconds - since).clamp(0.0, 1.0))),
-        ),
+        ("length_s", Value::number(Some((row.seconds - since).clamp(0.0, 1.0)))),
         ("unix_s", Value::number(Some(started + since))),
         ("ok_count", count(&series.ok)),
         ("failed_count", count(&series.failed)),
@@ -51,7 +49,8 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
         Ok(Self { sheet, runs })
     }
 
-    /// Adds the seconds of a step that began at `started_unix_ns`, one kind of operation after the other.
+    /// Adds the seconds of a step that began at `started_unix_ns`, one kind of operation after the
+    /// other.
     ///
     /// # Errors
     /// Fails if the sink can't be written.

@@ -14,8 +14,8 @@ pub enum Form {
     Parquet,
 }
 
-/// The version of all tables. It changes if a column is renamed, removed or changes its meaning, but not for a new column,
-/// since columns are read by name.
+/// The version of all tables. It changes if a column is renamed, removed or changes its meaning,
+/// but not for a new column, since columns are read by name.
 const SCHEMA_VERSION: &str = "1";
 
 /// Returns the metadata of a file: the table, its version, and its runs.
@@ -149,9 +149,8 @@ impl<W: Write> Sheet<W> {
         sink: W,
     ) -> io::Result<Self> {
         let columns = like.iter();
-        let columns: Vec<ColumnSpec> = columns
-            .map(|(name, value)| ColumnSpec::optional(&**name, value.holds()))
-            .collect();
+        let columns: Vec<ColumnSpec> =
+            columns.map(|(name, value)| ColumnSpec::optional(&**name, value.holds())).collect();
         match form {
             Form::Csv => {
                 let mut writer = csv::Writer::from_writer(sink);
@@ -213,10 +212,7 @@ mod tests {
     fn what_is_not_a_number_is_absent_and_others_have_all_their_digits() {
         assert_eq!(Value::number(Some(f64::NAN)), Value::Number(None));
         assert_eq!(Value::number(None).written(), "");
-        assert_eq!(
-            Value::number(Some(0.1 + 0.2)).written(),
-            "0.30000000000000004"
-        );
+        assert_eq!(Value::number(Some(0.1 + 0.2)).written(), "0.30000000000000004");
         assert_eq!(Value::number(Some(12.0)).written(), "12");
         assert_eq!(Value::text("").written(), "");
         let time = Value::Time(Some(1_795_287_731_250_000_999));

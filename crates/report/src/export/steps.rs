@@ -1,5 +1,5 @@
-//! The tables of steps: one with a line for each step, and one with a line for each metric of each step. Their columns
-//! don't depend on the runs.
+//! The tables of steps: one with a line for each step, and one with a line for each metric of each
+//! step. Their columns don't depend on the runs.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ pub fn csv(run: &Run, figures: &Figures) -> String {
     csv_text(step_table(rows, &[run], Form::Csv, Vec::new()))
 }
 
-/// Writes one line per step of each cell, including settle steps. A row's `run` is an index of `runs`. Returns the sink.
+/// Writes one line per step of each cell, including settle steps. A row's `run` is an index of
+/// `runs`. Returns the sink.
 ///
 /// # Errors
 /// Fails if the sink can't be written.
@@ -33,10 +34,7 @@ pub fn step_table<'a, W: Write + Send>(
         line.extend(fixed([
             ("main_op", Value::Text(row.main_op.clone())),
             ("queries_per_event", Value::number(row.queries_per_event)),
-            (
-                "sla_met",
-                Value::Boolean(row.sla.as_ref().map(|sla| sla.met)),
-            ),
+            ("sla_met", Value::Boolean(row.sla.as_ref().map(|sla| sla.met))),
         ]));
         let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
         let figures = figures(row).chain(of_kind("main", main));
@@ -50,8 +48,9 @@ pub fn step_table<'a, W: Write + Send>(
     sheet.finish()
 }
 
-/// Writes one line per applicable metric of each step. Metrics have the same names as in the table of steps; only this
-/// table has the metrics of each kind of operation and the reasons of write stalls. Returns the sink.
+/// Writes one line per applicable metric of each step. Metrics have the same names as in the table
+/// of steps; only this table has the metrics of each kind of operation and the reasons of write
+/// stalls. Returns the sink.
 ///
 /// # Errors
 /// Fails if the sink can't be written.
@@ -117,7 +116,8 @@ fn fact(run: &Run, name: &str) -> Option<String> {
     run.host.fact(name).map(str::to_owned)
 }
 
-/// Returns the next columns of all tables except that of verdicts: the step, its cell, its validity and its throughput.
+/// Returns the next columns of all tables except that of verdicts: the step, its cell, its validity
+/// and its throughput.
 pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
     let run = runs.get(row.run..=row.run).unwrap_or_default();
     let is_measured = row.kind != StepKind::Settle;

@@ -59,15 +59,11 @@ fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) 
 fn host(source: &Source, has_several: bool) -> Markup {
     let host = &source.run.host;
     let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
-    let mut pairs: Vec<(&str, String)> = host
-        .facts
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.clone()))
-        .collect();
-    for (name, value) in [
-        ("cpu_count", host.cpu_count.into()),
-        ("memory_total_bytes", host.memory_total_bytes),
-    ] {
+    let mut pairs: Vec<(&str, String)> =
+        host.facts.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    for (name, value) in
+        [("cpu_count", host.cpu_count.into()), ("memory_total_bytes", host.memory_total_bytes)]
+    {
         if value > 0 && !known.contains(name) {
             pairs.push((name, value.to_string()));
         }
@@ -80,9 +76,7 @@ fn host(source: &Source, has_several: bool) -> Markup {
             format!("p50 {p50}, p99 {p99}, max {max} ({} timed)", fsync.count),
         ));
     }
-    let pairs = pairs
-        .iter()
-        .map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
+    let pairs = pairs.iter().map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
     let last = source.run.invocations.last();
     let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
     markup! {
@@ -208,10 +202,7 @@ fn tally(comparison: &Comparison) -> String {
         (of(DifferenceKind::Declared), "declared"),
         (of(DifferenceKind::Unverified), "declared, not reported"),
         (of(DifferenceKind::Undeclared), "undeclared"),
-        (
-            comparison.only_a.len() + comparison.only_b.len(),
-            "on one side only",
-        ),
+        (comparison.only_a.len() + comparison.only_b.len(), "on one side only"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let texts = counts.map(|(count, what)| format!("{count} {what}"));
@@ -246,10 +237,7 @@ fn difference_table(comparison: &Comparison) -> Markup {
         values[side] = Some(it.value.as_str());
         (it.name.as_str(), cells(values, "absent", it.mark))
     });
-    text_table(
-        &["setting", &comparison.a, &comparison.b, "in the plan"],
-        both.chain(one_sided),
-    )
+    text_table(&["setting", &comparison.a, &comparison.b, "in the plan"], both.chain(one_sided))
 }
 
 fn plan(source: &Source, has_several: bool) -> Markup {
@@ -278,11 +266,8 @@ fn plan(source: &Source, has_several: bool) -> Markup {
 /// Returns the words of the glossary with their meanings.
 fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("../../../../docs/glossary.md").lines();
-    let rows = lines.filter_map(|line| {
-        line.strip_prefix("| ")?
-            .strip_suffix(" |")?
-            .split_once(" | ")
-    });
+    let rows =
+        lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
     rows.skip(1)
 }
 

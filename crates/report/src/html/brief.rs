@@ -1,5 +1,5 @@
-//! The summary of a step for its heading: the result of the base, and verdicts. Also selects the lines of a chart that
-//! stand out.
+//! The summary of a step for its heading: the result of the base, and verdicts. Also selects the
+//! lines of a chart that stand out.
 
 use analysis::{Sample, THROUGHPUT, counted, throughput};
 use maud::{Markup, html as markup};
@@ -37,9 +37,8 @@ pub(super) fn brief(
 ) -> Markup {
     let rows = comparison.compared.rows.iter();
     let of_step = |metric: &str, name: &str| metric == THROUGHPUT && name == step.name;
-    let rows: Vec<_> = rows
-        .filter(|row| of_step(&row.metric, &row.step) && row.ratio.is_some())
-        .collect();
+    let rows: Vec<_> =
+        rows.filter(|row| of_step(&row.metric, &row.step) && row.ratio.is_some()).collect();
     let keys = Keys::among(rows.iter().map(|row| &row.cell));
     let short = |text: String| clean(&names.short(&text));
     let count = |wanted: Tone| rows.iter().filter(|row| tone(row) == wanted).count();
@@ -66,9 +65,8 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
     let (first, _) = lines.iter().find(is_base).or(lines.first())?;
     let target = &first.cell.target;
     let mut loads: Vec<(CellKey, Vec<Sample>)> = Vec::new();
-    for (line, row) in lines
-        .iter()
-        .filter(|(line, row)| line.cell.target == *target && comparable(row))
+    for (line, row) in
+        lines.iter().filter(|(line, row)| line.cell.target == *target && comparable(row))
     {
         let Some(value) = throughput(row) else {
             continue;
@@ -80,10 +78,7 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
             None => loads.push((cell, vec![sample])),
         }
     }
-    let mut means: Vec<f64> = loads
-        .iter()
-        .filter_map(|(_, samples)| mean_of(samples))
-        .collect();
+    let mut means: Vec<f64> = loads.iter().filter_map(|(_, samples)| mean_of(samples)).collect();
     means.sort_by(f64::total_cmp);
     let range = match means[..] {
         [] => return None,
@@ -97,7 +92,8 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
     })
 }
 
-/// Returns the numbers of the lines that stand out, each with the reason; `None` if all lines have colors.
+/// Returns the numbers of the lines that stand out, each with the reason; `None` if all lines have
+/// colors.
 pub(super) fn standing_out(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
@@ -108,20 +104,14 @@ pub(super) fn standing_out(
     if lines.len() <= COLORED_MAX {
         return None;
     }
-    let base = lines
-        .iter()
-        .find(|(_, line, _)| line.cell.target == matrix.base);
+    let base = lines.iter().find(|(_, line, _)| line.cell.target == matrix.base);
     let base = base.map(|(number, ..)| (*number, "base"));
     let rates = lines.iter().filter(|(.., row)| comparable(row));
     let rates = rates.filter_map(|(number, _, row)| Some((*number, throughput(row)?)));
     let rates: Vec<(usize, f64)> = rates.collect();
     let by_rate = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
-    let ends = [
-        (rates.iter().max_by(by_rate), "fastest"),
-        (rates.iter().min_by(by_rate), "slowest"),
-    ];
-    let ends = ends
-        .into_iter()
-        .filter_map(|(end, what)| Some((end?.0, what)));
+    let ends =
+        [(rates.iter().max_by(by_rate), "fastest"), (rates.iter().min_by(by_rate), "slowest")];
+    let ends = ends.into_iter().filter_map(|(end, what)| Some((end?.0, what)));
     Some(base.into_iter().chain(ends).collect())
 }

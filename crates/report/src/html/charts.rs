@@ -87,10 +87,7 @@ pub(crate) fn of_step<'c>(
         });
         let (curves, parts) = (curves.collect(), parts.collect());
         // Engines with different names for the same thing share a chart.
-        match made
-            .iter_mut()
-            .find(|chart| (chart.place, chart.title) == (place, title))
-        {
+        match made.iter_mut().find(|chart| (chart.place, chart.title) == (place, title)) {
             Some(chart) => chart.curves.extend::<Vec<_>>(curves),
             None => made.push(Chart {
                 place,
@@ -105,8 +102,8 @@ pub(crate) fn of_step<'c>(
     made
 }
 
-/// The maximum number of points per curve in a report. The many parts of lines and counters of the engine have a quarter of
-/// it.
+/// The maximum number of points per curve in a report. The many parts of lines and counters of the
+/// engine have a quarter of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget(usize);
 
@@ -114,12 +111,7 @@ impl Budget {
     /// Returns the largest budget that keeps the charts small enough.
     pub(crate) fn of<'c>(charts: impl Iterator<Item = &'c Chart<'c>> + Clone) -> Self {
         let mut budget = Self(POINTS_MAX);
-        let size = |budget: Self| {
-            charts
-                .clone()
-                .map(|chart| budget.size(chart))
-                .sum::<usize>()
-        };
+        let size = |budget: Self| charts.clone().map(|chart| budget.size(chart)).sum::<usize>();
         while size(budget) > BYTES_MAX && budget.0 / 2 >= POINTS_MIN {
             budget.0 /= 2;
         }
@@ -170,7 +162,8 @@ pub(crate) struct Plot {
 }
 
 impl Chart<'_> {
-    /// Returns the chart with as many points as the budget allows; `k` in its data is the seconds per bucket.
+    /// Returns the chart with as many points as the budget allows; `k` in its data is the seconds
+    /// per bucket.
     pub(crate) fn plot(&self, budget: Budget) -> Plot {
         let bucket = budget.bucket(self);
         let wholes = self.curves.iter();
@@ -233,26 +226,20 @@ mod tests {
         assert_eq!(charts[0].title, "reads per second");
         let budget = Budget::of(charts.iter());
         assert_eq!(budget, Budget(POINTS_MAX));
-        assert_eq!(
-            charts[0].plot(budget).data,
-            r#"{"k":1,"s":[[0,2,[1,2]],[1,2,[3,4]]]}"#
-        );
+        assert_eq!(charts[0].plot(budget).data, r#"{"k":1,"s":[[0,2,[1,2]],[1,2,[3,4]]]}"#);
     }
 
     #[test]
     fn many_curves_have_fewer_points() {
-        let values: Vec<Option<f64>> = (0..3600)
-            .map(|second| Some(f64::from(second % 7)))
-            .collect();
+        let values: Vec<Option<f64>> =
+            (0..3600).map(|second| Some(f64::from(second % 7))).collect();
         let curve = Curve::new(&values);
         let chart = |place| Chart {
             place,
             title: "t",
             logarithmic: false,
             curves: (0..28).map(|line| (line, &curve)).collect(),
-            parts: (0..224)
-                .map(|part| (part / 8, "client 1", &curve))
-                .collect(),
+            parts: (0..224).map(|part| (part / 8, "client 1", &curve)).collect(),
             parts_are: "each client",
         };
         let charts: Vec<Chart<'_>> = (0..10)
@@ -261,19 +248,14 @@ mod tests {
                 [Place::Load; 6].into_iter().chain(counters)
             })
             .map(|place| Chart {
-                parts: if place == Place::Load {
-                    chart(place).parts
-                } else {
-                    Vec::new()
-                },
+                parts: if place == Place::Load { chart(place).parts } else { Vec::new() },
                 ..chart(place)
             })
             .collect();
         let budget = Budget::of(charts.iter());
         let plots = charts.iter().map(|chart| chart.plot(budget));
-        let size: usize = plots
-            .map(|plot| plot.data.len() + plot.parts.map_or(0, |(_, data)| data.len()))
-            .sum();
+        let size: usize =
+            plots.map(|plot| plot.data.len() + plot.parts.map_or(0, |(_, data)| data.len())).sum();
         assert!(size <= BYTES_MAX, "{size}");
         assert!(size > BYTES_MAX / 8, "{size}: thinned more than needed");
     }

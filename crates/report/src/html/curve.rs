@@ -1,5 +1,5 @@
-//! The seconds of one row as curves of charts. Long curves are thinned, so that a report of hundreds of long steps fits in
-//! memory.
+//! The seconds of one row as curves of charts. Long curves are thinned, so that a report of
+//! hundreds of long steps fits in memory.
 
 use analysis::Row;
 
@@ -26,8 +26,8 @@ pub(crate) enum Place {
 /// A curve of equidistant values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve {
-    /// Seconds per bucket: 1, or a power of two from 4 on. A bucket of one second is one point. A longer bucket is two
-    /// points, its minimum and maximum in their order.
+    /// Seconds per bucket: 1, or a power of two from 4 on. A bucket of one second is one point. A
+    /// longer bucket is two points, its minimum and maximum in their order.
     pub bucket: usize,
     /// The length in seconds.
     pub seconds: usize,
@@ -38,19 +38,13 @@ pub(crate) struct Curve {
 impl Curve {
     /// Returns a curve with one value for each second; `None` is a gap.
     pub(crate) fn new(values: &[Option<f64>]) -> Self {
-        let points: Vec<f32> = values
-            .iter()
-            .map(|value| value.map_or(f32::NAN, |value| value as f32))
-            .collect();
+        let points: Vec<f32> =
+            values.iter().map(|value| value.map_or(f32::NAN, |value| value as f32)).collect();
         let bucket = bucket_of(points.len(), POINTS_MAX);
         let mut curve = Self {
             bucket,
             seconds: points.len(),
-            points: if bucket == 1 {
-                points
-            } else {
-                extremes(&points, bucket)
-            },
+            points: if bucket == 1 { points } else { extremes(&points, bucket) },
         };
         curve.points.shrink_to_fit();
         if let Some(first) = curve.points.first().map(|first| first.to_bits())
@@ -64,11 +58,7 @@ impl Curve {
 
     /// Returns the number of points in buckets of this many seconds.
     pub(crate) fn point_count(&self, bucket: usize) -> usize {
-        if bucket == 1 {
-            self.seconds
-        } else {
-            2 * self.seconds.div_ceil(bucket)
-        }
+        if bucket == 1 { self.seconds } else { 2 * self.seconds.div_ceil(bucket) }
     }
 
     /// Returns true if all points are equal.
@@ -188,8 +178,8 @@ impl Curves {
         Self { drawn }
     }
 
-    /// Makes the curves of a row, and drops the largest series of the row: single clients, the host and the engine's
-    /// counters.
+    /// Makes the curves of a row, and drops the largest series of the row: single clients, the host
+    /// and the engine's counters.
     pub fn take(row: &mut Row) -> Self {
         let curves = Self::of(row);
         row.series.host.clear();

@@ -16,11 +16,8 @@ pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
     for kind in split_kinds(matrix, step).0 {
         let two = has_schedule(matrix, step, kind);
-        let (title, note) = if two {
-            ("response and service time", TWO_TIMES)
-        } else {
-            ("response time", "")
-        };
+        let (title, note) =
+            if two { ("response and service time", TWO_TIMES) } else { ("response time", "") };
         let percentiles = json(matrix, step, kind, "nines", percentiles);
         let shares = json(matrix, step, kind, "buckets", shares);
         let titles = [
@@ -51,14 +48,11 @@ fn json(
     let of_row = |row: &Row, line: usize| {
         let op = row.ops.get(kind)?;
         let times = [Time::Response, Time::Service];
-        let curves = times
-            .into_iter()
-            .enumerate()
-            .filter_map(move |(dash, time)| {
-                let is_other = time == Time::Response || op.scheduled;
-                let curve = curve(op, time).filter(|_| is_other)?;
-                Some(format!("[{line},{dash},{curve}]"))
-            });
+        let curves = times.into_iter().enumerate().filter_map(move |(dash, time)| {
+            let is_other = time == Time::Response || op.scheduled;
+            let curve = curve(op, time).filter(|_| is_other)?;
+            Some(format!("[{line},{dash},{curve}]"))
+        });
         Some(curves.collect::<Vec<_>>())
     };
     let lines = matrix.lines.iter().enumerate();
@@ -67,8 +61,8 @@ fn json(
     (!curves.is_empty()).then(|| format!("{{\"x\":\"{x}\",\"s\":[{}]}}", curves.join(",")))
 }
 
-/// Returns the end of the curve in nines, and its times in milliseconds. The times are a sixteenth of a nine apart, from 0
-/// on; the last one is at the end.
+/// Returns the end of the curve in nines, and its times in milliseconds. The times are a sixteenth
+/// of a nine apart, from 0 on; the last one is at the end.
 fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
     let points = time.curve(op);
     let (end, _) = points.last().filter(|_| points.len() > 1)?;
@@ -98,18 +92,12 @@ mod tests {
             scheduled,
             response_curve: vec![(0.0, 1500.0), (0.0625, 2000.0), (0.1, 123_456.0)],
             service_curve: vec![(0.0, 500.0), (0.1, 700.0)],
-            response_buckets: Buckets {
-                counts: [3, 1, 0, 0, 0, 0, 0, 0, 0, 0],
-                max_seconds: 0.1,
-            },
+            response_buckets: Buckets { counts: [3, 1, 0, 0, 0, 0, 0, 0, 0, 0], max_seconds: 0.1 },
             ..OpFigures::default()
         };
         let mut row = row(&[]);
         let charts = |row: &Row| {
-            let figures = analysis::Figures {
-                rows: vec![row.clone()],
-                ..Default::default()
-            };
+            let figures = analysis::Figures { rows: vec![row.clone()], ..Default::default() };
             let run = record::Run::default();
             let matrix = Matrix::new(&run, &figures);
             let charts = of_step(&matrix, matrix.steps[0]);

@@ -7,8 +7,8 @@ use crate::html::curve::Curve;
 /// Significant digits of a point. A chart is a few hundred pixels high.
 const DIGITS: i32 = 4;
 
-/// The approximate size of a point in bytes: [`DIGITS`], a decimal point and a comma, and more if large values differ by
-/// little.
+/// The approximate size of a point in bytes: [`DIGITS`], a decimal point and a comma, and more if
+/// large values differ by little.
 const POINT_BYTES: usize = 7;
 
 /// Estimates the size of a curve in bytes, in buckets of this many seconds.
@@ -22,8 +22,8 @@ pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {
     }
 }
 
-/// Writes `[line, number of points, [point, …], part]`. A gap is `null`; a single point represents a constant curve. `part`
-/// is the name of a part of the line.
+/// Writes `[line, number of points, [point, …], part]`. A gap is `null`; a single point represents
+/// a constant curve. `part` is the name of a part of the line.
 pub(crate) fn curve(
     out: &mut String,
     line: usize,
@@ -31,11 +31,7 @@ pub(crate) fn curve(
     curve: &Curve,
     bucket: usize,
 ) {
-    let points = if curve.is_constant() {
-        curve.points.clone()
-    } else {
-        curve.points_in(bucket)
-    };
+    let points = if curve.is_constant() { curve.points.clone() } else { curve.points_in(bucket) };
     let known = || points.iter().filter(|point| !point.is_nan());
     let low = known().copied().fold(f32::INFINITY, f32::min);
     let high = known().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -59,13 +55,11 @@ pub(crate) fn curve(
     out.push(']');
 }
 
-/// Writes a point with [`DIGITS`] digits of itself, or of the curve's span if that is smaller. So small values and small
-/// differences between large values are kept.
+/// Writes a point with [`DIGITS`] digits of itself, or of the curve's span if that is smaller. So
+/// small values and small differences between large values are kept.
 fn write_point(out: &mut String, point: f64, span: f64) {
-    let smaller = [point.abs(), span]
-        .into_iter()
-        .filter(|size| *size > 0.0)
-        .fold(f64::INFINITY, f64::min);
+    let smaller =
+        [point.abs(), span].into_iter().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
     // Zero, or a constant curve of zeros.
     if point == 0.0 || !smaller.is_finite() {
         out.push('0');
@@ -121,9 +115,7 @@ mod tests {
 
     #[test]
     fn values_far_apart_keep_their_first_digits() {
-        let values: Vec<_> = [1e-9, 0.25, 3.0, 47.5, 1234.5, 98_765.0, 2.5e12]
-            .map(Some)
-            .to_vec();
+        let values: Vec<_> = [1e-9, 0.25, 3.0, 47.5, 1234.5, 98_765.0, 2.5e12].map(Some).to_vec();
         for (value, read) in values.iter().zip(read_back(&values)) {
             let error = (read.unwrap() / value.unwrap() - 1.0).abs();
             assert!(error < 1e-3, "{value:?} {read:?}");

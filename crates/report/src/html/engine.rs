@@ -59,8 +59,8 @@ impl CounterParts {
     }
 }
 
-/// Returns the engine's counters, second by second. Counters that differ only in their table are combined, and shown
-/// separately on request.
+/// Returns the engine's counters, second by second. Counters that differ only in their table are
+/// combined, and shown separately on request.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, series) in &row.series.engine {
@@ -78,29 +78,20 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
             counters.entry(whole).or_default().push(name);
         }
     }
-    counters
-        .into_iter()
-        .map(|(whole, names)| of_counter(row, whole, &names))
-        .collect()
+    counters.into_iter().map(|(whole, names)| of_counter(row, whole, &names)).collect()
 }
 
 /// Returns the chart of counters that share a name up to its first dot.
 fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
     let series = |name: &&str| row.series.engine.get(*name);
-    let cumulative = names
-        .iter()
-        .filter_map(series)
-        .any(|series| series.cumulative);
+    let cumulative = names.iter().filter_map(series).any(|series| series.cumulative);
     let (unit, divisor) = match whole.rsplit_once('_') {
         Some((_, "bytes")) => ("MB", MIB),
         Some((_, "ns")) => ("ms", 1e6),
         Some((_, "ms")) => ("ms", 1.0),
         _ => ("", 1.0),
     };
-    let role = names
-        .iter()
-        .filter_map(series)
-        .find_map(|series| series.role);
+    let role = names.iter().filter_map(series).find_map(|series| series.role);
     let counter_parts = CounterParts::of(role, names);
     let whole = match counter_parts {
         CounterParts::Scores => "level_score, largest",
@@ -145,9 +136,7 @@ fn moved(values: &[Option<f64>], cumulative: bool) -> bool {
     if cumulative {
         return values.any(|value| *value > 0.0);
     }
-    values
-        .next()
-        .is_some_and(|first| values.any(|value| value != first))
+    values.next().is_some_and(|first| values.any(|value| value != first))
 }
 
 /// Returns the maximum of columns in each second; `None` without any value.
@@ -179,12 +168,11 @@ mod tests {
         row
     }
 
-    /// Returns the titles of charts that moved, what their parts are and how many, and their points.
+    /// Returns the titles of charts that moved, what their parts are and how many, and their
+    /// points.
     fn drawn(row: &Row) -> Vec<(String, &'static str, usize, Vec<f32>)> {
         let charts = of_row(row).into_iter().filter(|drawn| drawn.moved);
-        charts
-            .map(|it| (it.title, it.parts_are, it.parts.len(), it.whole.points))
-            .collect()
+        charts.map(|it| (it.title, it.parts_are, it.parts.len(), it.whole.points)).collect()
     }
 
     #[test]
@@ -214,16 +202,11 @@ mod tests {
             ("replica_1.replayed_bytes", false, None, [0.0, MIB]),
         ]);
         let charts = drawn(&row).into_iter();
-        let charts: Vec<_> = charts
-            .map(|(title, _, _, points)| (title, points))
-            .collect();
+        let charts: Vec<_> = charts.map(|(title, _, _, points)| (title, points)).collect();
         assert_eq!(
             charts,
             [
-                (
-                    "replica_1.cpu_user_ns, ms per second".into(),
-                    vec![1.0, 2.0]
-                ),
+                ("replica_1.cpu_user_ns, ms per second".into(), vec![1.0, 2.0]),
                 ("replica_1.lag_ms, ms".into(), vec![5.0, 70.0]),
                 ("replica_1.replayed_bytes, MB".into(), vec![0.0, 1.0]),
             ]
@@ -235,28 +218,13 @@ mod tests {
         let [score, bytes, stalls] =
             [Role::LevelScore, Role::LevelBytes, Role::WriteStallCount].map(Some);
         let row = row_with(&[
-            (
-                "uptime_seconds",
-                true,
-                Some(Role::UptimeSeconds),
-                [1.0, 1.0],
-            ),
+            ("uptime_seconds", true, Some(Role::UptimeSeconds), [1.0, 1.0]),
             ("level_score.0", false, score, [1.0, 5.0]),
             ("level_score.1", false, score, [2.0, 3.0]),
             ("level_bytes.1", false, bytes, [MIB, MIB]),
             ("level_bytes.2", false, bytes, [MIB, 3.0 * MIB]),
-            (
-                "write_stall_count.memtable-limit-stops",
-                true,
-                stalls,
-                [3.0, 0.0],
-            ),
-            (
-                "write_stall_count.l0-file-count-limit-delays",
-                true,
-                stalls,
-                [1.0, 0.0],
-            ),
+            ("write_stall_count.memtable-limit-stops", true, stalls, [3.0, 0.0]),
+            ("write_stall_count.l0-file-count-limit-delays", true, stalls, [1.0, 0.0]),
             (
                 "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
                 true,
@@ -271,12 +239,7 @@ mod tests {
             drawn(&row),
             [
                 ("level_bytes, MB".into(), "each level", 2, vec![2.0, 4.0]),
-                (
-                    "level_score, largest".into(),
-                    "each level",
-                    2,
-                    vec![2.0, 5.0]
-                ),
+                ("level_score, largest".into(), "each level", 2, vec![2.0, 5.0]),
                 (stalls, "each reason", 5, vec![4.0, 0.0]),
             ]
         );

@@ -9,7 +9,8 @@ use crate::html::{clean, encode};
 
 /// The maximum size of all trees.
 const BYTES_MAX: usize = 8_000_000;
-/// The least share of a step's samples that a frame must have to be drawn. It is doubled until the trees are small enough.
+/// The least share of a step's samples that a frame must have to be drawn. It is doubled until the
+/// trees are small enough.
 const SHARE_MIN: f64 = 0.001;
 
 /// A profile with its figures.
@@ -22,7 +23,8 @@ pub(super) struct Trees {
     pub trees: Vec<String>,
     /// The names to which the trees refer, as JSON.
     pub names: String,
-    /// The least share of a step's samples that a frame has. Smaller ones count as part of their caller.
+    /// The least share of a step's samples that a frame has. Smaller ones count as part of their
+    /// caller.
     pub share_min: f64,
 }
 
@@ -44,11 +46,7 @@ impl Trees {
             let names = encode::json(names.names);
             let size = names.len() + trees.iter().map(String::len).sum::<usize>();
             if size <= bytes_max || share_min >= 1.0 {
-                return Self {
-                    trees,
-                    names,
-                    share_min,
-                };
+                return Self { trees, names, share_min };
             }
             share_min *= 2.0;
         }
@@ -73,10 +71,12 @@ impl FrameNames {
     }
 }
 
-/// Returns the calls of a target and of its base as `{"us": [[CPU per operation, standard error, dispersion], …], "enough": true,
-/// "n": [own, …]}`. Without enough samples, no change is shown. `n` begins with the samples in no frame. For each frame, depth
-/// first, follow: the number of levels from the frame before it up to its caller, the number of its name, and its own samples. All
-/// samples are those of the target, then those of the base. A frame with less than `share_min` of both counts for its caller.
+/// Returns the calls of a target and of its base as `{"us": [[CPU per operation, standard error,
+/// dispersion], …], "enough": true, "n": [own, …]}`. Without enough samples, no change is shown.
+/// `n` begins with the samples in no frame. For each frame, depth first, follow: the number of
+/// levels from the frame before it up to its caller, the number of its name, and its own samples.
+/// All samples are those of the target, then those of the base. A frame with less than `share_min`
+/// of both counts for its caller.
 fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
     let stacks = || sides.iter().map(|(profile, _)| profile.stacks.as_ref());
     let all = Calls::of(stacks(), |_, _| true);
@@ -169,10 +169,7 @@ mod tests {
         );
         let base = profile(10.0, &[("db;main;insert", 500), ("db;gone", 500)]);
         let trees = Trees::of(&[(side(&target), Some(side(&base))), (side(&base), None)]);
-        assert_eq!(
-            trees.names,
-            r#"["db","gone","main","\u003cnew>","insert","copy"]"#
-        );
+        assert_eq!(trees.names, r#"["db","gone","main","\u003cnew>","insert","copy"]"#);
         assert_eq!(
             trees.trees,
             [
@@ -193,10 +190,7 @@ mod tests {
                 .collect();
             stacks.add(frames.iter().map(String::as_str), 1);
         }
-        let large = MergedProfile {
-            stacks: Cow::Owned(stacks),
-            ..profile(1.0, &[])
-        };
+        let large = MergedProfile { stacks: Cow::Owned(stacks), ..profile(1.0, &[]) };
         let profiles = vec![(side(&large), Some(side(&large))); 8];
         let whole = Trees::of(&profiles);
         assert_eq!(whole.share_min, SHARE_MIN);
@@ -205,10 +199,6 @@ mod tests {
         let small = Trees::within(&profiles, bytes_max);
         assert!(small.share_min > SHARE_MIN);
         assert!(size(&small) <= bytes_max, "{}", size(&small));
-        assert!(
-            size(&small) > bytes_max / 8,
-            "{}: pruned more than needed",
-            size(&small)
-        );
+        assert!(size(&small) > bytes_max / 8, "{}: pruned more than needed", size(&small));
     }
 }

@@ -34,19 +34,12 @@ struct Shown<'a> {
 
 /// Returns the section; empty without profiled steps.
 pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup {
-    let Comparison {
-        figures, compared, ..
-    } = *comparison;
+    let Comparison { figures, compared, .. } = *comparison;
     if figures.profiled.is_empty() {
         return markup! {};
     }
     let mut merged = merged_profiles(figures);
-    merged.retain(|it| {
-        figures
-            .profiled
-            .iter()
-            .any(|of| of.row.reported && of.row.step == it.step)
-    });
+    merged.retain(|it| figures.profiled.iter().any(|of| of.row.reported && of.row.step == it.step));
     let keys = Keys::among(merged.iter().map(|it| &it.cell));
     let tables = function_tables(figures, &compared.profiles);
     let mut tables: Vec<_> = compared.profiles.iter().zip(tables).collect();
@@ -92,16 +85,15 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     }
 }
 
-/// Returns the number of the profile that is shown first: one in which a function is named, else one with a base.
+/// Returns the number of the profile that is shown first: one in which a function is named, else
+/// one with a base.
 fn first(compared: &[ComparedProfile], shown: &[Shown<'_>]) -> usize {
     let is_named = |it: &Shown<'_>| {
         let mut named = compared.iter().filter(|it| it.named.is_some());
         named.any(|named| is_of(named, it.profile))
     };
     let position = |is: &dyn Fn(&Shown<'_>) -> bool| shown.iter().position(is);
-    position(&is_named)
-        .or_else(|| position(&|it| it.base.is_some()))
-        .unwrap_or(0)
+    position(&is_named).or_else(|| position(&|it| it.base.is_some())).unwrap_or(0)
 }
 
 fn is_of(compared: &ComparedProfile, profile: &MergedProfile<'_>) -> bool {
@@ -124,11 +116,8 @@ fn how_to_read(share_min: f64) -> Markup {
 
 /// Returns the controls of all graphs, and the meaning of their colors.
 fn controls(shown: &[Shown<'_>]) -> Markup {
-    let targets = distinct(
-        shown
-            .iter()
-            .map(|it| (it.label.as_str(), it.profile.cell.target.as_str())),
-    );
+    let targets =
+        distinct(shown.iter().map(|it| (it.label.as_str(), it.profile.cell.target.as_str())));
     let steps = distinct(shown.iter().map(|it| it.profile.step.as_str()));
     let has_base = shown.iter().any(|it| it.base.is_some());
     markup! {
@@ -160,13 +149,7 @@ fn controls(shown: &[Shown<'_>]) -> Markup {
 }
 
 fn graph(shown: &Shown<'_>, tree: &str, operation: &str) -> Markup {
-    let Shown {
-        profile,
-        totals,
-        base,
-        label,
-        ..
-    } = shown;
+    let Shown { profile, totals, base, label, .. } = shown;
     let step = clean(&profile.step);
     markup! {
         h3 { (label) ", " (step) }

@@ -1,4 +1,5 @@
-//! The charts of the host, its network and the server in one row, second by second, and of the cost of an operation.
+//! The charts of the host, its network and the server in one row, second by second, and of the cost
+//! of an operation.
 
 use analysis::Row;
 use record::StepKind;
@@ -10,93 +11,48 @@ use crate::operations::noun;
 
 const KIB: f64 = 1024.0;
 
-/// CPU time of the host that counts as busy, as in the metric `cpups`: user and system, but not idle, waiting for I/O, or
-/// stolen by a hypervisor.
-const BUSY: [&str; 5] = [
-    "cpu_user_ns",
-    "cpu_nice_ns",
-    "cpu_system_ns",
-    "cpu_irq_ns",
-    "cpu_softirq_ns",
-];
+/// CPU time of the host that counts as busy, as in the metric `cpups`: user and system, but not
+/// idle, waiting for I/O, or stolen by a hypervisor.
+const BUSY: [&str; 5] =
+    ["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns"];
 
 /// All other CPU time.
 const REST: [&str; 3] = ["cpu_idle_ns", "cpu_iowait_ns", "cpu_steal_ns"];
 
 /// The charts: a title, the columns to add, and the divisor.
 const DRAWN: [(&str, &[&str], f64); 16] = [
-    (
-        "server: CPU, percent of one CPU",
-        &["server_cpu_user_ns", "server_cpu_system_ns"],
-        1e7,
-    ),
+    ("server: CPU, percent of one CPU", &["server_cpu_user_ns", "server_cpu_system_ns"], 1e7),
     ("assay: CPU, percent of one CPU", &["assay_cpu_ns"], 1e7),
     ("read, MB per second", &["disk_read_bytes"], MIB),
     ("written, MB per second", &["disk_write_bytes"], MIB),
     ("reads per second", &["disk_read_count"], 1.0),
     ("writes per second", &["disk_write_count"], 1.0),
-    (
-        "context switches per second",
-        &["context_switch_count"],
-        1.0,
-    ),
+    ("context switches per second", &["context_switch_count"], 1.0),
     ("cache flushes per second", &["disk_flush_count"], 1.0),
-    (
-        "host: some thread waited for I/O, percent of time",
-        &["pressure_io_some_ns"],
-        1e7,
-    ),
+    ("host: some thread waited for I/O, percent of time", &["pressure_io_some_ns"], 1e7),
     (
         "host: page cache to be written back, MB",
         &["memory_dirty_bytes", "memory_writeback_bytes"],
         MIB,
     ),
     ("server: memory, MB", &["server_rss_bytes"], MIB),
-    (
-        "data and logs on disk, MB",
-        &["data_bytes", "log_bytes"],
-        MIB,
-    ),
-    (
-        "network: received, MB per second",
-        &["network_received_bytes"],
-        MIB,
-    ),
+    ("data and logs on disk, MB", &["data_bytes", "log_bytes"], MIB),
+    ("network: received, MB per second", &["network_received_bytes"], MIB),
     ("network: sent, MB per second", &["network_sent_bytes"], MIB),
     (
         "network: packets per second",
         &["network_received_packet_count", "network_sent_packet_count"],
         1.0,
     ),
-    (
-        "network: TCP retransmits per second",
-        &["tcp_retransmit_count"],
-        1.0,
-    ),
+    ("network: TCP retransmits per second", &["tcp_retransmit_count"], 1.0),
 ];
 
 /// The charts of client hosts after that of their CPU.
 const OF_CLIENT_HOSTS: [(&str, &[&str], f64); 4] = [
-    (
-        "client hosts: context switches per second",
-        &["context_switch_count"],
-        1.0,
-    ),
-    (
-        "client hosts: received, MB per second",
-        &["network_received_bytes"],
-        MIB,
-    ),
-    (
-        "client hosts: sent, MB per second",
-        &["network_sent_bytes"],
-        MIB,
-    ),
-    (
-        "client hosts: TCP retransmits per second",
-        &["tcp_retransmit_count"],
-        1.0,
-    ),
+    ("client hosts: context switches per second", &["context_switch_count"], 1.0),
+    ("client hosts: received, MB per second", &["network_received_bytes"], MIB),
+    ("client hosts: sent, MB per second", &["network_sent_bytes"], MIB),
+    ("client hosts: TCP retransmits per second", &["tcp_retransmit_count"], 1.0),
 ];
 
 /// The cost of an operation: CPU time and I/O of the whole host, divided by the operations.
@@ -123,18 +79,14 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
             let unit = if at == 0 { ", \u{b5}s" } else { "" };
             let title = format!("{title} {}{unit}", noun(StepHead::of(row)));
             let values = for_each(&sum(row, columns, divisor), &done);
-            all.push(RowCurve::whole(
-                Place::Cost,
-                at,
-                title,
-                &sampled(row, values),
-            ));
+            all.push(RowCurve::whole(Place::Cost, at, title, &sampled(row, values)));
         }
     }
     all
 }
 
-/// Returns the operations per second, as the metrics per operation count them; `None` for steps without.
+/// Returns the operations per second, as the metrics per operation count them; `None` for steps
+/// without.
 fn done(row: &Row) -> Option<Vec<Option<f64>>> {
     let op = row.series.ops.get(row.main_op.as_deref()?)?;
     let (done, each) = match row.kind {
@@ -143,12 +95,7 @@ fn done(row: &Row) -> Option<Vec<Option<f64>>> {
         StepKind::Index | StepKind::Settle => return None,
     };
     let rates = rates(row, counts(done));
-    Some(
-        rates
-            .into_iter()
-            .map(|rate| rate.map(|rate| rate * each))
-            .collect(),
-    )
+    Some(rates.into_iter().map(|rate| rate.map(|rate| rate * each)).collect())
 }
 
 /// Divides the cost of each second by its operations; `None` without operations.
@@ -222,11 +169,8 @@ mod tests {
     #[test]
     fn client_hosts_are_added_and_each_has_a_curve() {
         let columns = |busy, idle, sent| {
-            let columns = [
-                ("cpu_user_ns", busy),
-                ("cpu_idle_ns", idle),
-                ("network_sent_bytes", sent),
-            ];
+            let columns =
+                [("cpu_user_ns", busy), ("cpu_idle_ns", idle), ("network_sent_bytes", sent)];
             columns.map(|(name, value)| (name.to_owned(), vec![Some(value), None]))
         };
         let host = |name: &str| analysis::ClientHostFigures {
@@ -235,10 +179,8 @@ mod tests {
         };
         let mut row = row(&[]);
         row.client_hosts = ["c1", "c2"].map(host).into();
-        row.series.client_hosts = vec![
-            columns(1e9, 0.0, MIB).into(),
-            columns(1e9, 2e9, 3.0 * MIB).into(),
-        ];
+        row.series.client_hosts =
+            vec![columns(1e9, 0.0, MIB).into(), columns(1e9, 2e9, 3.0 * MIB).into()];
         let all = of_row(&row);
         let drawn = |title: &str| {
             let mut all = all.iter();
@@ -248,10 +190,7 @@ mod tests {
             (drawn.whole.points[0], parts.collect::<Vec<_>>())
         };
         let (whole, parts) = drawn("client hosts: CPU busy");
-        assert_eq!(
-            (whole, parts),
-            (50.0, vec![("c1", 100.0), ("c2", 100.0 / 3.0)])
-        );
+        assert_eq!((whole, parts), (50.0, vec![("c1", 100.0), ("c2", 100.0 / 3.0)]));
         let (whole, parts) = drawn("client hosts: sent");
         assert_eq!((whole, parts), (4.0, vec![("c1", 1.0), ("c2", 3.0)]));
         row.client_hosts.truncate(1);
@@ -265,10 +204,7 @@ mod tests {
         let mut row = row(&[("context_switch_count", &switches)]);
         // Ten rows in half a second are twenty per second, as sixty switches are.
         row.seconds = 2.5;
-        let op = analysis::OpSeries {
-            rows: vec![10, 0, 10],
-            ..Default::default()
-        };
+        let op = analysis::OpSeries { rows: vec![10, 0, 10], ..Default::default() };
         row.series.ops.insert("insert".into(), op);
         let all = of_row(&row);
         let wanted = "context switches for each row inserted";

@@ -6,7 +6,8 @@ use super::{STYLE, UPLOT_SCRIPT, UPLOT_STYLE, head_start};
 
 const SCRIPT: &str = include_str!("live.js");
 
-/// Returns the page. Its script fetches `live.json` from the same server once a second, and nothing else.
+/// Returns the page. Its script fetches `live.json` from the same server once a second, and nothing
+/// else.
 pub fn live_page() -> String {
     markup! {
         (DOCTYPE)

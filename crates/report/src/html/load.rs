@@ -18,12 +18,7 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
         all.push(RowCurve {
             parts: by_client(row, op, counts_rows(kind)),
             parts_are: "each client",
-            ..RowCurve::whole(
-                Place::Load,
-                order,
-                rate_title(kind),
-                &rates(row, counts(done)),
-            )
+            ..RowCurve::whole(Place::Load, order, rate_title(kind), &rates(row, counts(done)))
         });
         let mut times = vec![(1, "response", &op.response_us_max)];
         if row.ops.get(kind).is_some_and(|op| op.scheduled) {
@@ -38,38 +33,24 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
         }
         if op.failed.iter().any(|failed| *failed > 0) {
             let title = format!("{kind}: operations that failed in each second");
-            all.push(RowCurve::whole(
-                Place::Load,
-                order + 3,
-                title,
-                &counts(&op.failed),
-            ));
+            all.push(RowCurve::whole(Place::Load, order + 3, title, &counts(&op.failed)));
         }
     }
     all
 }
 
-/// Returns the longest latency of each second in milliseconds. A second without completed operations has none, since zero
-/// would look best.
+/// Returns the longest latency of each second in milliseconds. A second without completed
+/// operations has none, since zero would look best.
 fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
-    op.ok
-        .iter()
-        .zip(us_max)
-        .map(|(ok, us)| (*ok > 0).then_some(us / 1e3))
-        .collect()
+    op.ok.iter().zip(us_max).map(|(ok, us)| (*ok > 0).then_some(us / 1e3)).collect()
 }
 
 /// Returns the rows or operations of each client, if several clients executed any.
 fn by_client(row: &Row, op: &OpSeries, of_rows: bool) -> Vec<(String, Curve)> {
-    let clients = if of_rows {
-        &op.rows_by_client
-    } else {
-        &op.ok_by_client
-    };
-    // A single connection may do work that is not divided among clients, such as writing while others read.
-    let busy = clients
-        .iter()
-        .filter(|done| done.iter().any(|&done| done > 0));
+    let clients = if of_rows { &op.rows_by_client } else { &op.ok_by_client };
+    // A single connection may do work that is not divided among clients, such as writing while
+    // others read.
+    let busy = clients.iter().filter(|done| done.iter().any(|&done| done > 0));
     if busy.count() < 2 {
         return Vec::new();
     }
@@ -92,10 +73,7 @@ mod tests {
             response_us_max: vec![1500.0, 0.0, 2000.0],
             ..OpSeries::default()
         };
-        assert_eq!(
-            longest(&op, &op.response_us_max),
-            [Some(1.5), None, Some(2.0)]
-        );
+        assert_eq!(longest(&op, &op.response_us_max), [Some(1.5), None, Some(2.0)]);
     }
 
     #[test]
@@ -116,10 +94,7 @@ mod tests {
         let titles: Vec<_> = drawn.iter().map(|drawn| drawn.title.as_str()).collect();
         assert_eq!(
             titles,
-            [
-                "insert: rows per second",
-                "insert: longest response time in each second, ms"
-            ]
+            ["insert: rows per second", "insert: longest response time in each second, ms"]
         );
         assert_eq!(drawn[0].whole.points, [20.0, 0.0]);
         assert_eq!(drawn[0].parts[1].0, "client 2");

@@ -43,7 +43,8 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     }
 }
 
-/// Returns at most `count` events: as many of each kind as of any other, so that a few stalls are not lost among many flushes.
+/// Returns at most `count` events: as many of each kind as of any other, so that a few stalls are
+/// not lost among many flushes.
 fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
     let mut longest: Vec<&LogEvent> = events.iter().collect();
     longest.sort_by_key(|event| std::cmp::Reverse(event.duration_ns));
@@ -85,10 +86,7 @@ mod tests {
         let marked = longest_of_each_kind(&events, 10);
         let stops = marked.iter().filter(|it| it.kind == "write stop").count();
         assert_eq!((marked.len(), stops), (10, 2));
-        assert_eq!(
-            marked.iter().filter_map(|it| it.duration_ns).min(),
-            Some(93)
-        );
+        assert_eq!(marked.iter().filter_map(|it| it.duration_ns).min(), Some(93));
     }
 
     #[test]
@@ -100,11 +98,8 @@ mod tests {
             text: "</script>".into(),
             ..LogEvent::default()
         };
-        let stop = LogEvent {
-            kind: "write stop".into(),
-            unix_ns: -1_000_000,
-            ..LogEvent::default()
-        };
+        let stop =
+            LogEvent { kind: "write stop".into(), unix_ns: -1_000_000, ..LogEvent::default() };
         let data = data(&["flush", "write stop"], &[(0, &flush), (2, &stop)]);
         assert!(!data.contains("</script>"), "{data}");
         let data: Value = serde_json::from_str(&data).unwrap();

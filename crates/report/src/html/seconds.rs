@@ -19,8 +19,8 @@ fn last_second(row: &Row, seconds: usize) -> Option<f64> {
     (part > 0.0 && part < 1.0).then_some(part)
 }
 
-/// Returns the rates of each second. An incomplete last second is scaled, so that the end of a step does not look like a
-/// drop.
+/// Returns the rates of each second. An incomplete last second is scaled, so that the end of a step
+/// does not look like a drop.
 pub(super) fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
     let part = last_second(row, done.len());
     if let (Some(part), Some(last)) = (part, done.last_mut()) {
@@ -43,7 +43,8 @@ pub(super) fn counts(values: &[u64]) -> Vec<Option<f64>> {
     values.iter().map(|value| Some(*value as f64)).collect()
 }
 
-/// Returns the sum of existing columns, divided; `None` in a second in which one of them is missing.
+/// Returns the sum of existing columns, divided; `None` in a second in which one of them is
+/// missing.
 pub(super) fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
     sum_of(&row.series.host, names, divisor)
 }
@@ -61,9 +62,7 @@ pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option
     };
     (0..seconds)
         .map(|second| {
-            let values = columns
-                .iter()
-                .map(|column| column.get(second).copied().flatten());
+            let values = columns.iter().map(|column| column.get(second).copied().flatten());
             values.sum::<Option<f64>>().map(|value| value / divisor)
         })
         .collect()
@@ -106,10 +105,7 @@ pub(super) mod tests {
         assert_eq!(sampled(&row, counts(&[1, 2, 3])), counts(&[1, 2, 3]));
         row.seconds = 2.0625;
         assert_eq!(of(&row), [Some(100.0), Some(0.0), None]);
-        assert_eq!(
-            sampled(&row, counts(&[1, 2, 3])),
-            [Some(1.0), Some(2.0), None]
-        );
+        assert_eq!(sampled(&row, counts(&[1, 2, 3])), [Some(1.0), Some(2.0), None]);
     }
 
     #[test]

@@ -157,7 +157,8 @@ pub(crate) const COLOR_COUNT: usize = 10;
 /// The dashes that distinguish lines of the same color.
 pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
-/// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out have colors at first.
+/// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out
+/// have colors at first.
 fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
     let rows = matrix.lines.iter().enumerate();
     let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
@@ -165,19 +166,13 @@ fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Mark
     let standing_out = standing_out(matrix, step);
     let are_many = standing_out.is_some();
     let marks = |number: usize| {
-        let marks = standing_out
-            .iter()
-            .flatten()
-            .filter(|(at, _)| *at == number);
+        let marks = standing_out.iter().flatten().filter(|(at, _)| *at == number);
         marks.map(|(_, what)| *what).collect::<Vec<_>>().join(", ")
     };
     let button = |number: usize, line: &Line<'_>, row: &Row| {
         let (is_invalid, marks, label) = (!comparable(row), marks(number), matrix.label(line));
         let subject = names.target_in(&label);
-        let full = subject
-            .as_ref()
-            .filter(|it| it.is_short)
-            .map(|_| clean(&label));
+        let full = subject.as_ref().filter(|it| it.is_short).map(|_| clean(&label));
         let reasons = is_invalid.then(|| clean(&row.reasons.join("; ")));
         let tooltip: Vec<String> = full.into_iter().chain(reasons).collect();
         let is_on = !are_many || !marks.is_empty();

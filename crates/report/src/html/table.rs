@@ -23,8 +23,8 @@ fn tone_class(tone: Tone) -> &'static str {
     }
 }
 
-/// Returns a table in a box that scrolls, with the meaning of its marks. Heads of rows and columns name their target or
-/// step, for the scripts.
+/// Returns a table in a box that scrolls, with the meaning of its marks. Heads of rows and columns
+/// name their target or step, for the scripts.
 pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     if table.is_empty() {
         return markup! {};
@@ -97,14 +97,8 @@ fn row_subject<'n>(names: &Names<'n>, head: &str, text: &str) -> Option<Subject<
 /// Returns the name for the scripts, the full name if it is not shown, and the shown text.
 fn head_of(subject: Option<&Subject<'_>>, text: &str) -> (Option<String>, Option<String>, String) {
     let name = subject.map(|subject| clean(subject.name));
-    let title = name
-        .clone()
-        .filter(|_| subject.is_some_and(|subject| subject.is_short));
-    (
-        name,
-        title,
-        clean(subject.map_or(text, |subject| &subject.text)),
-    )
+    let title = name.clone().filter(|_| subject.is_some_and(|subject| subject.is_short));
+    (name, title, clean(subject.map_or(text, |subject| &subject.text)))
 }
 
 /// Returns the class of rows of requested rates, and of the first row of a group.

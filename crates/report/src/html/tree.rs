@@ -8,46 +8,35 @@ use crate::html::seconds::{MIB, sampled};
 
 /// The charts: the title, the role of the counter, and the divisor.
 const DRAWN: [(&str, Role, f64); 3] = [
-    (
-        "writes stalled, seconds per second",
-        Role::StallSeconds,
-        1.0,
-    ),
+    ("writes stalled, seconds per second", Role::StallSeconds, 1.0),
     ("compaction pending, MB", Role::PendingCompactionBytes, MIB),
     ("files in the first level", Role::LevelFileCount, 1.0),
 ];
 
-/// Returns true if only this module draws a counter. The files of the first level are also drawn with those of all levels.
+/// Returns true if only this module draws a counter. The files of the first level are also drawn
+/// with those of all levels.
 pub(super) fn is_drawn(role: Option<Role>) -> bool {
-    matches!(
-        role,
-        Some(Role::StallSeconds | Role::PendingCompactionBytes)
-    )
+    matches!(role, Some(Role::StallSeconds | Role::PendingCompactionBytes))
 }
 
 /// Returns the charts of the tree, second by second.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
-    let drawn = DRAWN
-        .iter()
-        .enumerate()
-        .filter_map(|(order, (title, role, divisor))| {
-            row.lsm.as_ref()?;
-            let is_it = |(name, series): &(&String, &CounterSeries)| {
-                let is_first = *role != Role::LevelFileCount || name.ends_with(".0");
-                series.role == Some(*role) && is_first
-            };
-            let (_, series) = row.series.engine.iter().find(is_it)?;
-            let values = series.values.iter();
-            let values: Vec<_> = values
-                .map(|value| value.map(|value| value / divisor))
-                .collect();
-            // A counter that is always zero says nothing.
-            let moved = values.iter().flatten().any(|value| *value > 0.0);
-            Some(RowCurve {
-                moved,
-                ..RowCurve::whole(Place::Beside, order, *title, &sampled(row, values))
-            })
-        });
+    let drawn = DRAWN.iter().enumerate().filter_map(|(order, (title, role, divisor))| {
+        row.lsm.as_ref()?;
+        let is_it = |(name, series): &(&String, &CounterSeries)| {
+            let is_first = *role != Role::LevelFileCount || name.ends_with(".0");
+            series.role == Some(*role) && is_first
+        };
+        let (_, series) = row.series.engine.iter().find(is_it)?;
+        let values = series.values.iter();
+        let values: Vec<_> = values.map(|value| value.map(|value| value / divisor)).collect();
+        // A counter that is always zero says nothing.
+        let moved = values.iter().flatten().any(|value| *value > 0.0);
+        Some(RowCurve {
+            moved,
+            ..RowCurve::whole(Place::Beside, order, *title, &sampled(row, values))
+        })
+    });
     drawn.collect()
 }
 
@@ -67,14 +56,8 @@ mod tests {
         of_tree_row.lsm = Some(analysis::Lsm::default());
         of_tree_row.series.engine = [
             ("stall_seconds", gauge(Role::StallSeconds, [0.25, 0.0])),
-            (
-                "pending_bytes",
-                gauge(Role::PendingCompactionBytes, [MIB, 2.0 * MIB]),
-            ),
-            (
-                "level_file_count.0",
-                gauge(Role::LevelFileCount, [0.0, 0.0]),
-            ),
+            ("pending_bytes", gauge(Role::PendingCompactionBytes, [MIB, 2.0 * MIB])),
+            ("level_file_count.0", gauge(Role::LevelFileCount, [0.0, 0.0])),
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();

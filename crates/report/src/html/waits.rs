@@ -1,4 +1,5 @@
-//! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its seconds.
+//! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its
+//! seconds.
 
 use analysis::{Row, Waits};
 use maud::{Markup, html as markup};
@@ -27,9 +28,7 @@ fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
     let is_state = |name: &str| waits.states.iter().any(|it| it.name == name);
     let names = names.filter(|(_, (of, state))| *of == view && is_state(state));
-    let names: Vec<(&str, &str)> = names
-        .map(|(name, (_, state))| (name.as_str(), state))
-        .collect();
+    let names: Vec<(&str, &str)> = names.map(|(name, (_, state))| (name.as_str(), state)).collect();
     // A state without sessions has no value, though it was looked for.
     let percent = |names: &[(&str, &str)]| {
         let sessions = |second: usize| -> f64 {
@@ -57,8 +56,8 @@ fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     })
 }
 
-/// Returns a bar for each line of a step and each view, with the shares of the most frequent states; nothing for views that apply
-/// to no line.
+/// Returns a bar for each line of a step and each view, with the shares of the most frequent
+/// states; nothing for views that apply to no line.
 pub(super) fn bars(of: (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
     markup! {
         @for view in WaitView::ALL { (bars_of_view(of, step, view)) }
@@ -72,22 +71,15 @@ fn bars_of_view(
 ) -> Markup {
     let states = frequent_states(matrix, step, view);
     let lines = matrix.lines_in(step);
-    let lines: Vec<_> = lines
-        .filter_map(|(line, row)| Some((line, row.waits(view)?)))
-        .collect();
+    let lines: Vec<_> = lines.filter_map(|(line, row)| Some((line, row.waits(view)?))).collect();
     let total = |waits: &Waits| waits.states.iter().map(|it| it.percent).sum::<f64>();
     // More than one background thread may work.
-    let whole = lines
-        .iter()
-        .map(|(_, waits)| total(waits))
-        .fold(100.0, f64::max);
+    let whole = lines.iter().map(|(_, waits)| total(waits)).fold(100.0, f64::max);
     let color = |number: usize| format!("var(--c{number})");
     let parts = |waits: &Waits| -> Vec<(String, f64, String)> {
         let share = |state: &str| {
             let mut waits = waits.states.iter();
-            waits
-                .find(|it| it.name == state)
-                .map_or(0.0, |it| it.percent)
+            waits.find(|it| it.name == state).map_or(0.0, |it| it.percent)
         };
         let named = states.iter().enumerate();
         let named = named.map(|(number, state)| ((*state).to_owned(), share(state), color(number)));
@@ -145,10 +137,7 @@ mod tests {
         let mut row = row(&[]);
         let mut add = |name: &str, values: [Option<f64>; 2]| {
             let values = values.to_vec();
-            let series = CounterSeries {
-                values,
-                ..CounterSeries::default()
-            };
+            let series = CounterSeries { values, ..CounterSeries::default() };
             row.series.engine.insert(name.to_owned(), series);
         };
         add("wait_samples", [Some(10.0), Some(5.0)]);
@@ -163,10 +152,7 @@ mod tests {
         };
         row.waits.push(Waits {
             samples: 15.0,
-            states: vec![
-                state("running", 15.0, 50.0),
-                state("IO:WALSync", 5.0, 50.0 / 3.0),
-            ],
+            states: vec![state("running", 15.0, 50.0), state("IO:WALSync", 5.0, 50.0 / 3.0)],
             ..Waits::default()
         });
         let curve = of_row(&row).next().unwrap();
@@ -176,10 +162,7 @@ mod tests {
             .iter()
             .map(|(name, curve)| (name.as_str(), curve.points.as_slice()))
             .collect();
-        assert_eq!(
-            parts,
-            [("IO:WALSync", &[0.0, 50.0][..]), ("running", &[50.0][..])]
-        );
+        assert_eq!(parts, [("IO:WALSync", &[0.0, 50.0][..]), ("running", &[50.0][..])]);
         row.waits.clear();
         assert!(of_row(&row).next().is_none());
     }

@@ -14,7 +14,8 @@ const HEAD: f64 = 38.0;
 const INSET: f64 = 18.0;
 /// The width of a slot below which names are vertical.
 const UPRIGHT: f64 = 16.0;
-/// The horizontal distance between lines with ranges at the same place, and its maximum for all lines together.
+/// The horizontal distance between lines with ranges at the same place, and its maximum for all
+/// lines together.
 const APART: f64 = 5.0;
 const APART_MAX: f64 = 20.0;
 /// The width of a name below a chart.
@@ -96,11 +97,7 @@ impl Chart {
             chart: self,
             left: marks.fold(0.0, f64::max) + 6.0,
             right: width,
-            apart: if has_ranges {
-                APART.min(APART_MAX / self.curves.len() as f64)
-            } else {
-                0.0
-            },
+            apart: if has_ranges { APART.min(APART_MAX / self.curves.len() as f64) } else { 0.0 },
         };
         let slot = (width - layout.left - 2.0 * INSET) / (self.x.ticks.len().max(2) - 1) as f64;
         let names = self.x.ticks.iter().map(|(_, text)| text_width(text));
@@ -148,9 +145,8 @@ impl Chart {
 
     fn axes(&self, layout: &Layout<'_>, turn: f64) -> Markup {
         let (left, right, bottom) = (px(layout.left), px(layout.right), HEAD + HEIGHT);
-        let band = self
-            .effect
-            .map(|effect| [1.0 + effect, 1.0 - effect].map(|ratio| layout.y(ratio)));
+        let band =
+            self.effect.map(|effect| [1.0 + effect, 1.0 - effect].map(|ratio| layout.y(ratio)));
         let anchor = if turn == 0.0 { "middle" } else { "end" };
         let drop = if turn == 0.0 { 16.0 } else { 12.0 };
         markup! {
@@ -212,10 +208,7 @@ fn color(curve: &Curve) -> String {
 }
 
 fn lines(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
-    let places = curve
-        .points
-        .iter()
-        .map(|point| (layout.x_of(at, point), layout.y(point.y)));
+    let places = curve.points.iter().map(|point| (layout.x_of(at, point), layout.y(point.y)));
     markup! {
         g class=(color(curve)) {
             @if curve.points.len() > 1 { path.curve stroke-dasharray=(dashes(curve.number)) d=(path(places)) {} }

@@ -1,4 +1,5 @@
-//! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest ratio to the smallest.
+//! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest
+//! ratio to the smallest.
 
 use analysis::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
@@ -31,7 +32,8 @@ pub(super) struct Forest<'a> {
     pub missed: Vec<&'a str>,
     /// The smallest change that matters.
     pub effect: f64,
-    /// The reach of the axis to both sides of 1, as a logarithm; equal in all forest plots of a report.
+    /// The reach of the axis to both sides of 1, as a logarithm; equal in all forest plots of a
+    /// report.
     pub reach: f64,
 }
 
@@ -41,7 +43,8 @@ pub(super) fn sort(rows: &mut [&ComparedStep]) {
     rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
 }
 
-/// Returns the reach of an axis: all ratios fit, and intervals as well, unless a few wide ones would leave no room.
+/// Returns the reach of an axis: all ratios fit, and intervals as well, unless a few wide ones
+/// would leave no room.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
     let (mut ratios, mut bounds) = (0.0_f64, Vec::new());
     for row in rows {
@@ -52,11 +55,7 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
     let most = (2.5 * ratios).max(0.25);
     // If most intervals were cut, they would all look alike.
     let cut = bounds.iter().filter(|bound| **bound > most).count();
-    let most = if 2 * cut > bounds.len() {
-        REACH_MAX
-    } else {
-        most
-    };
+    let most = if 2 * cut > bounds.len() { REACH_MAX } else { most };
     let bounds = bounds.into_iter().fold(0.0, f64::max);
     bounds.min(most).max(ratios).max(2.0 * effect) * 1.06
 }
@@ -96,10 +95,7 @@ impl Forest<'_> {
         };
         let bottom = HEAD + ROW * self.rows.len() as f64;
         let title = format!("{}: throughput relative to {}", self.name, self.base);
-        let description = self
-            .rows
-            .iter()
-            .map(|row| description(row, &self.value(row)));
+        let description = self.rows.iter().map(|row| description(row, &self.value(row)));
         Panel {
             width,
             height: bottom + FOOT,
@@ -122,9 +118,7 @@ impl Forest<'_> {
                     true => Tone::SlaMissed.mark(),
                     false => "",
                 };
-                format!("{} {}{missed}", cell.text, cell.mark)
-                    .trim_end()
-                    .to_string()
+                format!("{} {}{missed}", cell.text, cell.mark).trim_end().to_string()
             }
             None => row.verdict.to_string(),
         }
@@ -240,12 +234,8 @@ mod tests {
         let steps = steps();
         let reach = reach(steps.iter(), 0.03);
         for width in [366.0, 640.0] {
-            let layout = Layout {
-                width,
-                left: 80.0,
-                right: width - 130.0,
-                scale: Scale::ratios(reach),
-            };
+            let layout =
+                Layout { width, left: 80.0, right: width - 130.0, scale: Scale::ratios(reach) };
             for row in &steps {
                 let (Some(ratio), Some(interval)) = (row.ratio, row.interval) else {
                     continue;

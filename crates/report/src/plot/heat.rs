@@ -1,4 +1,5 @@
-//! A heat map: the ratio of each target in each step, its verdict as a mark, and a color if a change is shown.
+//! A heat map: the ratio of each target in each step, its verdict as a mark, and a color if a
+//! change is shown.
 
 use maud::{Markup, html as markup};
 
@@ -33,35 +34,24 @@ impl HeatCell {
         is_missed: bool,
         nothing: impl FnOnce() -> Cell,
     ) -> Self {
-        let missed = if is_missed {
-            Tone::SlaMissed.mark()
-        } else {
-            ""
-        };
+        let missed = if is_missed { Tone::SlaMissed.mark() } else { "" };
         let (Some(row), Some(ratio)) = (row, row.and_then(|row| row.ratio)) else {
-            let Cell {
-                text, mark, tone, ..
-            } = nothing();
-            return Self {
-                text: text + &mark + missed,
-                tone,
-                strength: 0.0,
-            };
+            let Cell { text, mark, tone, .. } = nothing();
+            return Self { text: text + &mark + missed, tone, strength: 0.0 };
         };
         let tone = tone(row);
         let is_shown = matches!(tone, Tone::Faster | Tone::Slower);
         let size = (ratio.ln().abs() / STRONGEST).min(1.0);
         Self {
-            text: format!("{} {}{missed}", ratio_text(ratio), tone.mark())
-                .trim_end()
-                .to_string(),
+            text: format!("{} {}{missed}", ratio_text(ratio), tone.mark()).trim_end().to_string(),
             tone,
             strength: if is_shown { 0.15 + 0.85 * size } else { 0.0 },
         }
     }
 }
 
-/// A heat map with targets in rows and steps in columns, or the other way round if there are more steps.
+/// A heat map with targets in rows and steps in columns, or the other way round if there are more
+/// steps.
 #[derive(Clone, Debug)]
 pub(super) struct Heat {
     /// Its title.
@@ -82,19 +72,13 @@ impl Heat {
         let names = self.rows.iter().map(|(name, _)| text_width(name));
         let left = names.fold(0.0, f64::max).min(width * 0.3) + 8.0;
         let heads: Vec<Vec<String>> = self.columns.iter().map(|name| broken(name)).collect();
-        let texts = self
-            .rows
-            .iter()
-            .flat_map(|(_, squares)| squares.iter().map(|it| it.text.as_str()));
+        let texts =
+            self.rows.iter().flat_map(|(_, squares)| squares.iter().map(|it| it.text.as_str()));
         let texts = texts.chain(heads.iter().flatten().map(String::as_str));
         let column = texts.map(text_width).fold(0.0, f64::max).clamp(50.0, 96.0) + 8.0;
         let fitting = (((width - left) / column) as usize).max(1);
         // All panels have about the same width.
-        let each = self
-            .columns
-            .len()
-            .div_ceil(self.columns.len().div_ceil(fitting).max(1))
-            .max(1);
+        let each = self.columns.len().div_ceil(self.columns.len().div_ceil(fitting).max(1)).max(1);
         let head = heads.iter().map(Vec::len).max().unwrap_or(1) as f64 * LINE + 8.0;
         let firsts = (0..self.columns.len()).step_by(each);
         let panels = firsts.map(|first| {

@@ -15,28 +15,23 @@ use crate::operations::{noun, unit};
 use crate::table::Tone;
 use crate::worth::comparable;
 
-/// The maximum number of lines that all have a color. Of more lines, only the base, the highest and the lowest have one.
+/// The maximum number of lines that all have a color. Of more lines, only the base, the highest and
+/// the lowest have one.
 const COLORED_MAX: usize = 10;
 
 /// Returns a percentile.
 type Time = fn(&Percentiles) -> f64;
 
 /// The percentiles that are drawn over rates.
-const TIMES: [(&str, Time); 3] = [
-    ("p50", |it| it.p50),
-    ("p99", |it| it.p99),
-    ("max", |it| it.max),
-];
+const TIMES: [(&str, Time); 3] = [("p50", |it| it.p50), ("p99", |it| it.p99), ("max", |it| it.max)];
 
-/// Returns a chart for each step: throughput relative to the base over the targets in the plan's order, if there are at
-/// least three. Axes begin at zero, or at the smallest ratio or interval.
+/// Returns a chart for each step: throughput relative to the base over the targets in the plan's
+/// order, if there are at least three. Axes begin at zero, or at the smallest ratio or interval.
 pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
     let mut names: Vec<&str> = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
     let place = |name: &&str| {
         let mut targets = board.comparison.run.targets.iter();
-        targets
-            .position(|target| target.name == *name)
-            .unwrap_or(usize::MAX)
+        targets.position(|target| target.name == *name).unwrap_or(usize::MAX)
     };
     names.sort_by_key(place);
     if names.len() < 3 {
@@ -50,12 +45,7 @@ pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
             let points = names.iter().enumerate().filter_map(|(at, name)| {
                 let x = at as f64;
                 if *name == board.base {
-                    return Some(Point {
-                        x,
-                        y: 1.0,
-                        range: None,
-                        tone: None,
-                    });
+                    return Some(Point { x, y: 1.0, range: None, tone: None });
                 }
                 let line = lines.iter().find(|line| line.cell.target == *name)?;
                 let row = board.row(line, step.name, THROUGHPUT)?;
@@ -65,19 +55,11 @@ pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
                     slower = Some(slower.map_or(at, |first| first.min(at)));
                 }
                 let range = row.interval.map(|interval| [interval.low, interval.high]);
-                Some(Point {
-                    x,
-                    y,
-                    range,
-                    tone: Some(tone(row)),
-                })
+                Some(Point { x, y, range, tone: Some(tone(row)) })
             });
             Curve {
                 number,
-                name: board
-                    .keys
-                    .group_label(&lines[0].cell)
-                    .unwrap_or_else(|| "ratio".to_string()),
+                name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
                 is_faint: false,
                 points: points.collect(),
             }
@@ -136,10 +118,7 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
         _ => throughput(row),
     };
     let chart = |step: StepHead<'_>| {
-        let keys = Keys {
-            clients: false,
-            ..board.keys
-        };
+        let keys = Keys { clients: false, ..board.keys };
         let mut curves = curves(board, keys, |row| {
             (row.step == step.name).then_some(())?;
             Some((f64::from(row.cell.clients), value(row)?))
@@ -188,7 +167,8 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
     board.matrix.measured().filter_map(chart).collect()
 }
 
-/// Returns charts of response times over the rates of steps whose names differ only in a number: `qr100`, `qr500`.
+/// Returns charts of response times over the rates of steps whose names differ only in a number:
+/// `qr100`, `qr500`.
 pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
     // Each rate of a search is a variant, which would be a line of its own.
     if board.comparison.run.search.is_some() {
@@ -200,17 +180,9 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
         let Some(sla) = row.sla.as_ref().filter(|_| board.matrix.shows(&row.step)) else {
             continue;
         };
-        for kind in distinct(
-            row.main_op
-                .as_deref()
-                .into_iter()
-                .chain([sla.kind.as_str()]),
-        ) {
+        for kind in distinct(row.main_op.as_deref().into_iter().chain([sla.kind.as_str()])) {
             let stem = stem(&row.step);
-            match families
-                .iter_mut()
-                .find(|(of, done, _)| (*of, *done) == (stem, kind))
-            {
+            match families.iter_mut().find(|(of, done, _)| (*of, *done) == (stem, kind)) {
                 Some((.., steps)) if !steps.contains(&row.step.as_str()) => steps.push(&row.step),
                 Some(_) => {}
                 None => families.push((stem, kind, vec![&row.step])),
@@ -221,10 +193,7 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
         TIMES.iter().filter_map(move |(name, time)| {
             let curves = curves(board, board.keys, |row| {
                 let op = row.ops.get(*kind).filter(|op| op.count > 0)?;
-                let sla = row
-                    .sla
-                    .as_ref()
-                    .filter(|_| steps.contains(&row.step.as_str()))?;
+                let sla = row.sla.as_ref().filter(|_| steps.contains(&row.step.as_str()))?;
                 Some((sla.target, time(&op.response_us) / 1e3)).filter(|(_, ms)| *ms > 0.0)
             });
             let mut rates: Vec<f64> = points(&curves).map(|point| point.x).collect();
@@ -266,12 +235,7 @@ pub(super) fn search(board: &Board<'_>) -> Vec<Chart> {
         let curve = |(number, it): (usize, &SearchedTarget)| {
             let point = |trial: &RateTrial| {
                 let (x, y) = (trial.rate?, figure(trial)?);
-                let point = Point {
-                    x,
-                    y,
-                    range: None,
-                    tone: None,
-                };
+                let point = Point { x, y, range: None, tone: None };
                 (y > 0.0).then_some(point)
             };
             Curve {
@@ -313,13 +277,11 @@ fn points(curves: &[Curve]) -> impl Iterator<Item = &Point> {
 /// Returns the minimum and the maximum of points and their ranges.
 fn ends(curves: &[Curve]) -> (f64, f64) {
     let ends = points(curves).flat_map(|point| point.range.unwrap_or([point.y; 2]));
-    ends.fold((f64::INFINITY, 0.0), |(least, most), end| {
-        (end.min(least), end.max(most))
-    })
+    ends.fold((f64::INFINITY, 0.0), |(least, most), end| (end.min(least), end.max(most)))
 }
 
-/// Returns a line for each target and for what else `keys` distinguishes; `figure` returns the position and the value of a
-/// row. The repeats are one point with a range.
+/// Returns a line for each target and for what else `keys` distinguishes; `figure` returns the
+/// position and the value of a row. The repeats are one point with a range.
 fn curves(
     board: &Board<'_>,
     keys: Keys,
@@ -332,11 +294,7 @@ fn curves(
                 continue;
             };
             let name = board.names.short(&keys.label(line.cell, 0));
-            let sample = Sample {
-                run: row.run,
-                repeat: row.cell.repeat,
-                value,
-            };
+            let sample = Sample { run: row.run, repeat: row.cell.repeat, value };
             let at = curves.iter().position(|(known, _)| *known == name);
             let at = at.unwrap_or_else(|| {
                 curves.push((name, BTreeMap::new()));
@@ -347,30 +305,19 @@ fn curves(
         }
     }
     let are_many = curves.len() > COLORED_MAX;
-    let curves = curves
-        .into_iter()
-        .enumerate()
-        .map(|(number, (name, samples))| {
-            let points = samples.into_iter().filter_map(|(x, samples)| {
-                let values = || samples.iter().map(|sample| sample.value);
-                let range = [
-                    values().fold(f64::INFINITY, f64::min),
-                    values().fold(0.0, f64::max),
-                ];
-                Some(Point {
-                    x: f64::from_bits(x),
-                    y: mean_of(&samples)?,
-                    range: (samples.len() > 1).then_some(range),
-                    tone: None,
-                })
-            });
-            Curve {
-                number,
-                name,
-                is_faint: are_many,
-                points: points.collect(),
-            }
+    let curves = curves.into_iter().enumerate().map(|(number, (name, samples))| {
+        let points = samples.into_iter().filter_map(|(x, samples)| {
+            let values = || samples.iter().map(|sample| sample.value);
+            let range = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+            Some(Point {
+                x: f64::from_bits(x),
+                y: mean_of(&samples)?,
+                range: (samples.len() > 1).then_some(range),
+                tone: None,
+            })
         });
+        Curve { number, name, is_faint: are_many, points: points.collect() }
+    });
     let mut curves: Vec<Curve> = curves.collect();
     if are_many {
         stand_out(&mut curves, &board.short_base());
@@ -382,13 +329,8 @@ fn curves(
 fn stand_out(curves: &mut [Curve], base: &str) {
     let end = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.y);
     let by_end = |a: &usize, b: &usize| end(&curves[*a]).total_cmp(&end(&curves[*b]));
-    let (lowest, highest) = (
-        (0..curves.len()).min_by(by_end),
-        (0..curves.len()).max_by(by_end),
-    );
-    let of_base = curves
-        .iter()
-        .position(|curve| curve.name.split(' ').next() == Some(base));
+    let (lowest, highest) = ((0..curves.len()).min_by(by_end), (0..curves.len()).max_by(by_end));
+    let of_base = curves.iter().position(|curve| curve.name.split(' ').next() == Some(base));
     let chosen = distinct([of_base, highest, lowest].into_iter().flatten());
     for (number, at) in chosen.into_iter().enumerate() {
         (curves[at].number, curves[at].is_faint) = (number, false);
@@ -432,18 +374,11 @@ mod tests {
             factors: Vec::new(),
             files: Vec::new(),
         };
-        Run {
-            targets: targets.iter().map(target).collect(),
-            base: base.into(),
-            ..Run::default()
-        }
+        Run { targets: targets.iter().map(target).collect(), base: base.into(), ..Run::default() }
     }
 
     fn on_board<T>(run: &Run, rows: Vec<Row>, look: impl Fn(&Board<'_>) -> T) -> T {
-        let figures = Figures {
-            rows,
-            ..Figures::default()
-        };
+        let figures = Figures { rows, ..Figures::default() };
         let (compared, findings) = findings::of(run, &figures);
         look(&Board::new(&Comparison {
             run,
@@ -457,12 +392,7 @@ mod tests {
     #[test]
     fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
         // The base is neither the first by name nor the first of the plan.
-        let speeds = [
-            ("pg9.a", 900.0),
-            ("pg17.a", 1000.0),
-            ("pg10.a", 500.0),
-            ("pg11.a", 400.0),
-        ];
+        let speeds = [("pg9.a", 900.0), ("pg17.a", 1000.0), ("pg10.a", 500.0), ("pg11.a", 400.0)];
         let names = speeds.map(|(name, _)| name);
         let rows = (1..=5)
             .flat_map(|repeat| speeds.map(|(name, speed)| row(name, 1, repeat, "l.i0", speed)));
@@ -472,12 +402,7 @@ mod tests {
         let [chart] = &on_board(&run, rows, |board| targets(board, false))[..] else {
             panic!("one step, one chart");
         };
-        let ticks: Vec<&str> = chart
-            .x
-            .ticks
-            .iter()
-            .map(|(_, name)| name.as_str())
-            .collect();
+        let ticks: Vec<&str> = chart.x.ticks.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(ticks, names);
         let [curve] = &chart.curves[..] else {
             panic!("one number of clients, one line");
@@ -487,10 +412,7 @@ mod tests {
         for point in &curve.points {
             let [low, high] = point.range.unwrap_or([point.y; 2]);
             assert!(low <= point.y && point.y <= high, "{point:?}");
-            assert!(
-                chart.y.low <= point.y && point.y <= chart.y.high,
-                "{point:?}"
-            );
+            assert!(chart.y.low <= point.y && point.y <= chart.y.high, "{point:?}");
         }
         let slower = Some((Tone::Slower, "first slower: pg9.a".to_string()));
         assert_eq!(chart.remark, slower);
@@ -503,8 +425,7 @@ mod tests {
     fn two_targets_have_nothing_to_be_drawn_over() {
         let rows = vec![row("a.a", 1, 1, "l.i0", 1.0), row("b.a", 1, 1, "l.i0", 2.0)];
         let run = run(&["a.a", "b.a"], "a.a");
-        assert!(on_board(&run, rows, |board| targets(board, false)
-            .is_empty()
+        assert!(on_board(&run, rows, |board| targets(board, false).is_empty()
             && clients(board, OverClients::Throughput).is_empty()
             && rates(board).is_empty()));
     }
@@ -528,10 +449,7 @@ mod tests {
         let throughput = chart(OverClients::Throughput);
         assert_eq!(throughput.y.low, 0.0);
         let points = &throughput.curves[0].points;
-        assert_eq!(
-            points.iter().map(|point| point.x).collect::<Vec<_>>(),
-            [1.0, 2.0, 8.0]
-        );
+        assert_eq!(points.iter().map(|point| point.x).collect::<Vec<_>>(), [1.0, 2.0, 8.0]);
         assert!(points.iter().all(|point| {
             let [low, high] = point.range.unwrap();
             low <= point.y && point.y <= high && high < 10_000.0
@@ -541,11 +459,7 @@ mod tests {
         assert_eq!(points[0].y, 1.0);
         assert!((points[2].y - 8.0_f64.sqrt()).abs() < 0.02, "{points:?}");
         assert_eq!(scale_up.ideal, [(1.0, 1.0), (2.0, 2.0), (8.0, 8.0)]);
-        assert!(
-            chart(OverClients::Cost)
-                .of
-                .starts_with("cpupq: CPU \u{b5}s per row")
-        );
+        assert!(chart(OverClients::Cost).of.starts_with("cpupq: CPU \u{b5}s per row"));
     }
 
     #[test]
@@ -557,22 +471,12 @@ mod tests {
                 max: ms * 1e4,
                 ..Percentiles::default()
             };
-            let op = OpFigures {
-                count: 9,
-                response_us,
-                ..OpFigures::default()
-            };
+            let op = OpFigures { count: 9, response_us, ..OpFigures::default() };
             Row {
                 kind: StepKind::Query,
                 main_op: Some("query".into()),
-                ops: ["query", "insert"]
-                    .map(|kind| (kind.to_string(), op.clone()))
-                    .into(),
-                sla: Some(Sla {
-                    kind: "insert".into(),
-                    target: rate,
-                    ..Sla::default()
-                }),
+                ops: ["query", "insert"].map(|kind| (kind.to_string(), op.clone())).into(),
+                sla: Some(Sla { kind: "insert".into(), target: rate, ..Sla::default() }),
                 ..row("a.a", 1, 1, step, rate)
             }
         };
@@ -583,17 +487,13 @@ mod tests {
             row("qr1000", 1000.0, 8.0),
         ];
         let charts = on_board(&run(&["a.a"], "a.a"), rows, rates);
-        let titles: Vec<_> = charts
-            .iter()
-            .map(|chart| (chart.title.as_str(), &chart.of[..3]))
-            .collect();
+        let titles: Vec<_> =
+            charts.iter().map(|chart| (chart.title.as_str(), &chart.of[..3])).collect();
         let of = |kind| ["p50", "p99", "max"].map(|time| (kind, time));
         assert_eq!(titles, [of("qr, query"), of("qr, insert")].concat());
         let points = &charts[1].curves[0].points;
-        let points: Vec<(f64, f64)> = points
-            .iter()
-            .map(|point| (point.x, (point.y * 100.0).round() / 100.0))
-            .collect();
+        let points: Vec<(f64, f64)> =
+            points.iter().map(|point| (point.x, (point.y * 100.0).round() / 100.0)).collect();
         assert_eq!(points, [(100.0, 2.0), (500.0, 4.0), (1000.0, 8.0)]);
     }
 

@@ -19,12 +19,7 @@ impl Scale {
     /// Returns an axis of names at 0, 1, 2 and so on.
     pub(super) fn names(names: impl Iterator<Item = String>) -> Self {
         let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(names).collect();
-        Self {
-            low: -0.5,
-            high: ticks.len() as f64 - 0.5,
-            is_log: false,
-            ticks,
-        }
+        Self { low: -0.5, high: ticks.len() as f64 - 0.5, is_log: false, ticks }
     }
 
     /// Returns a logarithmic axis with ticks at these sorted values only.
@@ -83,12 +78,7 @@ impl Scale {
             thinned(ladder(low, high))
         };
         let is_inside = |(tick, _): &(f64, String)| low <= *tick && *tick <= high;
-        Self {
-            low,
-            high,
-            is_log: true,
-            ticks: ticks.into_iter().filter(is_inside).collect(),
-        }
+        Self { low, high, is_log: true, ticks: ticks.into_iter().filter(is_inside).collect() }
     }
 
     /// Returns true if a value is outside the axis.
@@ -116,13 +106,12 @@ fn round_step(least: f64) -> f64 {
     step.unwrap_or(10.0 * unit)
 }
 
-/// Returns 1, 2 and 5 times powers of ten, from the last value up to `low` to the first value from `high` on.
+/// Returns 1, 2 and 5 times powers of ten, from the last value up to `low` to the first value from
+/// `high` on.
 fn ladder(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let powers = (first..=last).map(|power| 10_f64.powi(power));
-    let rungs: Vec<f64> = powers
-        .flat_map(|unit| [unit, 2.0 * unit, 5.0 * unit])
-        .collect();
+    let rungs: Vec<f64> = powers.flat_map(|unit| [unit, 2.0 * unit, 5.0 * unit]).collect();
     let from = rungs.iter().rposition(|rung| *rung <= low * 1.001);
     let to = rungs.iter().position(|rung| *rung >= high * 0.999);
     rungs[from.unwrap_or(0)..=to.unwrap_or(rungs.len() - 1)].to_vec()
@@ -173,10 +162,7 @@ mod tests {
             (Scale::logarithmic(0.3, 12.0), "0.2 0.5 1 2 5 10 20"),
             (Scale::logarithmic(0.3, 40_000.0), "1 10 100 1,000 10k"),
             (Scale::logarithmic(7.0, 7.0), "5 10 20"),
-            (
-                Scale::ratios(0.04),
-                "0.97 0.98 0.99 1.00 1.01 1.02 1.03 1.04",
-            ),
+            (Scale::ratios(0.04), "0.97 0.98 0.99 1.00 1.01 1.02 1.03 1.04"),
             (Scale::ratios(0.4), "0.80 1.00 1.20 1.40"),
             (Scale::ratios(1.2), "0.5 1 2"),
             (Scale::ratios(6.0), "0.01 0.1 1 10 100"),
@@ -200,13 +186,9 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_at_most() {
-        let values = [
-            0.0, 0.5, 1.0, 12.345, 999.4, 9999.0, 12_345.0, 2.6e6, 0.001_24,
-        ];
+        let values = [0.0, 0.5, 1.0, 12.345, 999.4, 9999.0, 12_345.0, 2.6e6, 0.001_24];
         let texts = values.map(compact);
-        let expected = [
-            "0", "0.5", "1", "12.3", "999", "9,999", "12.3k", "2.6M", "0.00124",
-        ];
+        let expected = ["0", "0.5", "1", "12.3", "999", "9,999", "12.3k", "2.6M", "0.00124"];
         assert_eq!(texts, expected);
     }
 }

@@ -30,13 +30,7 @@ pub(crate) struct Panel {
 impl Panel {
     /// Returns the drawing as a part of a page.
     pub(crate) fn inline(&self) -> Markup {
-        let Self {
-            width,
-            height,
-            title,
-            label,
-            body,
-        } = self;
+        let Self { width, height, title, label, body } = self;
         markup! {
             svg.drawn role="img" aria-label=(label) width=(px(*width)) height=(px(*height))
                 viewBox={ "0 0 " (px(*width)) " " (px(*height)) } {
@@ -101,7 +95,8 @@ pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], not
     drawing.into_string() + "\n"
 }
 
-/// Returns the style with the page's light colors instead of variables, which not every SVG program knows.
+/// Returns the style with the page's light colors instead of variables, which not every SVG program
+/// knows.
 fn fixed_style() -> String {
     let mut parts = STYLE.split("var(--");
     let mut style = parts.next().unwrap_or_default().to_string();
@@ -145,12 +140,7 @@ pub(super) fn text_width(text: &str) -> f64 {
 pub(super) fn cut(name: &str, width: f64) -> String {
     let most = (width / LETTER) as usize;
     match name.chars().count() > most {
-        true => {
-            name.chars()
-                .take(most.saturating_sub(1))
-                .collect::<String>()
-                + CUT
-        }
+        true => name.chars().take(most.saturating_sub(1)).collect::<String>() + CUT,
         false => name.to_string(),
     }
 }
@@ -175,14 +165,8 @@ pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
         let points = points.map(|(dx, dy)| format!("{} {}", px(x + dx), px(y + dy)));
         format!("M{}Z", points.join("L"))
     };
-    let triangle = |up: f64| {
-        path([
-            (0.0, -R * up),
-            (R, R * 0.8 * up),
-            (-R, R * 0.8 * up),
-            (0.0, -R * up),
-        ])
-    };
+    let triangle =
+        |up: f64| path([(0.0, -R * up), (R, R * 0.8 * up), (-R, R * 0.8 * up), (0.0, -R * up)]);
     markup! {
         @match tone {
             Tone::Faster => path.better d=(triangle(1.0)) {},
@@ -200,10 +184,7 @@ pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
     const SIZE: f64 = 4.0;
     let [(from_x, from_y), (to_x, to_y)] = ends;
     let length = (to_x - from_x).hypot(to_y - from_y).max(1e-9);
-    let (dx, dy) = (
-        (to_x - from_x) / length * SIZE,
-        (to_y - from_y) / length * SIZE,
-    );
+    let (dx, dy) = ((to_x - from_x) / length * SIZE, (to_y - from_y) / length * SIZE);
     let point = |x: f64, y: f64| format!("{} {}", px(x), px(y));
     let mut path = format!("M{}L{}", point(from_x, from_y), point(to_x, to_y));
     for (((x, y), is_cut), inward) in ends.into_iter().zip(are_cut).zip([1.0, -1.0]) {
@@ -232,10 +213,7 @@ mod tests {
     fn a_file_has_colors_and_no_names_of_them() {
         let style = fixed_style();
         assert!(!style.contains("var("), "{style}");
-        assert!(
-            !style.contains("currentColor;") || style.contains(".c0"),
-            "{style}"
-        );
+        assert!(!style.contains("currentColor;") || style.contains(".c0"), "{style}");
         assert!(style.contains("#0b62a4"), "{style}");
         // It stands in XML as it is.
         assert!(!style.contains(['<', '&']), "{style}");

@@ -38,25 +38,17 @@ fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
 
 fn widths(table: &Table) -> Vec<Width> {
     let width = |(index, head): (usize, &String)| {
-        let cells = || {
-            table
-                .rows
-                .iter()
-                .filter_map(move |row| row.cells.get(index))
-        };
+        let cells = || table.rows.iter().filter_map(move |row| row.cells.get(index));
         let mark = cells().map(|cell| cell.mark.width()).max().unwrap_or(0);
         let figure = widest(cells().map(|cell| cell.text.as_str()));
         let head = widest(head.lines());
-        Width {
-            figure: figure.max(head.saturating_sub(mark)),
-            mark,
-        }
+        Width { figure: figure.max(head.saturating_sub(mark)), mark }
     };
     table.columns.iter().enumerate().map(width).collect()
 }
 
-/// Splits the columns of a table into groups that fit next to the lead columns. Each group has at least one column, and
-/// keeps ratios with their figures.
+/// Splits the columns of a table into groups that fit next to the lead columns. Each group has at
+/// least one column, and keeps ratios with their figures.
 pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
     let lead_width = |(index, head): (usize, &String)| {
         let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
@@ -98,10 +90,7 @@ pub(super) fn rendered(
     }
     // Ignored without styles.
     let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
-    let heads = table
-        .lead
-        .iter()
-        .map(|head| bold(Styled::new(terminal_text(head))));
+    let heads = table.lead.iter().map(|head| bold(Styled::new(terminal_text(head))));
     let figures = columns.clone().map(|index| {
         let head = match style.unicode {
             true => table.columns[index].clone(),
@@ -137,12 +126,7 @@ pub(super) fn rendered(
 
 /// Returns a cell with its mark. Marks are padded, so that figures line up.
 fn styled(cell: &Cell, width: &Width) -> Styled {
-    let text = format!(
-        "{}{:<width$}",
-        terminal_text(&cell.text),
-        cell.mark,
-        width = width.mark
-    );
+    let text = format!("{}{:<width$}", terminal_text(&cell.text), cell.mark, width = width.mark);
     let styled = Styled::new(text).set_alignment(CellAlignment::Right);
     match cell.tone {
         Tone::Plain | Tone::Coarse => styled,

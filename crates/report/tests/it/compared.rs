@@ -49,14 +49,7 @@ fn figures(steps: Steps, repeats: u32) -> Figures {
 
                     step: step.into(),
                     kind,
-                    main_op: Some(
-                        if kind == StepKind::Query {
-                            "query"
-                        } else {
-                            "insert"
-                        }
-                        .into(),
-                    ),
+                    main_op: Some(if kind == StepKind::Query { "query" } else { "insert" }.into()),
                     group: group.map(str::to_owned),
                     reported: true,
                     status: Status::Complete,
@@ -79,10 +72,7 @@ fn figures(steps: Steps, repeats: u32) -> Figures {
 fn run() -> Run {
     Run {
         name: "round-6".into(),
-        assay: record::Assay {
-            version: "0.1.0".into(),
-            ..record::Assay::default()
-        },
+        assay: record::Assay { version: "0.1.0".into(), ..record::Assay::default() },
         status: Status::Complete,
         started_unix_ns: 1_795_287_731_000_000_000,
         targets: TARGETS.map(|name| target(name, "postgres")).to_vec(),
@@ -126,11 +116,7 @@ fn row(
             high: ratio + half,
             confidence: 0.98,
         }),
-        pairing: if is_single {
-            Pairing::Single
-        } else {
-            Pairing::Paired
-        },
+        pairing: if is_single { Pairing::Single } else { Pairing::Paired },
         machines: ComparedMachines::default(),
         verdict,
         p_value: (!is_single).then_some(0.25),
@@ -186,12 +172,7 @@ fn with_repeats() -> Compared {
         ),
     ] {
         for (&(step, .., base), (ratio, half, verdict)) in INSERT.iter().zip(verdicts) {
-            let mut of = row(
-                INSERT,
-                (target, step, THROUGHPUT, base),
-                (ratio, half, verdict),
-                3,
-            );
+            let mut of = row(INSERT, (target, step, THROUGHPUT, base), (ratio, half, verdict), 3);
             if matches!(verdict, Invalid | NotComparable) {
                 (of.ratio, of.interval) = (None, None);
                 of.values.clear();
@@ -212,19 +193,9 @@ fn with_repeats() -> Compared {
                 verdict => (1.01, 0.05, verdict),
             };
             if !matches!(verdict, Invalid | NotComparable) {
-                rows.push(row(
-                    INSERT,
-                    (target, step, "own_cpu_us_per_op", 20.5),
-                    cost,
-                    3,
-                ));
+                rows.push(row(INSERT, (target, step, "own_cpu_us_per_op", 20.5), cost, 3));
                 rows.push(row(INSERT, (target, step, "cpupq", 41.2), cost, 3));
-                rows.push(row(
-                    INSERT,
-                    (target, step, "wpi", 0.000_2),
-                    (1.5, 0.1, Slower),
-                    3,
-                ));
+                rows.push(row(INSERT, (target, step, "wpi", 0.000_2), (1.5, 0.1, Slower), 3));
             }
         }
     }
@@ -238,17 +209,8 @@ fn shown<T>(
     findings: &[Finding],
     show: impl FnOnce(&Comparison<'_>) -> T,
 ) -> T {
-    let runs = [ComparedRun {
-        name: "results/20261121T190211Z-round-6".into(),
-        run,
-    }];
-    show(&Comparison {
-        run,
-        runs: &runs,
-        figures,
-        compared,
-        findings,
-    })
+    let runs = [ComparedRun { name: "results/20261121T190211Z-round-6".into(), run }];
+    show(&Comparison { run, runs: &runs, figures, compared, findings })
 }
 
 fn finding() -> Finding {
@@ -298,10 +260,7 @@ const CYAN: &str = "\u{1b}[38;5;14m";
 fn a_ratio_stays_next_to_its_cost_on_a_narrow_terminal() {
     let compared = with_repeats();
     for width in 40..=120 {
-        let style = TableStyle {
-            width: Some(width),
-            ..PLAIN
-        };
+        let style = TableStyle { width: Some(width), ..PLAIN };
         let text = shown(&run(), &figures(INSERT, 3), &compared, &[], |comparison| {
             report::compared(comparison, style)
         });
@@ -317,22 +276,14 @@ fn a_ratio_stays_next_to_its_cost_on_a_narrow_terminal() {
 #[test]
 fn verdicts_have_the_colors_of_better_and_worse() {
     let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
-    let style = TableStyle {
-        color: true,
-        ..PLAIN
-    };
+    let style = TableStyle { color: true, ..PLAIN };
     let text = shown(&run, &figures, &of, &[], |it| compared(it, style));
     // Better is cyan, also where it is a lower cost; worse is yellow.
     let line_of = |start: &str| {
         let mut lines = text.lines().filter(|line| line.contains(start));
         lines.next().unwrap().to_owned()
     };
-    let figures = [
-        ("0.94 (", YELLOW),
-        ("1.08 (", CYAN),
-        ("1.20▲", YELLOW),
-        ("0.90▼", CYAN),
-    ];
+    let figures = [("0.94 (", YELLOW), ("1.08 (", CYAN), ("1.20▲", YELLOW), ("0.90▼", CYAN)];
     for (cost, color) in figures {
         let line = line_of(cost);
         let (before, _) = line.split_once(cost).unwrap();
@@ -368,12 +319,7 @@ fn tests_are_rows_and_targets_columns() {
                 1.2 => Verdict::Faster,
                 _ => Verdict::NoChangeShown,
             };
-            rows.push(row(
-                SYSBENCH,
-                (target, step, THROUGHPUT, base),
-                (ratio, 0.025, verdict),
-                5,
-            ));
+            rows.push(row(SYSBENCH, (target, step, THROUGHPUT, base), (ratio, 0.025, verdict), 5));
             rows.push(row(
                 SYSBENCH,
                 (target, step, "cpupq", 12.5),
@@ -450,11 +396,7 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
         causes: causes.iter().map(|&cause| cause.to_owned()).collect(),
     };
     figures.unfinished = vec![
-        cell(
-            "pg18.base",
-            1,
-            &["the server did not start", "no such file"],
-        ),
+        cell("pg18.base", 1, &["the server did not start", "no such file"]),
         cell("pg18.base", 2, &[]),
         // The reason why a repeat is left out of comparisons is shown there.
         cell(TARGETS[1], 3, &["the server ended"]),
@@ -463,28 +405,20 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
     let text = shown(&run, &figures, &of, &[], compared_csv);
     assert_eq!(text.lines().count(), 1 + of.rows.len() + 1, "{text}");
     let last = text.lines().last().unwrap();
-    assert!(
-        last.contains(",pg15.base,pg18.base,,insert,,1,,,,"),
-        "{last}"
-    );
+    assert!(last.contains(",pg15.base,pg18.base,,insert,,1,,,,"), "{last}");
     assert!(last.contains(",invalid,"), "{last}");
     let reasons =
         "repeat 1 failed: the server did not start: no such file; repeat 2 was never started";
     assert!(last.contains(reasons), "{last}");
 
-    let of = Compared {
-        unfinished: Some("the comparison is not finished: 2 missing".into()),
-        ..of
-    };
+    let of =
+        Compared { unfinished: Some("the comparison is not finished: 2 missing".into()), ..of };
     for text in [
         shown(&run, &figures, &of, &[], |it| compared(it, PLAIN)),
         shown(&run, &figures, &of, &[], compared_markdown),
     ] {
         let told = text.find("The comparison is not finished: 2 missing.");
-        assert!(
-            told.unwrap() < text.find("The comparison uses").unwrap(),
-            "{text}"
-        );
+        assert!(told.unwrap() < text.find("The comparison uses").unwrap(), "{text}");
     }
     let json = shown(&run, &figures, &of, &[], compared_json);
     let told = &json["compared"]["notes"][0];
@@ -500,17 +434,12 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
 fn own_cpu_has_a_table_of_verdicts_that_says_what_it_could_show() {
     let (run, figures, mut of) = (run(), figures(INSERT, 3), with_repeats());
     let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
-    let (_, own) = text
-        .split_once("Own CPU per operation relative to pg15.base")
-        .unwrap();
+    let (_, own) = text.split_once("Own CPU per operation relative to pg15.base").unwrap();
     let line = |step: &str| own.lines().find(|line| line.starts_with(step)).unwrap();
     assert!(line("l.i0").contains("1.20 (1.17-1.23)▲"), "{own}");
     assert!(line("l.x").contains("0.90 (0.87-0.93)▼"), "{own}");
     assert!(line("qp100").ends_with("n/a"), "{own}");
-    assert!(
-        own.contains("the smallest change that could be shown here: "),
-        "{own}"
-    );
+    assert!(own.contains("the smallest change that could be shown here: "), "{own}");
     of.rows.retain(|row| row.metric != "own_cpu_us_per_op");
     let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
     assert!(!text.contains("Own CPU"), "{text}");
@@ -523,10 +452,7 @@ fn scripts_get_what_is_promised() {
     let compared = &json["compared"];
     assert_eq!(compared["base"], BASE);
     assert_eq!(compared["comparison_count"], 10);
-    assert_eq!(
-        compared["runs"][0]["directory"],
-        "results/20261121T190211Z-round-6"
-    );
+    assert_eq!(compared["runs"][0]["directory"], "results/20261121T190211Z-round-6");
     let row = &compared["rows"][0];
     assert_eq!(row["verdict"], "slower");
     assert_eq!(row["interval"]["confidence"], 0.98);
@@ -544,12 +470,7 @@ fn the_noise_of_a_target_against_itself() {
     let verdicts = [Verdict::NoChangeShown, Verdict::Slower, Verdict::TooNoisy];
     let rows = INSERT.iter().zip(verdicts).zip([1.001, 0.96, 1.02]);
     let rows = rows.map(|((&(step, .., base), verdict), ratio)| {
-        let mut row = row(
-            INSERT,
-            (TARGETS[1], step, THROUGHPUT, base),
-            (ratio, 0.02, verdict),
-            5,
-        );
+        let mut row = row(INSERT, (TARGETS[1], step, THROUGHPUT, base), (ratio, 0.02, verdict), 5);
         row.values[1].value *= 1.04;
         row
     });
@@ -573,12 +494,9 @@ fn the_noise_of_a_target_against_itself() {
 #[test]
 fn a_missing_base_and_a_failure_are_reported() {
     let mut of = with_repeats();
-    of.rows
-        .retain(|row| row.step != "l.x" && row.step != "qr100");
+    of.rows.retain(|row| row.step != "l.x" && row.step != "qr100");
     let mut figures = figures(INSERT, 1);
-    figures
-        .rows
-        .retain(|row| row.step != "qr100" || row.cell.target != BASE);
+    figures.rows.retain(|row| row.step != "qr100" || row.cell.target != BASE);
     for row in &mut figures.rows {
         if row.step == "l.x" && row.cell.target == TARGETS[1] {
             row.status = Status::Failed;

@@ -1,4 +1,5 @@
-//! Effects of factors, of a matrix that was never measured: what commits wait for, and images of whole pages.
+//! Effects of factors, of a matrix that was never measured: what commits wait for, and images of
+//! whole pages.
 
 use std::collections::BTreeMap;
 
@@ -74,11 +75,8 @@ fn figures() -> Figures {
 
 fn profile(target: &str, settings: [(&str, &str); 2]) -> Profile {
     let setting = |(name, value): (&str, &str)| {
-        let setting = ProfileSetting {
-            name: name.into(),
-            value: value.into(),
-            canonical: value.into(),
-        };
+        let setting =
+            ProfileSetting { name: name.into(), value: value.into(), canonical: value.into() };
         (name.to_owned(), setting)
     };
     Profile {
@@ -110,12 +108,7 @@ fn of(figures: &Figures) -> Effects {
 fn shown<T>(show: impl Fn(&FactorEffects<'_>) -> T) -> T {
     let (run, figures) = (run(), figures());
     let effects = of(&figures);
-    show(&FactorEffects {
-        run: &run,
-        runs: &[],
-        figures: &figures,
-        effects: &effects,
-    })
+    show(&FactorEffects { run: &run, runs: &[], figures: &figures, effects: &effects })
 }
 
 #[test]
@@ -168,20 +161,14 @@ fn csv_has_a_line_for_each_effect_and_for_each_of_its_combinations() {
     // Two factors, two steps, and the effect with two combinations of each.
     assert_eq!(of("factor").len(), 12);
     let combinations = of("combination");
-    assert_eq!(
-        combinations[..3],
-        ["", "full_page_writes=on", "full_page_writes=off"]
-    );
+    assert_eq!(combinations[..3], ["", "full_page_writes=on", "full_page_writes=off"]);
     assert_eq!(of("base")[..2], ["", "pg.sync1_fpi1"]);
     assert_eq!(of("target")[..3], ["", "pg.sync0_fpi1", "pg.sync0_fpi0"]);
     assert_eq!(of("unit")[0], "queries/s");
     // The columns of verdicts come first.
     let head = csv.lines().next().unwrap();
     assert!(head.starts_with("run_ids,"), "{head}");
-    assert!(
-        head.contains("reasons,factor,base_level,level,combination,deviation,"),
-        "{head}"
-    );
+    assert!(head.contains("reasons,factor,base_level,level,combination,deviation,"), "{head}");
     assert_eq!(of("differs")[..3], ["true"; 3]);
     assert_eq!(of("deviation")[0], "");
 }
@@ -224,8 +211,5 @@ fn a_report_has_the_effects_of_a_full_matrix_and_of_no_other() {
 fn factors_are_listed_with_their_levels() {
     let found = Factors::find(&figures().settings.profiles, &[]);
     let text = factors(&found, TableStyle::default());
-    assert!(
-        text.contains("full_page_writes of postgres: on, off; in 2 combinations"),
-        "{text}"
-    );
+    assert!(text.contains("full_page_writes of postgres: on, off; in 2 combinations"), "{text}");
 }

@@ -6,24 +6,17 @@ use report::{TableStyle, tables};
 use crate::html;
 use crate::synthetic::{SMALL, Size, figures, source};
 
-const FOUR: Size = Size {
-    targets: 4,
-    ..SMALL
-};
+const FOUR: Size = Size { targets: 4, ..SMALL };
 
-/// Three repeats of all targets; the second target takes twice the time of the first, on its own CPU.
+/// Three repeats of all targets; the second target takes twice the time of the first, on its own
+/// CPU.
 fn repeated() -> Figures {
     let once = figures(FOUR);
     let mut figures = Figures::default();
     for repeat in 1..=3_u32 {
         for row in &once.rows {
-            let mut row = Row {
-                cell: record::CellKey {
-                    repeat,
-                    ..row.cell.clone()
-                },
-                ..row.clone()
-            };
+            let mut row =
+                Row { cell: record::CellKey { repeat, ..row.cell.clone() }, ..row.clone() };
             let is_second = row.cell.target == source(FOUR).run.targets[1].name;
             let off = 1.0 + 0.001 * f64::from(repeat);
             let time = off * if is_second { 200.0 } else { 100.0 };
@@ -42,17 +35,11 @@ fn repeated() -> Figures {
 #[test]
 fn findings_stand_below_the_summary_with_their_figures() {
     let text = tables(&source(FOUR).run, &repeated(), TableStyle::default());
-    let at = |part: &str| {
-        text.find(part)
-            .unwrap_or_else(|| panic!("no {part:?} in:\n{text}"))
-    };
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part:?} in:\n{text}"));
     let (summary, findings) = (at("Throughput"), at("\nFindings\n"));
     assert!(summary < findings, "{text}");
     let first = text[findings..].lines().nth(2).unwrap();
-    assert!(
-        first.starts_with("1. ") && first.contains("2.00x slower"),
-        "{first}"
-    );
+    assert!(first.starts_with("1. ") && first.contains("2.00x slower"), "{first}");
     // The figures are in a table below the paragraph.
     let row: Vec<&str> = text[findings..]
         .lines()
@@ -84,31 +71,16 @@ fn the_page_has_the_same_findings_and_takes_none_of_them_for_markup() {
 #[test]
 fn targets_that_were_measured_once_have_gray_ratios_and_no_cause() {
     let (run, figures) = (source(FOUR).run, figures(FOUR));
-    let style = TableStyle {
-        color: true,
-        ..TableStyle::default()
-    };
+    let style = TableStyle { color: true, ..TableStyle::default() };
     let text = tables(&run, &figures, style);
     let from = text.find("Throughput relative to").unwrap();
     let (table, _) = text[from..].split_once("one repeat: no interval").unwrap();
     let is_colored = |code: &str| table.contains(&format!("\u{1b}[38;5;{code}m"));
-    assert!(
-        is_colored("8") && !is_colored("11") && !is_colored("14"),
-        "{table:?}"
-    );
+    assert!(is_colored("8") && !is_colored("11") && !is_colored("14"), "{table:?}");
     assert!(!table.contains(['+', '\u{25b2}', '\u{25bc}']), "{table}");
-    assert!(
-        text.contains("measured once: one run can't show a change"),
-        "{text}"
-    );
-    assert!(
-        text.contains("assay run --resume RUN --repeats 5 adds the repeats"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("slower in") && !text.contains("faster in"),
-        "{text}"
-    );
+    assert!(text.contains("measured once: one run can't show a change"), "{text}");
+    assert!(text.contains("assay run --resume RUN --repeats 5 adds the repeats"), "{text}");
+    assert!(!text.contains("slower in") && !text.contains("faster in"), "{text}");
     let page = html(&[source(FOUR)], &figures);
     assert!(!page.contains("class=\"better\"") && !page.contains("class=\"worse\""));
     assert!(page.contains("one repeat: no interval"));

@@ -7,9 +7,7 @@ use crate::{check_once, html};
 
 /// Returns the report without the library that draws its charts.
 fn own(report: &str) -> String {
-    let library = report
-        .find("<script>/*! https://github.com/leeoniya/uPlot")
-        .unwrap();
+    let library = report.find("<script>/*! https://github.com/leeoniya/uPlot").unwrap();
     let end = library + report[library..].find("</script>").unwrap();
     format!("{}{}", &report[..library], &report[end..])
 }
@@ -19,30 +17,12 @@ fn nothing_is_loaded_from_anywhere() {
     let report = html(&[source(SMALL)], &figures(SMALL));
     assert!(report.contains("default-src 'none'"));
     let own = own(&report);
-    assert!(
-        !own.contains("://"),
-        "{:?}",
-        own.find("://").map(|at| &own[at - 40..at + 40])
-    );
-    for loader in [
-        "src=",
-        "<link",
-        "@import",
-        "url(",
-        "fetch(",
-        "XMLHttpRequest",
-        "import(",
-    ] {
+    assert!(!own.contains("://"), "{:?}", own.find("://").map(|at| &own[at - 40..at + 40]));
+    for loader in ["src=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest", "import("] {
         assert!(!own.contains(loader), "{loader}");
     }
     let library = &report[..report.len()];
-    for loader in [
-        "fetch(",
-        "XMLHttpRequest",
-        "import(",
-        "WebSocket",
-        "sendBeacon",
-    ] {
+    for loader in ["fetch(", "XMLHttpRequest", "import(", "WebSocket", "sendBeacon"] {
         assert!(!library.contains(loader), "{loader}");
     }
     assert_eq!(report.matches("leeoniya/uPlot").count(), 1);
@@ -124,11 +104,7 @@ fn text_from_outside_stays_text() {
     source.run.name = evil.to_string();
     source.run.plan.text = evil.to_string();
     source.run.plan.sets = vec![evil.to_string()];
-    source
-        .run
-        .host
-        .facts
-        .push((evil.to_string(), evil.to_string()));
+    source.run.host.facts.push((evil.to_string(), evil.to_string()));
     source.run.warnings[0].text = evil.to_string();
     source.run.builds[0].source = evil.to_string();
     source.run.base += evil;
@@ -140,20 +116,10 @@ fn text_from_outside_stays_text() {
     let report = html(&[source], &figures);
     assert!(!report.contains("<script>alert"));
     assert!(report.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-    assert!(
-        report.contains(r#"\u003cscript>alert"#),
-        "the names of lines are JSON"
-    );
-    assert!(
-        report
-            .chars()
-            .all(|letter| matches!(letter, '\n' | '\t') || !letter.is_control())
-    );
+    assert!(report.contains(r#"\u003cscript>alert"#), "the names of lines are JSON");
+    assert!(report.chars().all(|letter| matches!(letter, '\n' | '\t') || !letter.is_control()));
     // Its own scripts, and one for each view of each chart: none was ended early.
-    assert_eq!(
-        report.matches("<script").count(),
-        report.matches("</script>").count()
-    );
+    assert_eq!(report.matches("<script").count(), report.matches("</script>").count());
 }
 
 #[test]
@@ -179,12 +145,7 @@ fn an_empty_run_still_makes_a_report() {
 
 #[test]
 fn curves_are_thinned_until_a_report_can_be_mailed() {
-    let size = Size {
-        targets: 27,
-        clients: 8,
-        seconds: 2500,
-        steps: &ALL_STEPS[5..7],
-    };
+    let size = Size { targets: 27, clients: 8, seconds: 2500, steps: &ALL_STEPS[5..7] };
     let report = html(&[source(size)], &figures(size));
     assert!(report.contains("\"k\":4,"), "nothing was thinned");
     assert!(report.len() < 20_000_000, "{}", report.len());
@@ -217,10 +178,7 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
         "{:?}",
         figures.rows[0].reasons
     );
-    assert!(
-        figures.rows[0].series.host.is_empty(),
-        "the host is dropped"
-    );
+    assert!(figures.rows[0].series.host.is_empty(), "the host is dropped");
     assert_eq!(figures.rows[0].series.ops["insert"].ok.len(), 30);
     let page = Page {
         sources: &[source(size)],
@@ -272,20 +230,14 @@ fn several_runs_have_different_labels() {
     both.rows.extend(one.rows);
     both.unfinished.extend(one.unfinished);
     both.rows[one_rows..].iter_mut().for_each(|row| row.run = 1);
-    both.unfinished[one_cells..]
-        .iter_mut()
-        .for_each(|cell| cell.run = 1);
+    both.unfinished[one_cells..].iter_mut().for_each(|cell| cell.run = 1);
     let mut second = source(SMALL);
     second.run.name = "the second".to_string();
     second.cells[0].cell.settings[0].value = "of the second run alone".into();
     let report = html(&[source(SMALL), second], &both);
     assert!(report.contains("pg15.base #2") && report.contains("the second"));
     assert_eq!(report.matches("id=\"problems\"").count(), 1);
-    assert_eq!(
-        report.matches("312 MiB of swap").count(),
-        1,
-        "what both runs say is said once"
-    );
+    assert_eq!(report.matches("312 MiB of swap").count(), 1, "what both runs say is said once");
     let (_, settings) = report.split_once("all settings of").unwrap();
     for (part, count) in [
         ("of the second run alone", 1),

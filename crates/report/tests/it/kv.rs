@@ -1,5 +1,5 @@
-//! Tables and charts of a key-value run that never was: an old version that has neither statistics nor a name for each
-//! figure, and a new one that stalls.
+//! Tables and charts of a key-value run that never was: an old version that has neither statistics
+//! nor a name for each figure, and a new one that stalls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,10 +73,7 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         ("memtable-limit-stops", 22.0),
         ("pending-compaction-bytes-stops", 0.0),
         ("total-stops", 22.0),
-        (
-            "cf-l0-file-count-limit-delays-with-ongoing-compaction",
-            211.0,
-        ),
+        ("cf-l0-file-count-limit-delays-with-ongoing-compaction", 211.0),
     ];
     let level = |number, files, mb: f64| Level {
         number,
@@ -90,26 +87,16 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         compaction_count: is_new.then_some(count(files)),
     };
     let lsm = Lsm {
-        stalls: stalls
-            .map(|(reason, of)| (reason.to_string(), count(of)))
-            .into(),
+        stalls: stalls.map(|(reason, of)| (reason.to_string(), count(of))).into(),
         stall_seconds: [("pending-compaction-bytes", 2.75), ("unknown", 0.25)]
             .into_iter()
             .filter(|_| is_writing)
             .map(|(reason, seconds)| (reason.to_string(), seconds))
             .collect(),
         levels: if is_new {
-            vec![
-                level(0, 3.0, 12.0),
-                level(5, 20.0, 40.5),
-                level(6, 310.0, 640.0),
-            ]
+            vec![level(0, 3.0, 12.0), level(5, 20.0, 40.5), level(6, 310.0, 640.0)]
         } else {
-            vec![
-                level(0, 0.0, 0.0),
-                level(1, 2.0, 4.0),
-                level(6, 333.0, 688.25),
-            ]
+            vec![level(0, 0.0, 0.0), level(1, 2.0, 4.0), level(6, 333.0, 688.25)]
         },
         ..Lsm::default()
     };
@@ -189,48 +176,31 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         let mut stalled = [0.0; SECONDS];
         stalled[6] = 3.0;
         series.engine = BTreeMap::from([
-            (
-                "pending_compaction_bytes".to_string(),
-                gauge(Role::PendingCompactionBytes, pending),
-            ),
+            ("pending_compaction_bytes".to_string(), gauge(Role::PendingCompactionBytes, pending)),
             (
                 "stall_seconds".to_string(),
-                CounterSeries {
-                    cumulative: true,
-                    ..gauge(Role::StallSeconds, stalled)
-                },
+                CounterSeries { cumulative: true, ..gauge(Role::StallSeconds, stalled) },
             ),
-            (
-                "level_file_count.0".to_string(),
-                gauge(Role::LevelFileCount, [2.0; SECONDS]),
-            ),
+            ("level_file_count.0".to_string(), gauge(Role::LevelFileCount, [2.0; SECONDS])),
         ]);
     }
     let (ips, qps) = match kind {
         StepKind::Load => (Some(per_second), None),
         _ => (is_beside.then_some(puts), Some(per_second)),
     };
-    let mut metrics: BTreeMap<&'static str, Option<f64>> = words::METRICS
-        .iter()
-        .map(|metric| (metric.name, None))
-        .collect();
+    let mut metrics: BTreeMap<&'static str, Option<f64>> =
+        words::METRICS.iter().map(|metric| (metric.name, None)).collect();
     metrics.extend(of_tree);
     metrics.extend([
         ("ips", ips),
         ("qps", qps),
         ("o/s", Some(per_second)),
-        (
-            "mb_sec",
-            Some(per_second * rows_each as f64 * 420.0 / 1_048_576.0),
-        ),
+        ("mb_sec", Some(per_second * rows_each as f64 * 420.0 / 1_048_576.0)),
         ("usec_op", Some(1e6 / per_second)),
         ("maxop", Some(0.25)),
         ("client_cpu_us_per_op", Some(2.1)),
         ("client_cpu_us_per_write", is_writing.then_some(1.5)),
-        (
-            "client_cpu_us_per_read",
-            (kind == StepKind::Query).then_some(2.0),
-        ),
+        ("client_cpu_us_per_read", (kind == StepKind::Query).then_some(2.0)),
     ]);
     Row {
         cell: record::CellKey::new(TARGETS[target], None, 1, 1),
@@ -263,10 +233,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
 
 fn figures() -> Figures {
     let rows = (0..TARGETS.len()).flat_map(|target| STEPS.map(|step| row(target, step)));
-    Figures {
-        rows: rows.collect(),
-        ..Figures::default()
-    }
+    Figures { rows: rows.collect(), ..Figures::default() }
 }
 
 fn run() -> Run {
@@ -283,12 +250,9 @@ fn run() -> Run {
 fn the_tables_of_a_key_value_run() {
     let mut figures = figures();
     // Those of two steps show each thing once.
-    figures.rows.retain(|row| {
-        matches!(
-            row.step.as_str(),
-            "multireadrandom" | "fwdrangewhilewriting"
-        )
-    });
+    figures
+        .rows
+        .retain(|row| matches!(row.step.as_str(), "multireadrandom" | "fwdrangewhilewriting"));
     insta::assert_snapshot!(tables(&run(), &figures, PLAIN));
 }
 
@@ -298,11 +262,7 @@ fn reads_of_trees_that_were_not_alike_are_warned_of() {
     let text = "the targets began this read-only step with different trees";
     assert!(!tables_brief(&run(), &figures, WIDE).contains(text));
     // A step that also writes makes its own.
-    for row in figures
-        .rows
-        .iter_mut()
-        .filter(|row| row.cell.target == TARGETS[1])
-    {
+    for row in figures.rows.iter_mut().filter(|row| row.cell.target == TARGETS[1]) {
         row.metrics.insert("l0_files_begin", Some(3.0));
     }
     let tables = tables_brief(&run(), &figures, WIDE);
@@ -324,11 +284,7 @@ fn throughput_shows_units_and_stalls_are_next_to_it() {
 #[test]
 fn an_invalid_step_shows_its_stalls_and_is_marked() {
     let mut figures = figures();
-    for row in figures
-        .rows
-        .iter_mut()
-        .filter(|row| row.step == "overwrite")
-    {
+    for row in figures.rows.iter_mut().filter(|row| row.step == "overwrite") {
         row.valid = false;
         row.reasons = vec!["9 keys found, 10 expected".to_string()];
     }
@@ -337,9 +293,7 @@ fn an_invalid_step_shows_its_stalls_and_is_marked() {
     let line = stalled.lines().find(|line| line.starts_with("r6.leveled"));
     assert!(line.unwrap().trim_end().ends_with("25.0!"), "{line:?}");
     let (_, overwrite) = text.split_once("━━ overwrite ━").unwrap();
-    let (_, levels) = overwrite
-        .split_once("levels at the end of the step")
-        .unwrap();
+    let (_, levels) = overwrite.split_once("levels at the end of the step").unwrap();
     assert!(levels.lines().nth(4).unwrap().contains('!'), "{levels}");
 }
 
@@ -357,15 +311,9 @@ fn a_step_that_was_only_read_says_nothing_of_flushes_and_stalls() {
     let text = tables(&run(), &figures, WIDE);
     let work = table_of(&text, "multireadrandom", "LSM tree: amplification").unwrap();
     assert!(work.contains("r_amp") && work.contains("s_amp"), "{work}");
-    assert!(
-        !work.contains("comp_write") && !work.contains("wal"),
-        "{work}"
-    );
+    assert!(!work.contains("comp_write") && !work.contains("wal"), "{work}");
     let state = table_of(&text, "multireadrandom", "LSM tree: pending").unwrap();
-    assert!(
-        !state.contains("stall") && state.contains("levels"),
-        "{state}"
-    );
+    assert!(!state.contains("stall") && state.contains("levels"), "{state}");
     let (_, stalled) = text.split_once("Write stalls: percent").unwrap();
     let stalled = stalled.split("\n\n").next().unwrap();
     assert!(!stalled.contains("multireadrandom") && stalled.contains("overwrite"));
@@ -417,10 +365,7 @@ fn a_figure_that_may_be_rounding_is_marked() {
     let line = |target: &str| table.lines().find(|line| line.starts_with(target)).unwrap();
     assert!(line("r6").contains("1.00~") && line("r6").contains("1.50~"));
     assert!(!line("r10").contains('~'));
-    assert!(
-        table.contains("~ more than 5% of it may be rounding"),
-        "{table}"
-    );
+    assert!(table.contains("~ more than 5% of it may be rounding"), "{table}");
     // A figure that can't be stood behind has that mark.
     let mut figures = figures();
     for row in &mut figures.rows {
@@ -449,14 +394,9 @@ fn an_unfinished_settling_is_reported_with_its_step_and_target() {
         ..figures.rows[0].clone()
     };
     figures.rows.insert(1, drain);
-    figures.rows.last_mut().unwrap().warnings = vec![Warning {
-        text: "compaction went on after 300 s".to_string(),
-        ..gave_up.clone()
-    }];
-    for text in [
-        tables(&run(), &figures, PLAIN),
-        tables_brief(&run(), &figures, PLAIN),
-    ] {
+    figures.rows.last_mut().unwrap().warnings =
+        vec![Warning { text: "compaction went on after 300 s".to_string(), ..gave_up.clone() }];
+    for text in [tables(&run(), &figures, PLAIN), tables_brief(&run(), &figures, PLAIN)] {
         let (_, known) = text.split_once("Problems and warnings").unwrap();
         let known: String = known.split_whitespace().collect::<Vec<_>>().join(" ");
         for told in [
@@ -478,13 +418,8 @@ fn an_unfinished_settling_is_reported_with_its_step_and_target() {
         ..Step::default()
     };
     figures.rows.retain(|row| row.kind != StepKind::Settle);
-    let source = |steps| Source {
-        run: run(),
-        cells: vec![CellRecord {
-            steps,
-            ..CellRecord::default()
-        }],
-    };
+    let source =
+        |steps| Source { run: run(), cells: vec![CellRecord { steps, ..CellRecord::default() }] };
     let report = html(&[source(vec![overwrite])], &figures);
     let (_, settling) = report.split_once("id=\"step-settling\"").unwrap();
     let settling = settling.split("</section>").next().unwrap();
@@ -523,9 +458,7 @@ fn throughput_stands_by_groups_where_steps_have_them() {
     let rows = figures().rows;
     let loads = rows.iter().filter(|row| row.step == "fillseq");
     let figures = Figures {
-        rows: loads
-            .flat_map(|row| names.map(|name| of_group(row, name)))
-            .collect(),
+        rows: loads.flat_map(|row| names.map(|name| of_group(row, name))).collect(),
         ..Figures::default()
     };
     let text = tables_brief(&run(), &figures, PLAIN);
@@ -539,24 +472,13 @@ fn throughput_stands_by_groups_where_steps_have_them() {
         "range-2: throughput relative to r6",
         "write: throughput relative to r6",
     ]
-    .map(|title| {
-        text.find(title)
-            .unwrap_or_else(|| panic!("no `{title}` in {text}"))
-    });
+    .map(|title| text.find(title).unwrap_or_else(|| panic!("no `{title}` in {text}")));
     assert!(places.is_sorted(), "{places:?}");
     let point = &text[places[1]..places[2]];
     assert!(point.contains("hot-points") && point.contains("notcovered-si"));
     assert!(!point.contains("read-only") && !point.contains("prepare"));
     let report = page(run(), &figures);
-    check_once(
-        &report,
-        &[
-            "summary",
-            "summary-point",
-            "summary-range-2d-2",
-            "compared-write",
-        ],
-    );
+    check_once(&report, &["summary", "summary-point", "summary-range-2d-2", "compared-write"]);
     assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is one query"));
     let csv = csv(&run(), &figures);
     assert!(csv.contains(",update-index,write,query,"), "{csv}");

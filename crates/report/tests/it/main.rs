@@ -21,28 +21,16 @@ use record::Run;
 use report::{Curves, Page, Source, TableStyle, html_page};
 
 /// Tables as wide as a terminal.
-const PLAIN: TableStyle = TableStyle {
-    color: false,
-    width: Some(100),
-    unicode: false,
-    all_settings: false,
-};
+const PLAIN: TableStyle =
+    TableStyle { color: false, width: Some(100), unicode: false, all_settings: false };
 
 /// Tables that are not split.
-const WIDE: TableStyle = TableStyle {
-    width: None,
-    ..PLAIN
-};
+const WIDE: TableStyle = TableStyle { width: None, ..PLAIN };
 
 /// Returns a report with charts of the figures' own seconds.
 fn html(sources: &[Source], figures: &Figures) -> String {
     let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
-    html_page(&Page {
-        sources,
-        figures,
-        curves: &curves,
-        notes: &[],
-    })
+    html_page(&Page { sources, figures, curves: &curves, notes: &[] })
 }
 
 /// Returns the report of a run of whose cells nothing but the figures is known.

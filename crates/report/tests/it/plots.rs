@@ -51,10 +51,7 @@ fn a_few_targets_have_forest_plots() {
 
 #[test]
 fn many_targets_have_a_heat_map_with_all_of_them() {
-    let size = Size {
-        targets: 6,
-        ..SMALL
-    };
+    let size = Size { targets: 6, ..SMALL };
     let plots = drawn(size, &[2]);
     let map = named(&plots, "heat-map");
     for target in target_names(6).iter().skip(1) {
@@ -68,19 +65,11 @@ fn many_targets_have_a_heat_map_with_all_of_them() {
 
 #[test]
 fn one_target_alone_is_drawn_over_clients_and_rates() {
-    let size = Size {
-        targets: 1,
-        steps: const { &[ALL_STEPS[5], ALL_STEPS[7]] },
-        ..SMALL
-    };
+    let size = Size { targets: 1, steps: const { &[ALL_STEPS[5], ALL_STEPS[7]] }, ..SMALL };
     let plots = drawn(size, &[1, 2, 8]);
     let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
-    let expected = [
-        "throughput-over-clients",
-        "cost-over-clients",
-        "scale-up",
-        "latency-over-rate",
-    ];
+    let expected =
+        ["throughput-over-clients", "cost-over-clients", "scale-up", "latency-over-rate"];
     assert_eq!(names, expected);
     insta::assert_snapshot!("scale-up", lines(named(&plots, "scale-up")));
     insta::assert_snapshot!(
@@ -88,52 +77,24 @@ fn one_target_alone_is_drawn_over_clients_and_rates() {
         lines(named(&plots, "throughput-over-clients"))
     );
     let one_count = drawn(size, &[2]);
-    insta::assert_snapshot!(
-        "latency-over-rate",
-        lines(named(&one_count, "latency-over-rate"))
-    );
+    insta::assert_snapshot!("latency-over-rate", lines(named(&one_count, "latency-over-rate")));
 }
 
 #[test]
 fn a_file_needs_nothing_else_and_a_page_has_it_as_a_link() {
-    for (name, svg) in drawn(
-        Size {
-            targets: 3,
-            ..SMALL
-        },
-        &[1, 4],
-    ) {
-        assert!(
-            svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
-            "{name}"
-        );
-        assert_eq!(
-            svg.matches("://").count(),
-            1,
-            "{name}: its name space alone"
-        );
+    for (name, svg) in drawn(Size { targets: 3, ..SMALL }, &[1, 4]) {
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{name}");
+        assert_eq!(svg.matches("://").count(), 1, "{name}: its name space alone");
         assert!(svg.contains(">postgres-round-6, build pg15: "), "{name}");
         assert!(!svg.contains("var(") && !svg.contains("url("), "{name}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
     }
-    let figures = repeated(
-        Size {
-            targets: 3,
-            ..SMALL
-        },
-        &[1, 4],
-    );
+    let figures = repeated(Size { targets: 3, ..SMALL }, &[1, 4]);
     let page = html(&[source(SMALL)], &figures);
     assert!(page.contains("id=\"plots-over-targets\""));
     assert!(page.contains("id=\"plots-over-clients\""));
-    let (_, link) = page
-        .split_once("download=\"scale-up.svg\" href=\"")
-        .unwrap();
-    assert!(
-        link.starts_with("data:image/svg+xml,%3Csvg "),
-        "{}",
-        &link[..60]
-    );
+    let (_, link) = page.split_once("download=\"scale-up.svg\" href=\"").unwrap();
+    assert!(link.starts_with("data:image/svg+xml,%3Csvg "), "{}", &link[..60]);
 }
 
 #[test]
@@ -151,9 +112,6 @@ fn text_from_outside_stays_text_in_plots() {
     assert!(!plots.is_empty());
     for (_, svg) in plots {
         assert!(!svg.contains("<script") && svg.contains("&lt;script&gt;"));
-        assert!(
-            svg.chars()
-                .all(|letter| letter == '\n' || !letter.is_control())
-        );
+        assert!(svg.chars().all(|letter| letter == '\n' || !letter.is_control()));
     }
 }

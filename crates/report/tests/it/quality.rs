@@ -5,18 +5,12 @@ use report::tables;
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
 use crate::{PLAIN, check_once, html};
 
-const WHOLE: Size = Size {
-    targets: 2,
-    clients: 2,
-    seconds: 12,
-    steps: ALL_STEPS,
-};
+const WHOLE: Size = Size { targets: 2, clients: 2, seconds: 12, steps: ALL_STEPS };
 
 /// Returns a table by the beginning of its title, up to the next one.
 fn table<'t>(text: &'t str, title: &str) -> &'t str {
-    let from = text
-        .find(&format!("\n{title}"))
-        .unwrap_or_else(|| panic!("no table `{title}`:\n{text}"));
+    let from =
+        text.find(&format!("\n{title}")).unwrap_or_else(|| panic!("no table `{title}`:\n{text}"));
     let table = &text[from + 1..];
     table.split("\n\n").next().unwrap()
 }
@@ -25,14 +19,10 @@ fn table<'t>(text: &'t str, title: &str) -> &'t str {
 fn a_step_shows_how_even_it_was_and_what_changed_when_it_was_not() {
     let text = tables(&source(SMALL).run, &figures(SMALL), PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
-    let parts: Vec<&str> = [
-        "Quality of service",
-        "Stalls",
-        "Shifts",
-        "Requested rate of writes, second by second",
-    ]
-    .map(|title| table(step, title))
-    .to_vec();
+    let parts: Vec<&str> =
+        ["Quality of service", "Stalls", "Shifts", "Requested rate of writes, second by second"]
+            .map(|title| table(step, title))
+            .to_vec();
     insta::assert_snapshot!(parts.join("\n\n"));
     let load = text.split("━━ l.i0 ").nth(1).unwrap();
     insta::assert_snapshot!("clients_ends", table(load, "Clients"));
@@ -56,17 +46,9 @@ fn invalid_figures_are_marked() {
     }
     let text = tables(&source(SMALL).run, &figures, PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
-    for title in [
-        "Quality of service",
-        "Stalls",
-        "Shifts",
-        "Requested rate of writes",
-    ] {
+    for title in ["Quality of service", "Stalls", "Shifts", "Requested rate of writes"] {
         let rows = table(step, title);
-        let first = rows
-            .lines()
-            .find(|line| line.starts_with("pg15.base"))
-            .unwrap();
+        let first = rows.lines().find(|line| line.starts_with("pg15.base")).unwrap();
         assert!(first.contains('!'), "{rows}");
     }
 }
@@ -74,11 +56,7 @@ fn invalid_figures_are_marked() {
 #[test]
 fn more_stalls_than_are_listed_are_counted() {
     let mut figures = figures(SMALL);
-    for quality in figures
-        .rows
-        .iter_mut()
-        .filter_map(|row| row.quality.as_mut())
-    {
+    for quality in figures.rows.iter_mut().filter_map(|row| row.quality.as_mut()) {
         if let Some(stall) = quality.stalls.first().cloned() {
             quality.stalls = vec![stall; 10];
             quality.stall_count = 33;

@@ -80,11 +80,7 @@ fn op_series(size: Size, seed: u64, per_second: f64, rows_each: u64, stall: bool
     let rows = |ok: &Vec<u64>| ok.iter().map(|ok| ok * rows_each).collect();
     series.rows_by_client = series.ok_by_client.iter().map(rows).collect();
     for second in 0..size.seconds {
-        let ok: u64 = series
-            .ok_by_client
-            .iter()
-            .map(|client| client[second])
-            .sum();
+        let ok: u64 = series.ok_by_client.iter().map(|client| client[second]).sum();
         series.ok.push(ok);
         series.rows.push(ok * rows_each);
         series.failed.push(0);
@@ -178,21 +174,12 @@ fn curve(times: &Percentiles, count: u64) -> Vec<(f64, f64)> {
         (end.max(3.5), times.max),
     ];
     let at = |nines: f64| {
-        let next = known
-            .iter()
-            .position(|(at, _)| *at > nines)
-            .unwrap_or(known.len() - 1)
-            .max(1);
+        let next = known.iter().position(|(at, _)| *at > nines).unwrap_or(known.len() - 1).max(1);
         let ((from, low), (to, high)) = (known[next - 1], known[next]);
         low * (high / low).powf((nines - from) / (to - from))
     };
-    let inner = (0..)
-        .map(|step| f64::from(step) / 16.0)
-        .take_while(|nines| *nines < end);
-    inner
-        .map(|nines| (nines, at(nines)))
-        .chain([(end, times.max)])
-        .collect()
+    let inner = (0..).map(|step| f64::from(step) / 16.0).take_while(|nines| *nines < end);
+    inner.map(|nines| (nines, at(nines))).chain([(end, times.max)]).collect()
 }
 
 fn row(
@@ -212,11 +199,7 @@ fn row(
         series.ops.insert(kind.to_string(), of_kind);
     };
     let rows_asked = rate * size.clients as f64;
-    let achieved = if target % 5 == 1 && rate >= 100.0 {
-        0.9
-    } else {
-        1.0
-    };
+    let achieved = if target % 5 == 1 && rate >= 100.0 { 0.9 } else { 1.0 };
     let inserts = match kind {
         StepKind::Load => 700.0 * speed,
         StepKind::Query => rows_asked / 50.0 * achieved,
@@ -230,20 +213,8 @@ fn row(
             }
         }
         StepKind::Query => {
-            add(
-                "insert",
-                inserts.max(2.0),
-                50,
-                true,
-                target.is_multiple_of(3),
-            );
-            add(
-                "delete",
-                inserts.max(2.0),
-                50,
-                true,
-                target.is_multiple_of(3),
-            );
+            add("insert", inserts.max(2.0), 50, true, target.is_multiple_of(3));
+            add("delete", inserts.max(2.0), 50, true, target.is_multiple_of(3));
             add("query", 9000.0 * speed, 10, false, target.is_multiple_of(3));
         }
         StepKind::Index => add("index", 1.0, 1, false, false),
@@ -269,11 +240,7 @@ fn row(
         StepKind::Query => rows_asked * achieved,
         StepKind::Settle => 0.0,
     };
-    let qps = if kind == StepKind::Query {
-        9000.0 * speed
-    } else {
-        0.0
-    };
+    let qps = if kind == StepKind::Query { 9000.0 * speed } else { 0.0 };
     let per = |value: f64| Some(value / speed);
     let metrics = BTreeMap::from([
         ("ips", Some(ips)),
@@ -295,24 +262,15 @@ fn row(
         ("dbgb2", Some(9.004)),
         // An embedded engine has no process of its own.
         ("rss", (config != "embedded").then_some(0.751)),
-        (
-            "server_cpu_us_per_op",
-            (config != "embedded").then_some(61.2),
-        ),
+        ("server_cpu_us_per_op", (config != "embedded").then_some(61.2)),
         ("client_cpu_us_per_op", Some(4.31)),
-        (
-            "fsyncs_per_commit",
-            (kind != StepKind::Index).then_some(1.02),
-        ),
+        ("fsyncs_per_commit", (kind != StepKind::Index).then_some(1.02)),
         ("write_amplification", per(11.25)),
         ("debt_dead_rows", Some(12_345.0)),
         ("debt_redo_mb", Some(96.5)),
         ("maxop", Some(0.123)),
         ("p50", Some(if qps > 0.0 { qps } else { ips } * 1.01)),
-        (
-            "p99",
-            (size.seconds > 10).then_some(if qps > 0.0 { qps } else { ips } * 0.8),
-        ),
+        ("p99", (size.seconds > 10).then_some(if qps > 0.0 { qps } else { ips } * 0.8)),
     ]);
     Row {
         cell: record::CellKey::new(name, None, size.clients as u32, 1),
@@ -330,18 +288,10 @@ fn row(
             StepKind::Settle => None,
         },
         status: Status::Complete,
-        seconds: if kind == StepKind::Settle {
-            12.3
-        } else {
-            size.seconds as f64
-        },
+        seconds: if kind == StepKind::Settle { 12.3 } else { size.seconds as f64 },
         valid: true,
         ops,
-        metrics: if kind == StepKind::Settle {
-            BTreeMap::new()
-        } else {
-            metrics
-        },
+        metrics: if kind == StepKind::Settle { BTreeMap::new() } else { metrics },
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),
             target: rows_asked,
@@ -386,10 +336,7 @@ fn history(asked: f64, missed: bool) -> SlaHistory {
         first_missed_second: missed.then_some(17),
         longest_miss_seconds: if missed { 2 } else { 0 },
         longest_miss_from: missed.then_some(40),
-        worst_response: Some(WorstResponse {
-            second: 42,
-            us: 2_100_000.0,
-        }),
+        worst_response: Some(WorstResponse { second: 42, us: 2_100_000.0 }),
     }
 }
 
@@ -422,12 +369,7 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
     };
     let seconds = if stalled { 2 } else { 0 };
     Quality {
-        kind: if kind == StepKind::Load {
-            "insert"
-        } else {
-            "query"
-        }
-        .to_string(),
+        kind: if kind == StepKind::Load { "insert" } else { "query" }.to_string(),
         seconds: 60,
         zero_seconds: seconds,
         worst_second: if stalled { 0.0 } else { rate * 0.85 },
@@ -440,10 +382,7 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
         longest_stall_seconds: Some(seconds),
         stalled_seconds: Some(seconds),
         stalled_pct: None,
-        worst_response: Some(WorstResponse {
-            second: 42,
-            us: 2_100_000.0,
-        }),
+        worst_response: Some(WorstResponse { second: 42, us: 2_100_000.0 }),
         stall_count: usize::from(stalled),
         stalls: stalled.then(stall).into_iter().collect(),
         shift_count: usize::from(stalled),
@@ -455,10 +394,7 @@ fn settled() -> SettleWork {
     SettleWork {
         seconds: 9.51,
         written_bytes: Some(125_829_120.0),
-        actions: vec![SettleAction {
-            what: "CHECKPOINT".to_string(),
-            seconds: 9.51,
-        }],
+        actions: vec![SettleAction { what: "CHECKPOINT".to_string(), seconds: 9.51 }],
         pending: vec![Pending {
             name: "wal_since_checkpoint_bytes".to_string(),
             before: Some(73_400_320.0),
@@ -471,35 +407,22 @@ fn settled() -> SettleWork {
 pub fn target_names(count: usize) -> Vec<String> {
     let configs = ["base", "embedded", "a16", "big-wal", "a26", "lz4", "zstd"];
     (0..count)
-        .map(|index| {
-            format!(
-                "pg{}.{}",
-                15 + index / configs.len(),
-                configs[index % configs.len()]
-            )
-        })
+        .map(|index| format!("pg{}.{}", 15 + index / configs.len(), configs[index % configs.len()]))
         .collect()
 }
 
-/// Returns the figures: in the last target's first index step a check does not hold, and one target more failed.
+/// Returns the figures: in the last target's first index step a check does not hold, and one target
+/// more failed.
 pub fn figures(size: Size) -> Figures {
     let mut figures = Figures::default();
     for (target, name) in target_names(size.targets).iter().enumerate() {
         for (number, step) in size.steps.iter().enumerate() {
-            figures.rows.push(row(
-                size,
-                target,
-                name,
-                *step,
-                (target * 100 + number + 1) as u64,
-            ));
+            figures.rows.push(row(size, target, name, *step, (target * 100 + number + 1) as u64));
         }
     }
     let last = target_names(size.targets).pop().unwrap();
-    if let Some(row) = figures
-        .rows
-        .iter_mut()
-        .find(|row| row.cell.target == last && row.step == "l.x")
+    if let Some(row) =
+        figures.rows.iter_mut().find(|row| row.cell.target == last && row.step == "l.x")
     {
         row.valid = false;
         row.reasons =
@@ -520,10 +443,7 @@ pub fn figures(size: Size) -> Figures {
         run: 0,
         cell: record::CellKey::new("pg99.broken", None, size.clients as u32, 1),
         status: Some(Status::Failed),
-        causes: vec![
-            "step `l.x` failed".to_string(),
-            "the server ended: signal 9".to_string(),
-        ],
+        causes: vec!["step `l.x` failed".to_string(), "the server ended: signal 9".to_string()],
     });
     let Source { run, cells } = source(size);
     let cells = cells.into_iter().map(|record| record.cell).collect();
@@ -531,8 +451,8 @@ pub fn figures(size: Size) -> Figures {
     figures
 }
 
-/// Adds a second repeat of each valid row, with nearly the same CPU, and a profile: other targets than the first spend more in
-/// `plan` and have no `copy`.
+/// Adds a second repeat of each valid row, with nearly the same CPU, and a profile: other targets
+/// than the first spend more in `plan` and have no `copy`.
 pub fn add_profiles(figures: &mut Figures) {
     let base = figures.rows[0].cell.target.clone();
     let mut second: Vec<Row> = figures.rows.clone();
@@ -545,10 +465,7 @@ pub fn add_profiles(figures: &mut Figures) {
         let mut add = |stack: &str, samples| stacks.add(stack.split(';'), samples);
         add("postgres;main;execute", 2000);
         add("postgres;main;execute;write_[k]", 2000);
-        add(
-            "postgres;main;plan;estimate",
-            if is_base { 1000 } else { 6000 },
-        );
+        add("postgres;main;plan;estimate", if is_base { 1000 } else { 6000 });
         add("postgres;main;execute;[postgres]", 1000);
         add("postgres;main;execute;rare", 4);
         if is_base {
@@ -558,10 +475,7 @@ pub fn add_profiles(figures: &mut Figures) {
         }
         figures.profiled.push(ProfiledStep {
             row: Row {
-                cell: record::CellKey {
-                    profiled: true,
-                    ..row.cell.clone()
-                },
+                cell: record::CellKey { profiled: true, ..row.cell.clone() },
                 series: Series::default(),
                 ..row.clone()
             },
@@ -576,11 +490,7 @@ pub fn add_profiles(figures: &mut Figures) {
         });
     }
     for mut row in second {
-        let cpu_us = if row.cell.target == base {
-            100.0
-        } else {
-            150.0
-        };
+        let cpu_us = if row.cell.target == base { 100.0 } else { 150.0 };
         let cpu_us = Some(cpu_us * (1.0 + 1e-6));
         row.metrics.insert("server_cpu_us_per_op", cpu_us);
         row.cell.repeat = 2;
@@ -608,10 +518,7 @@ pub fn source(size: Size) -> Source {
     let mut names = target_names(size.targets);
     names.push("pg99.broken".to_string());
     let set = vec![("shared_buffers".to_string(), "4GB".to_string())];
-    let targets = names.iter().map(|name| Target {
-        set: set.clone(),
-        ..target(name, "postgres")
-    });
+    let targets = names.iter().map(|name| Target { set: set.clone(), ..target(name, "postgres") });
     let targets: Vec<Target> = targets.collect();
     let cells = targets.iter().map(|target| cell(target, size)).collect();
     let mut builds: Vec<&str> = targets.iter().map(|target| target.build.as_str()).collect();
@@ -691,11 +598,7 @@ fn cell(target: &Target, size: Size) -> CellRecord {
             key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
             engine: target.engine.clone(),
 
-            status: if broken {
-                Status::Failed
-            } else {
-                Status::Complete
-            },
+            status: if broken { Status::Failed } else { Status::Complete },
             failure: broken.then(|| Failure {
                 causes: vec!["the server ended: signal 9".to_string()],
                 help: Some("look for the out-of-memory killer in the kernel's log".to_string()),
@@ -704,11 +607,7 @@ fn cell(target: &Target, size: Size) -> CellRecord {
             settings: vec![
                 setting(
                     "autovacuum_vacuum_scale_factor",
-                    if target.config == "base" {
-                        "0.2"
-                    } else {
-                        "0.05"
-                    },
+                    if target.config == "base" { "0.2" } else { "0.05" },
                 ),
                 setting("shared_buffers", "4GB"),
             ],
@@ -733,26 +632,21 @@ fn cell(target: &Target, size: Size) -> CellRecord {
 /// Returns the same for each number of clients and each variant of the workload.
 pub fn matrix_of(size: Size, clients: &[u32], variants: &[&str]) -> Figures {
     let once = figures(size);
-    let mut figures = Figures {
-        settings: once.settings.clone(),
-        ..Figures::default()
-    };
+    let mut figures = Figures { settings: once.settings.clone(), ..Figures::default() };
     for variant in variants {
         for &clients in clients {
             let factor = f64::from(clients).sqrt();
-            figures
-                .rows
-                .extend(once.rows.iter().cloned().map(|mut row| {
-                    row.cell.variant = Some(variant.to_string());
-                    row.cell.clients = clients;
-                    for name in ["ips", "qps"] {
-                        let value = row.metrics.get_mut(name);
-                        if let Some(Some(value)) = value {
-                            *value *= factor;
-                        }
+            figures.rows.extend(once.rows.iter().cloned().map(|mut row| {
+                row.cell.variant = Some(variant.to_string());
+                row.cell.clients = clients;
+                for name in ["ips", "qps"] {
+                    let value = row.metrics.get_mut(name);
+                    if let Some(Some(value)) = value {
+                        *value *= factor;
                     }
-                    row
-                }));
+                }
+                row
+            }));
             let unfinished = once.unfinished.iter().cloned().map(|mut cell| {
                 cell.cell.variant = Some(variant.to_string());
                 cell.cell.clients = clients;

@@ -1,5 +1,5 @@
-//! Tables of microbenchmarks that never ran: tests in groups, two that load and index, a warm-up, and one before the
-//! writes.
+//! Tables of microbenchmarks that never ran: tests in groups, two that load and index, a warm-up,
+//! and one before the writes.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,12 @@ const STEPS: [(&str, Option<&str>, f64); 9] = [
     ("insert", Some("write"), 9_876.0),
 ];
 
-/// The speeds in the "scan" tables of the field: the same work at 1, 0.83, 0.98 and 1.2 times the speed.
+/// The speeds in the "scan" tables of the field: the same work at 1, 0.83, 0.98 and 1.2 times the
+/// speed.
 const SPEEDS: [f64; 6] = [1.0, 0.83, 0.98, 1.2, 1.1, 0.5];
 
-const BUILDS: [&str; 6] = [
-    "my8028",
-    "my8040",
-    "my8040-advanced-pre",
-    "my8040adv_post",
-    "my8405",
-    "my9001",
-];
+const BUILDS: [&str; 6] =
+    ["my8028", "my8040", "my8040-advanced-pre", "my8040adv_post", "my8405", "my9001"];
 
 fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
     let speed = SPEEDS[target];
@@ -95,19 +90,13 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
 
 fn figures(targets: usize) -> Figures {
     let rows = (0..targets).flat_map(|target| STEPS.map(|step| row(target, step)));
-    Figures {
-        rows: rows.collect(),
-        ..Figures::default()
-    }
+    Figures { rows: rows.collect(), ..Figures::default() }
 }
 
 fn run() -> Run {
     let target = |build: &&str| target(&format!("{build}.z11a"), "mysql");
     Run {
-        assay: record::Assay {
-            version: "0.1.0".to_string(),
-            ..record::Assay::default()
-        },
+        assay: record::Assay { version: "0.1.0".to_string(), ..record::Assay::default() },
         status: Status::Complete,
         name: "micro".to_string(),
         base: "my8028.z11a".to_string(),
@@ -119,9 +108,7 @@ fn run() -> Run {
 
 /// Returns the text between two texts.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
-    let (_, rest) = text
-        .split_once(from)
-        .unwrap_or_else(|| panic!("no `{from}` in {text}"));
+    let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("no `{from}` in {text}"));
     rest.split(to).next().unwrap()
 }
 
@@ -145,11 +132,7 @@ fn the_base_comes_first_wherever_the_plan_has_it() {
     let mut run = run();
     run.base = "my8040.z11a".to_string();
     let text = tables_brief(&run, &figures(2), PLAIN);
-    let relative = between(
-        &text,
-        "range-1: throughput relative to my8040.z11a\n",
-        "\n\n",
-    );
+    let relative = between(&text, "range-1: throughput relative to my8040.z11a\n", "\n\n");
     let head = ["test", "my8028.z11a"];
     assert_eq!(words(relative, "test"), head);
     assert_eq!(words(relative, "scan"), ["scan", "1.20"]);
@@ -184,14 +167,9 @@ fn unreported_steps_are_listed_but_not_shown() {
     let mut figures = figures(2);
     let warm = |row: &&mut Row| row.step == "point-query.warm";
     let warm = figures.rows.iter_mut().find(warm).unwrap();
-    warm.warnings = vec![Warning {
-        code: "step::warm".to_string(),
-        text: "it was cold".to_string(),
-    }];
-    for text in [
-        tables(&run(), &figures, PLAIN),
-        tables_brief(&run(), &figures, PLAIN),
-    ] {
+    warm.warnings =
+        vec![Warning { code: "step::warm".to_string(), text: "it was cold".to_string() }];
+    for text in [tables(&run(), &figures, PLAIN), tables_brief(&run(), &figures, PLAIN)] {
         let (shown, known) = text.split_once("Problems and warnings").unwrap();
         assert!(!shown.contains("point-query.warm"), "{shown}");
         assert!(known.contains("it was cold [step::warm]"), "{known}");
@@ -206,10 +184,7 @@ fn unreported_steps_are_listed_but_not_shown() {
     // Scripts have it.
     let csv = csv(&run(), &figures);
     let (steps, reported) = (column(&csv, "step"), column(&csv, "reported"));
-    let not = steps
-        .iter()
-        .zip(&reported)
-        .filter(|(_, reported)| *reported == "false");
+    let not = steps.iter().zip(&reported).filter(|(_, reported)| *reported == "false");
     let not: Vec<_> = not.map(|(step, _)| step).collect();
     assert_eq!(not, ["point-query.warm"; 2]);
     let json = analysis::json(&run(), &figures);
@@ -252,9 +227,7 @@ fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
 #[test]
 fn of_more_targets_than_tests_each_is_a_row() {
     let mut figures = figures(1);
-    figures
-        .rows
-        .retain(|row| row.group.as_deref() == Some("write"));
+    figures.rows.retain(|row| row.group.as_deref() == Some("write"));
     let once = figures.rows.clone();
     for number in 0..12 {
         figures.rows.extend(once.iter().cloned().map(|mut row| {
@@ -278,15 +251,11 @@ fn numbers_of_clients_have_tables_of_their_own() {
     figures.rows.extend(more.collect::<Vec<_>>());
     let text = overview(&figures);
     for clients in ["1 client", "8 clients"] {
-        let table = between(
-            &text,
-            &format!("write, {clients}: throughput, queries/s\n"),
-            "\n\n",
-        );
+        let table = between(&text, &format!("write, {clients}: throughput, queries/s\n"), "\n\n");
         assert_eq!(words(table, "insert").len(), 3, "{table}");
-        assert!(text.contains(&format!(
-            "point, {clients}: cost per query relative to my8028.z11a"
-        )));
+        assert!(
+            text.contains(&format!("point, {clients}: cost per query relative to my8028.z11a"))
+        );
     }
     let report = page(run(), &figures);
     let ids = report.split(" id=\"").skip(1);
@@ -297,10 +266,7 @@ fn numbers_of_clients_have_tables_of_their_own() {
 #[test]
 fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
     let mut figures = figures(2);
-    let tests = figures
-        .rows
-        .iter()
-        .filter(|row| row.group.is_some() && row.reported);
+    let tests = figures.rows.iter().filter(|row| row.group.is_some() && row.reported);
     let tests: Vec<Row> = tests.cloned().collect();
     for number in 0..3 {
         figures.rows.extend(tests.iter().cloned().map(|mut row| {
@@ -313,19 +279,10 @@ fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
     // If all lengths are equal, one is shown.
     let lengths = between(&text, "Length of tests in seconds\n", "\n\n");
     assert_eq!(lengths.lines().count(), 2 + 1, "{lengths}");
-    assert!(
-        lengths.contains("insert.2         10.0         12.5"),
-        "{lengths}"
-    );
+    assert!(lengths.contains("insert.2         10.0         12.5"), "{lengths}");
     assert!(text.contains("  other tests: 10.0 each\n"), "{text}");
-    assert!(
-        text.contains("━━ load") && !text.contains("━━ scan"),
-        "{text}"
-    );
-    assert!(
-        text.contains("since there are 24 tests: --step NAME"),
-        "{text}"
-    );
+    assert!(text.contains("━━ load") && !text.contains("━━ scan"), "{text}");
+    assert!(text.contains("since there are 24 tests: --step NAME"), "{text}");
 }
 
 /// Returns the problems and warnings at the end of a run.
@@ -342,11 +299,7 @@ fn known(figures: &Figures) -> String {
 fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
     let mut figures = figures(2);
     for row in figures.rows.iter_mut().filter(|row| row.step == "scan") {
-        let rate = if row.cell.target.starts_with("my8040") {
-            1.0 / 41.0
-        } else {
-            1.0 / 34.0
-        };
+        let rate = if row.cell.target.starts_with("my8040") { 1.0 / 41.0 } else { 1.0 / 34.0 };
         row.metrics.insert("qps", Some(rate));
         row.metrics.insert("krows_sec", Some(rate * 30_000.0));
     }
@@ -380,11 +333,7 @@ fn a_test_with_many_failed_events_is_marked_and_explained() {
 fn tests_with_a_requested_rate_show_it_next_to_the_achieved_rate() {
     let mut figures = figures(2);
     for row in figures.rows.iter_mut().filter(|row| row.step == "insert") {
-        let achieved = if row.cell.target.starts_with("my8040") {
-            9_000.0
-        } else {
-            9_990.0
-        };
+        let achieved = if row.cell.target.starts_with("my8040") { 9_000.0 } else { 9_990.0 };
         row.sla = Some(Sla {
             kind: "event".to_owned(),
             target: 10_000.0,
@@ -396,10 +345,7 @@ fn tests_with_a_requested_rate_show_it_next_to_the_achieved_rate() {
     let text = tables_brief(&run(), &figures, PLAIN);
     let title = "Rate of events in tests with a requested rate, events/s over all clients\n";
     let rates = between(&text, title, "\n\n");
-    assert_eq!(
-        words(rates, "insert"),
-        ["insert", "10,000", "9,990", "9,000*"]
-    );
+    assert_eq!(words(rates, "insert"), ["insert", "10,000", "9,990", "9,000*"]);
     assert!(!rates.contains("update-index"), "{rates}");
     let throughput = between(&text, "write: throughput, queries/s\n", "\n\n");
     assert!(words(throughput, "insert")[2].ends_with('*'));
@@ -429,10 +375,7 @@ fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_ta
         known.contains("others [host::busy] (my8028.z11a scan: 78%; my8028.z11a load: 56%; "),
         "{known}"
     );
-    assert!(
-        known.contains("[host::uneven] (scan: my8040.z11a 50%, my8028.z11a 78%)"),
-        "{known}"
-    );
+    assert!(known.contains("[host::uneven] (scan: my8040.z11a 50%, my8028.z11a 78%)"), "{known}");
     for row in &mut figures.rows {
         row.metrics.insert("others%", Some(2.0));
         row.remarks.clear();

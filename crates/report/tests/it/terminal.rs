@@ -22,22 +22,14 @@ fn all_tables() {
 fn lines_are_compared_with_the_base_of_their_own_clients_and_repeat() {
     let mut figures = figures(SMALL);
     figures.unfinished.clear();
-    figures
-        .rows
-        .retain(|row| row.cell.target != "pg99.broken" && row.step == "l.i0");
+    figures.rows.retain(|row| row.cell.target != "pg99.broken" && row.step == "l.i0");
     let once = figures.rows.clone();
     for (clients, repeat, ips) in [(8, 1, 100_000.0), (8, 2, 50_000.0)] {
         for row in &once {
             let mut row = row.clone();
             (row.cell.clients, row.cell.repeat) = (clients, repeat);
-            row.metrics.insert(
-                "ips",
-                Some(if row.cell.target == "pg15.base" {
-                    ips
-                } else {
-                    60_000.0
-                }),
-            );
+            row.metrics
+                .insert("ips", Some(if row.cell.target == "pg15.base" { ips } else { 60_000.0 }));
             figures.rows.push(row);
         }
     }
@@ -46,36 +38,17 @@ fn lines_are_compared_with_the_base_of_their_own_clients_and_repeat() {
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
-    let size = Size {
-        targets: 9,
-        clients: 3,
-        seconds: 30,
-        steps: ALL_STEPS,
-    };
+    let size = Size { targets: 9, clients: 3, seconds: 30, steps: ALL_STEPS };
     for width in [80, 100] {
-        let text = tables(
-            &source(size).run,
-            &figures(size),
-            TableStyle {
-                width: Some(width),
-                ..PLAIN
-            },
-        );
-        let widest = text
-            .lines()
-            .max_by_key(|line| line.chars().count())
-            .unwrap();
+        let text =
+            tables(&source(size).run, &figures(size), TableStyle { width: Some(width), ..PLAIN });
+        let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
         assert!(widest.chars().count() <= width, "{widest}");
     }
 }
 
 /// 40 targets with two numbers of clients in two variants.
-const LARGE: Size = Size {
-    targets: 39,
-    clients: 2,
-    seconds: 12,
-    steps: ALL_STEPS,
-};
+const LARGE: Size = Size { targets: 39, clients: 2, seconds: 12, steps: ALL_STEPS };
 
 #[test]
 fn a_large_matrix_is_shown_group_by_group() {
@@ -84,18 +57,10 @@ fn a_large_matrix_is_shown_group_by_group() {
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     // Each group has its name and its heads; what it shares takes no column.
     let summary = text.split("Throughput relative to").next().unwrap();
-    for group in [
-        "cached, 1 client:",
-        "cached, 8 clients:",
-        "io, 1 client:",
-        "io, 8 clients:",
-    ] {
+    for group in ["cached, 1 client:", "cached, 8 clients:", "io, 1 client:", "io, 8 clients:"] {
         let (_, after) = summary.split_once(&format!("\n{group}\n")).unwrap();
         let head = after.lines().next().unwrap();
-        assert!(
-            head.starts_with("target  ") && head.contains(" l.i0 "),
-            "{head}"
-        );
+        assert!(head.starts_with("target  ") && head.contains(" l.i0 "), "{head}");
     }
     assert!(!text.contains("variant"));
     // What is shown of each operation would be most of it: of one step it is there.
@@ -113,11 +78,7 @@ fn a_small_matrix_stays_together() {
     let text = tables_brief(&source(SMALL).run, &figures, PLAIN);
     let head = "target         variant  clients";
     assert!(text.lines().any(|line| line.starts_with(head)), "{text}");
-    assert!(
-        text.lines()
-            .any(|line| line.starts_with("pg15.base      io       8")),
-        "{text}"
-    );
+    assert!(text.lines().any(|line| line.starts_with("pg15.base      io       8")), "{text}");
 }
 
 #[test]
@@ -133,13 +94,8 @@ fn text(text: &str) -> Option<String> {
 }
 
 fn settings() -> Settings {
-    let difference = |name: &str, a, b, mark| Difference {
-        name: name.to_string(),
-        a,
-        b,
-        mark,
-        role: None,
-    };
+    let difference =
+        |name: &str, a, b, mark| Difference { name: name.to_string(), a, b, mark, role: None };
     let one_sided = |name: String, value: &str, mark| OneSidedSetting {
         name,
         value: value.to_string(),
@@ -148,18 +104,8 @@ fn settings() -> Settings {
     };
     let switches = |mrr: &str| text(&format!("index_merge=on,mrr={mrr},a=on,b=off,c=on"));
     let mut changed = vec![
-        difference(
-            "wal_compression",
-            text("off"),
-            text("lz4"),
-            DifferenceKind::Declared,
-        ),
-        difference(
-            "switches",
-            switches("on"),
-            switches("off"),
-            DifferenceKind::Declared,
-        ),
+        difference("wal_compression", text("off"), text("lz4"), DifferenceKind::Declared),
+        difference("switches", switches("on"), switches("off"), DifferenceKind::Declared),
         difference("foo.bar", None, text(""), DifferenceKind::Unverified),
     ];
     let derived = |number| {
@@ -194,9 +140,8 @@ fn settings() -> Settings {
         ],
         varying: Vec::new(),
     };
-    let mut of_targets: Vec<TargetSettings> = ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"]
-        .map(of_target)
-        .to_vec();
+    let mut of_targets: Vec<TargetSettings> =
+        ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"].map(of_target).to_vec();
     of_targets[0].varying = vec![VaryingSetting {
         name: "max_connections".to_string(),
         values: [("c1 r1", "100"), ("c8 r1", "100"), ("c256 r1", "272")]
@@ -212,23 +157,13 @@ fn settings() -> Settings {
                     .map(|number| {
                         one_sided(format!("new_{number:02}"), "on", DifferenceKind::Undeclared)
                     })
-                    .chain([one_sided(
-                        "io_method".to_string(),
-                        "worker",
-                        DifferenceKind::Declared,
-                    )])
+                    .chain([one_sided("io_method".to_string(), "worker", DifferenceKind::Declared)])
                     .collect(),
                 b_version: "18.1".to_string(),
                 ..comparison("pg.a", "pg.b")
             },
-            Comparison {
-                identical: true,
-                ..comparison("pg.a", "pg.c")
-            },
-            Comparison {
-                b_version: "18.1".to_string(),
-                ..comparison("pg.a", "pg.d")
-            },
+            Comparison { identical: true, ..comparison("pg.a", "pg.c") },
+            Comparison { b_version: "18.1".to_string(), ..comparison("pg.a", "pg.d") },
         ],
         targets: of_targets,
     }
@@ -250,20 +185,14 @@ fn of_what_was_not_measured_nothing_is_claimed() {
         ..Comparison::default()
     };
     let told = |comparison: Comparison| {
-        let settings = Settings {
-            differences: vec![comparison],
-            ..Settings::default()
-        };
+        let settings = Settings { differences: vec![comparison], ..Settings::default() };
         differences(&settings, PLAIN)
     };
     assert_eq!(
         told(comparison.clone()),
         "pg.b against pg.a: not measured; the plan declares the same settings for both\n"
     );
-    let one = Comparison {
-        unmeasured: vec!["pg.b".to_string()],
-        ..comparison.clone()
-    };
+    let one = Comparison { unmeasured: vec!["pg.b".to_string()], ..comparison.clone() };
     assert_eq!(
         told(one.clone()),
         "pg.b against pg.a: pg.b was not measured; the plan declares the same settings for both\n"
@@ -275,12 +204,8 @@ fn of_what_was_not_measured_nothing_is_claimed() {
         mark: DifferenceKind::Unverified,
         role: None,
     };
-    let differs = told(Comparison {
-        identical: false,
-        declared_only: true,
-        settings: vec![declared],
-        ..one
-    });
+    let differs =
+        told(Comparison { identical: false, declared_only: true, settings: vec![declared], ..one });
     assert!(
         differs.starts_with("pg.b against pg.a: what the plan declares; pg.b was not measured\n"),
         "{differs}"
@@ -289,10 +214,7 @@ fn of_what_was_not_measured_nothing_is_claimed() {
 
 #[test]
 fn all_settings_are_listed_on_request() {
-    let style = TableStyle {
-        all_settings: true,
-        ..PLAIN
-    };
+    let style = TableStyle { all_settings: true, ..PLAIN };
     let text = differences(&settings(), style);
     for line in [
         "  only in pg.b: new_39 = on [undeclared]",
@@ -305,12 +227,7 @@ fn all_settings_are_listed_on_request() {
 
 #[test]
 fn without_a_width_a_table_stays_one_table() {
-    let size = Size {
-        targets: 3,
-        clients: 3,
-        seconds: 30,
-        steps: ALL_STEPS,
-    };
+    let size = Size { targets: 3, clients: 3, seconds: 30, steps: ALL_STEPS };
     let (run, figures) = (source(size).run, figures(size));
     let heads = |width| {
         let text = tables(&run, &figures, TableStyle { width, ..PLAIN });
@@ -327,29 +244,13 @@ fn without_a_width_a_table_stays_one_table() {
 #[test]
 fn color_changes_nothing_but_color() {
     let (run, figures) = (source(SMALL).run, figures(SMALL));
-    let colored = tables(
-        &run,
-        &figures,
-        TableStyle {
-            color: true,
-            ..PLAIN
-        },
-    );
+    let colored = tables(&run, &figures, TableStyle { color: true, ..PLAIN });
     let mut bare = String::new();
     for (index, part) in colored.split('\u{1b}').enumerate() {
-        bare += if index == 0 {
-            part
-        } else {
-            part.split_once('m').unwrap().1
-        };
+        bare += if index == 0 { part } else { part.split_once('m').unwrap().1 };
     }
     assert!(colored.contains('\u{1b}'));
-    let trimmed = |text: &str| {
-        text.lines()
-            .map(str::trim_end)
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     assert_eq!(trimmed(&bare), trimmed(&tables(&run, &figures, PLAIN)));
 }
 
@@ -358,34 +259,20 @@ fn a_name_cannot_command_the_terminal() {
     let mut figures = figures(SMALL);
     let mut run = source(SMALL).run;
     run.name = "evil\u{1b}]0;title\u{7}".to_string();
-    for row in figures
-        .rows
-        .iter_mut()
-        .filter(|row| row.cell.target == run.base)
-    {
+    for row in figures.rows.iter_mut().filter(|row| row.cell.target == run.base) {
         row.cell.target = "pg\u{1b}[31m\r\u{9b}2J\u{202e}.base".to_string();
         row.valid = false;
         row.reasons = vec!["server says \u{1b}[2J\nbye".to_string()];
     }
     let text = tables(&run, &figures, PLAIN);
-    assert!(
-        text.chars()
-            .all(|letter| letter == '\n' || !letter.is_control()),
-        "{text}"
-    );
+    assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{text}");
     assert!(!text.contains('\u{202e}'));
-    assert!(
-        text.contains("pg[31m2J.base") && text.contains("server says [2J bye"),
-        "{text}"
-    );
+    assert!(text.contains("pg[31m2J.base") && text.contains("server says [2J bye"), "{text}");
 }
 
 #[test]
 fn terminal_text_leaves_what_only_shows() {
-    assert_eq!(
-        terminal_text("größe\t1\u{0}2 \u{1f600}"),
-        "größe 12 \u{1f600}"
-    );
+    assert_eq!(terminal_text("größe\t1\u{0}2 \u{1f600}"), "größe 12 \u{1f600}");
 }
 
 #[test]
@@ -407,27 +294,20 @@ fn csv_has_a_line_for_each_step_and_units_in_its_head() {
     let empty = csv(&source(SMALL).run, &Figures::default());
     assert_eq!(text.lines().next(), empty.lines().next());
     // What is not applicable is empty.
-    assert_eq!(
-        column(&text, "rss_gib"),
-        ["0.751", "0.751", "0.751", "", "", "", "0.751", "0.751"]
-    );
+    assert_eq!(column(&text, "rss_gib"), ["0.751", "0.751", "0.751", "", "", "", "0.751", "0.751"]);
 }
 
-/// Returns the head of a report with this use of the processors by other programs, as text and as HTML.
+/// Returns the head of a report with this use of the processors by other programs, as text and as
+/// HTML.
 fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
     let mut figures = figures(SMALL);
     figures.unfinished.clear();
     figures.rows.retain(|row| row.cell.target != "pg99.broken");
     for row in &mut figures.rows {
         (row.valid, row.reasons) = (true, Vec::new());
-        row.metrics
-            .insert("others%", Some(others(&row.cell.target)));
+        row.metrics.insert("others%", Some(others(&row.cell.target)));
     }
-    let colored = TableStyle {
-        color: true,
-        width: None,
-        ..PLAIN
-    };
+    let colored = TableStyle { color: true, width: None, ..PLAIN };
     let text = tables_brief(&source(SMALL).run, &figures, colored);
     let page = html(&[source(SMALL)], &figures);
     let (_, status) = page.split_once("class=\"status ").unwrap();
@@ -491,14 +371,8 @@ fn tables_are_shown_by_name_also_those_that_are_not_by_default() {
 
 #[test]
 fn a_terminal_that_has_them_shows_microseconds_and_arrows() {
-    let style = TableStyle {
-        unicode: true,
-        ..PLAIN
-    };
+    let style = TableStyle { unicode: true, ..PLAIN };
     let text = tables(&source(SMALL).run, &figures(SMALL), style);
-    assert!(
-        text.contains("\u{b5}s/op") && !text.contains("us/op"),
-        "{text}"
-    );
+    assert!(text.contains("\u{b5}s/op") && !text.contains("us/op"), "{text}");
     assert!(text.contains("0.2 \u{2192} 0.05 [undeclared]"), "{text}");
 }

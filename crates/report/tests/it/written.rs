@@ -67,7 +67,8 @@ const GAUGES: [&str; 14] = [
     "log_bytes",
 ];
 
-/// Counters of an engine, each of them moving: the first 32 only grow, the others are of two tables.
+/// Counters of an engine, each of them moving: the first 32 only grow, the others are of two
+/// tables.
 const COUNTER_COUNT: usize = 54;
 
 /// The length of a second on the step's clock.
@@ -110,7 +111,8 @@ pub fn write(results: &Path, size: Size) -> RunDir {
     directory
 }
 
-/// Returns the work of all clients in each second: kind, rows of an operation, operations, whether by a schedule.
+/// Returns the work of all clients in each second: kind, rows of an operation, operations, whether
+/// by a schedule.
 fn kinds(kind: StepKind, rate: f64, clients: usize) -> Vec<(&'static str, u64, f64, bool)> {
     let writes = rate * clients as f64 / 50.0;
     match kind {
@@ -147,10 +149,7 @@ fn write_step(
         status: Status::Complete,
         valid: true,
         elapsed_ns: size.seconds as u64 * SECOND_NS,
-        cpu: Cpu {
-            server_ns: Some(size.seconds as u64 * SECOND_NS),
-            ..Cpu::default()
-        },
+        cpu: Cpu { server_ns: Some(size.seconds as u64 * SECOND_NS), ..Cpu::default() },
         clients: size.clients as u32,
         insert_rate_target_rows_per_s: (rate > 0.0).then_some(rate * size.clients as f64),
         ..Step::default()
@@ -161,14 +160,13 @@ fn write_step(
             ..Ops::default()
         };
         step.ops.insert((*kind).to_string(), ops);
-        step.connections
-            .extend((0..size.clients).map(|client| Connection {
-                client: client as u32,
-                role: (*kind).to_string(),
-                ended_ns: step.elapsed_ns,
-                cpu_user_ns: SECOND_NS,
-                ..Connection::default()
-            }));
+        step.connections.extend((0..size.clients).map(|client| Connection {
+            client: client as u32,
+            role: (*kind).to_string(),
+            ended_ns: step.elapsed_ns,
+            cpu_user_ns: SECOND_NS,
+            ..Connection::default()
+        }));
     }
     let speed = 1.0 + 0.04 * target as f64;
     let mut rows = Vec::new();
@@ -216,21 +214,13 @@ fn write_step(
                 None => 4e7,
             };
             // Gauges go up and down, the others only up.
-            let change = if at < CUMULATIVE.len() {
-                moved
-            } else {
-                moved - 0.5
-            };
+            let change = if at < CUMULATIVE.len() { moved } else { moved - 0.5 };
             *value = value.map(|value| value + (change * scale) as i64);
         }
         writer.host(0, second as u32, at_ns, &host).unwrap();
         for (at, counter) in counters.iter_mut().enumerate() {
             let moved = noise(seed * 37 + (second * 64 + at) as u64);
-            let change = if counter.cumulative {
-                moved
-            } else {
-                moved - 0.5
-            };
+            let change = if counter.cumulative { moved } else { moved - 0.5 };
             counter.value = (counter.value + change * 1e4).floor();
         }
         writer.counters(second as u32, at_ns, &counters).unwrap();
@@ -245,10 +235,7 @@ fn counter(at: usize) -> Counter {
         16..32 => format!("event_{at}_bytes"),
         _ => format!("table_{}_bytes.pi{}", (at - 32) / 2, at % 2 + 1),
     };
-    Counter {
-        cumulative: at < 32,
-        ..Counter::gauge(name, 1e9)
-    }
+    Counter { cumulative: at < 32, ..Counter::gauge(name, 1e9) }
 }
 
 /// The latencies of all operations, as if they had ended in the first second.
@@ -262,18 +249,12 @@ fn write_latencies(writer: &mut StepWriter, step: &Step, seed: u64) {
                 let share = 1.0 - (at as f64 / 400.0).powi(2);
                 let ns =
                     2e5 * factor * (1.0 + at as f64 / 20.0).powf(1.7) * (1.0 + noise(seed + at));
-                let count = if at == 399 {
-                    left
-                } else {
-                    (ops.ok as f64 * share / 200.0) as u64
-                };
+                let count = if at == 399 { left } else { (ops.ok as f64 * share / 200.0) as u64 };
                 let count = count.min(left);
                 left -= count;
                 histogram.record_n(ns as u64, count).unwrap();
             }
-            writer
-                .latency(0, &format!("{kind}.{time}"), &histogram)
-                .unwrap();
+            writer.latency(0, &format!("{kind}.{time}"), &histogram).unwrap();
         }
     }
 }

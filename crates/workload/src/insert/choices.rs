@@ -26,23 +26,14 @@ pub(super) struct OldestRows {
 
 impl OldestRows {
     pub(super) fn new(shared: &Arc<SharedKeys>) -> Self {
-        Self {
-            key_min: 0,
-            min_due: 0,
-            is_key_query: false,
-            shared: Arc::clone(shared),
-        }
+        Self { key_min: 0, min_due: 0, is_key_query: false, shared: Arc::clone(shared) }
     }
 
     /// Begins an operation: a delete, or asking for the smallest key.
     #[inline]
     pub(super) fn begin(&mut self) {
         self.is_key_query = self.min_due == 0;
-        self.min_due = if self.is_key_query {
-            MIN_KEY_INTERVAL
-        } else {
-            self.min_due - 1
-        };
+        self.min_due = if self.is_key_query { MIN_KEY_INTERVAL } else { self.min_due - 1 };
     }
 
     #[inline]
@@ -51,7 +42,8 @@ impl OldestRows {
         self.shared.raise_key_min(key_min);
     }
 
-    /// Notes that the `rows` oldest rows were deleted. Keys may have gaps, so the smallest key is a lower bound.
+    /// Notes that the `rows` oldest rows were deleted. Keys may have gaps, so the smallest key is a
+    /// lower bound.
     #[inline]
     pub(super) fn deleted(&mut self, rows: u64) {
         self.key_min += rows as i64;
@@ -62,8 +54,8 @@ impl OldestRows {
 /// The choices of range queries: the index and the first key.
 pub(super) struct RangeChoices {
     random: Random,
-    /// For each query, the number of values that a scan may begin with, and the value from which fewer rows than the
-    /// limit may follow.
+    /// For each query, the number of values that a scan may begin with, and the value from which
+    /// fewer rows than the limit may follow.
     domains: Vec<(u32, u32)>,
     /// The scan begins near the end of the index, so fewer rows than the limit are correct.
     may_be_short: bool,
@@ -73,16 +65,13 @@ impl RangeChoices {
     /// Returns the choices for a table of `rows` rows.
     pub(super) fn new(random: Random, queries: &[RangeQuery], rows: u64) -> Self {
         let domain = |query: &RangeQuery| {
-            // Where 100 rows are expected after a key, fewer than ten are practically impossible (Poisson: 1e-30).
+            // Where 100 rows are expected after a key, fewer than ten are practically impossible
+            // (Poisson: 1e-30).
             let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
             let short_from = u64::from(query.domain).saturating_sub(margin) as u32;
             (query.domain, short_from)
         };
-        Self {
-            random,
-            domains: queries.iter().map(domain).collect(),
-            may_be_short: false,
-        }
+        Self { random, domains: queries.iter().map(domain).collect(), may_be_short: false }
     }
 
     /// Returns the next query's number and its parameter.
@@ -137,14 +126,11 @@ impl PointChoices {
     #[inline]
     pub(super) fn begin(&mut self) {
         self.is_key_query = self.max_due == 0;
-        self.max_due = if self.is_key_query {
-            MAX_KEY_INTERVAL
-        } else {
-            self.max_due - 1
-        };
+        self.max_due = if self.is_key_query { MAX_KEY_INTERVAL } else { self.max_due - 1 };
     }
 
-    /// Returns the keys of the next query: one from each tenth of the range, and therefore distinct.
+    /// Returns the keys of the next query: one from each tenth of the range, and therefore
+    /// distinct.
     #[inline]
     pub(super) fn keys(&mut self) -> impl Iterator<Item = i64> {
         let span = (self.key_max - self.key_min + 1).max(1) as u64;

@@ -49,18 +49,20 @@ pub(super) struct Ledger {
     pub(super) next_key: i64,
     /// Its indexes exist.
     pub(super) indexed: bool,
-    /// All its keys; `None` if they are unknown because several connections inserted at once, or an insert failed.
+    /// All its keys; `None` if they are unknown because several connections inserted at once, or
+    /// an insert failed.
     keys: Option<KeyRuns>,
     /// No key is smaller.
     key_min_bound: Option<i64>,
     /// The largest key.
     key_max: Option<i64>,
-    /// The smallest share of existing keys between the smallest and the largest during the last step, from 0 to 1;
-    /// `None` if the keys are unknown.
+    /// The smallest share of existing keys between the smallest and the largest during the last
+    /// step, from 0 to 1; `None` if the keys are unknown.
     pub(super) density_least: Option<f64>,
 }
 
-/// Keys that a server may reserve for a connection and leave unused: the cache of a PostgreSQL sequence.
+/// Keys that a server may reserve for a connection and leave unused: the cache of a PostgreSQL
+/// sequence.
 const SEQUENCE_CACHE: i64 = 1000;
 
 /// The rows that one connection inserted into a table during a step.
@@ -83,8 +85,8 @@ pub struct Deleted {
     pub(super) rows: u64,
     /// No key is smaller.
     pub(super) key_min: i64,
-    /// `key_min` holds only for rows that existed before the step: other connections insert too, and a server may give
-    /// them smaller keys than it assigned before.
+    /// `key_min` holds only for rows that existed before the step: other connections insert too,
+    /// and a server may give them smaller keys than it assigned before.
     pub(super) covers_old_rows_only: bool,
     /// The first key that it failed to delete.
     pub(super) left: Option<i64>,
@@ -104,7 +106,8 @@ impl Ledger {
         }
     }
 
-    /// Applies what each connection inserted and deleted in a step. `is_gapless`: no insert failed or was retried.
+    /// Applies what each connection inserted and deleted in a step. `is_gapless`: no insert failed
+    /// or was retried.
     pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: &[Deleted], is_gapless: bool) {
         // Keys reserved for other connections are a gap as soon as the first one inserts.
         let before = self.density(SEQUENCE_CACHE * inserted.len() as i64);
@@ -141,23 +144,18 @@ impl Ledger {
         let gone: u64 = deleted.iter().map(|deleted| deleted.rows).sum();
         let counted = self.first().saturating_add(gone.min(self.rows) as i64);
         // Each deleter of a table knows a valid bound; the largest is the best.
-        let known = deleted
-            .iter()
-            .map(|deleted| match deleted.covers_old_rows_only {
-                true => deleted.key_min.min(self.end_key()),
-                false => deleted.key_min,
-            });
+        let known = deleted.iter().map(|deleted| match deleted.covers_old_rows_only {
+            true => deleted.key_min.min(self.end_key()),
+            false => deleted.key_min,
+        });
         let left = deleted.iter().filter_map(|deleted| deleted.left);
         left.fold(known.fold(counted, i64::max), i64::min)
     }
 
     /// Compares the table with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
-        let mut checks = vec![Check::equal(
-            format!("rows of {}", table.name),
-            self.rows,
-            facts.rows,
-        )];
+        let mut checks =
+            vec![Check::equal(format!("rows of {}", table.name), self.rows, facts.rows)];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
             checks.push(index_check(table, index, self.rows, rows));
@@ -175,10 +173,7 @@ impl Ledger {
         let text = |key: Option<i64>| key.map_or("none".into(), |key| key.to_string());
         let mut checks = Vec::new();
         let what = format!("smallest key of {}", table.name);
-        let known = self
-            .keys
-            .as_ref()
-            .map(|keys| keys.runs.front().map(|&(first, _)| first));
+        let known = self.keys.as_ref().map(|keys| keys.runs.front().map(|&(first, _)| first));
         match (known, self.key_min_bound) {
             (Some(expected), _) => checks.push(Check::equal(what, text(expected), text(key_min))),
             (None, Some(bound)) => checks.push(Check::new(
@@ -235,19 +230,11 @@ mod tests {
     use crate::insert::schema::table;
 
     fn inserted(rows: u64, last_key: i64) -> Inserted {
-        Inserted {
-            rows,
-            last_key: Some(last_key),
-            ..Inserted::default()
-        }
+        Inserted { rows, last_key: Some(last_key), ..Inserted::default() }
     }
 
     fn deleted(rows: u64, key_min: i64) -> Deleted {
-        Deleted {
-            rows,
-            key_min,
-            ..Deleted::default()
-        }
+        Deleted { rows, key_min, ..Deleted::default() }
     }
 
     fn smallest(ledger: &Ledger, found: i64) -> Check {
@@ -285,15 +272,13 @@ mod tests {
         assert!(!smallest(&ledger, 20).holds);
         ledger.apply(&[], &[deleted(20, 60)], true);
         assert_eq!(smallest(&ledger, 0).expected, ">= 60");
-        let left = Deleted {
-            left: Some(70),
-            ..deleted(20, 0)
-        };
+        let left = Deleted { left: Some(70), ..deleted(20, 0) };
         ledger.apply(&[], &[left], true);
         assert_eq!(smallest(&ledger, 0).expected, ">= 70");
     }
 
-    /// A server may give one connection keys, and set more aside for it, that it inserts after all of another's are gone.
+    /// A server may give one connection keys, and set more aside for it, that it inserts after all
+    /// of another's are gone.
     #[test]
     fn rows_that_come_and_go_in_one_step_do_not_move_the_bound() {
         let mut ledger = Ledger::new();

@@ -1,11 +1,12 @@
-//! The Insert Benchmark: one or more tables that grow at the head and shrink at the tail, with up to three secondary
-//! indexes, and range and point queries during writes.
+//! The Insert Benchmark: one or more tables that grow at the head and shrink at the tail, with up
+//! to three secondary indexes, and range and point queries during writes.
 //!
-//! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
-//! `l.i2`), then queries as fast as possible, during writes at a rate (`qr100`, `qp100`, ...).
+//! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small
+//! transactions (`l.i1`, `l.i2`), then queries as fast as possible, during writes at a rate
+//! (`qr100`, `qp100`, ...).
 //!
-//! The programs of connections are the same on SQL engines ([`sql`]) and key-value engines ([`keyed`]); only the operations
-//! differ.
+//! The programs of connections are the same on SQL engines ([`sql`]) and key-value engines
+//! ([`keyed`]); only the operations differ.
 
 pub mod keyed;
 pub mod sql;
@@ -146,13 +147,7 @@ impl ClientStep<'_> {
             _ if connection.final_ops() > 0 => &[INSERT, BULK_LOAD_END],
             _ => &[INSERT],
         };
-        Box::new(Inserter {
-            connection,
-            kinds,
-            batches: self.batches(),
-            quota,
-            final_ops: 0,
-        })
+        Box::new(Inserter { connection, kinds, batches: self.batches(), quota, final_ops: 0 })
     }
 
     fn deleter<O: Connector>(&self, on: &O, quota: CommitQuota) -> Result<Box<dyn Program>, Error> {
@@ -180,10 +175,7 @@ impl ClientStep<'_> {
                 let mut connection = on.open(self, Purpose::ReadPoints)?;
                 let mut choices = PointChoices::new(self.random(POINTS), &self.shared);
                 choices.start(on.key_min(self, &mut connection)?.unwrap_or(0));
-                Box::new(PointReader {
-                    connection,
-                    choices,
-                })
+                Box::new(PointReader { connection, choices })
             }
         })
     }
@@ -286,9 +278,8 @@ impl Insert {
                 shared: Arc::clone(&shared[table]),
             };
             let mut add = |role, rate: Option<f64>, program| -> Result<(), Error> {
-                let schedule = rate.map_or(Schedule::Closed, |rate| {
-                    Schedule::rate(rate, client, self.clients)
-                });
+                let schedule = rate
+                    .map_or(Schedule::Closed, |rate| Schedule::rate(rate, client, self.clients));
                 tasks.push(Task::new(client, role, schedule, program)?);
                 Ok(())
             };
@@ -349,8 +340,8 @@ impl Insert {
         Ok(tasks)
     }
 
-    /// Applies what the connections of a step did, complete or not. `is_flawless`: no insert failed or
-    /// was retried.
+    /// Applies what the connections of a step did, complete or not. `is_flawless`: no insert failed
+    /// or was retried.
     pub fn apply(&mut self, step: &InsertStep, summaries: &Summaries, is_flawless: bool) {
         let mut did = vec![(Vec::new(), Vec::new()); self.tables.len()];
         for (client, summary) in summaries {
@@ -367,9 +358,11 @@ impl Insert {
         }
     }
 
-    /// Compares the rows that point queries found with the share of existing keys; `None` for other steps.
+    /// Compares the rows that point queries found with the share of existing keys; `None` for other
+    /// steps.
     ///
-    /// A tenth may be missing: keys that were deleted after the reader last asked for the smallest one.
+    /// A tenth may be missing: keys that were deleted after the reader last asked for the smallest
+    /// one.
     pub fn check_point_queries(&self, step: &InsertStep, queries: u64, rows: u64) -> Option<Check> {
         let is_point = |query| query == Query::Point && queries > 0;
         if !matches!(step.kind, InsertStepKind::Query { query, .. } if is_point(query)) {
@@ -401,44 +394,20 @@ mod tests {
     }
 
     pub(super) fn step(number: u32, kind: InsertStepKind, rows_per_commit: u32) -> InsertStep {
-        InsertStep {
-            number,
-            name: String::new(),
-            kind,
-            rows_per_commit,
-        }
+        InsertStep { number, name: String::new(), kind, rows_per_commit }
     }
 
     #[test]
     fn a_key_below_those_that_a_deleter_found_in_a_shared_table_may_come_later() {
-        let shared = plan::Insert {
-            tables: Tables::Shared,
-            ..plan()
-        };
+        let shared = plan::Insert { tables: Tables::Shared, ..plan() };
         let mut insert = Insert::new(&shared, 2, 1);
         let inserted = |rows, last_key| {
-            Summary::Inserted(Inserted {
-                rows,
-                last_key: Some(last_key),
-                ..Inserted::default()
-            })
+            Summary::Inserted(Inserted { rows, last_key: Some(last_key), ..Inserted::default() })
         };
         let deleted = |rows, key_min| {
-            Summary::Deleted(Deleted {
-                rows,
-                key_min,
-                covers_old_rows_only: true,
-                left: None,
-            })
+            Summary::Deleted(Deleted { rows, key_min, covers_old_rows_only: true, left: None })
         };
-        let step = step(
-            0,
-            InsertStepKind::Write {
-                until: WriteEnd::Rows(1),
-                rate: None,
-            },
-            1,
-        );
+        let step = step(0, InsertStepKind::Write { until: WriteEnd::Rows(1), rate: None }, 1);
         let first = vec![(0, inserted(100, 100)), (1, inserted(100, 1100))];
         insert.apply(&step, &first, true);
         // One has 1101 to 2100 for itself; 2101 was the smallest key when a deleter looked.

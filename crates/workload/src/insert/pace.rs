@@ -1,8 +1,9 @@
 //! Keeps a client's inserts and deletes in step if they have no rate.
 //!
-//! Otherwise the faster of the two connections would run away: a deleter could empty the table. Neither gets more than
-//! eight commits ahead of the other, which is the length of the queues of the original client. Each side writes
-//! its own progress once a commit; the other reads it once a commit.
+//! Otherwise the faster of the two connections would run away: a deleter could empty the table.
+//! Neither gets more than eight commits ahead of the other, which is the length of the queues of
+//! the original client. Each side writes its own progress once a commit; the other reads it once a
+//! commit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,14 +13,16 @@ use super::shared::CachePadded;
 use crate::Next;
 
 const AHEAD_MAX: u64 = 8;
-/// A side that had to wait continues only when the other is this close: one wait serves several commits.
+/// A side that had to wait continues only when the other is this close: one wait serves several
+/// commits.
 const AHEAD_RESUME: u64 = 4;
 
 #[derive(Debug, Default)]
 struct Progress {
     /// Commits of both sides.
     commits: [CachePadded<AtomicU64>; 2],
-    /// The flags of the sides that wait: one for each, since one may start to wait while the other is still waking up.
+    /// The flags of the sides that wait: one for each, since one may start to wait while the other
+    /// is still waking up.
     waiting: [CachePadded<AtomicBool>; 2],
     lock: Mutex<()>,
     changed: Condvar,
@@ -49,14 +52,11 @@ impl Pace {
     /// Returns both sides.
     pub(super) fn pair() -> [Self; 2] {
         let shared = Arc::new(Progress::default());
-        [0, 1].map(|side| Self {
-            shared: Arc::clone(&shared),
-            side,
-            held: false,
-        })
+        [0, 1].map(|side| Self { shared: Arc::clone(&shared), side, held: false })
     }
 
-    /// Reports that this side has done `commits` so far; returns whether it may do the next one now.
+    /// Reports that this side has done `commits` so far; returns whether it may do the next one
+    /// now.
     pub(super) fn may_continue(&mut self, commits: u64) -> bool {
         let shared = &*self.shared;
         shared.commits[self.side].0.store(commits, SeqCst);
@@ -87,11 +87,10 @@ impl Pace {
         let shared = &*self.shared;
         let guard = shared.lock();
         shared.waiting[self.side].0.store(true, SeqCst);
-        // The other side stores its progress before it reads `waiting`, and this side does so in reverse: one of them sees
-        // the other's store.
-        let waited = shared
-            .changed
-            .wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
+        // The other side stores its progress before it reads `waiting`, and this side does so in
+        // reverse: one of them sees the other's store.
+        let waited =
+            shared.changed.wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
         drop(waited);
         shared.waiting[self.side].0.store(false, SeqCst);
     }
@@ -108,11 +107,7 @@ pub(super) struct CommitQuota {
 
 impl CommitQuota {
     pub(super) fn new(commits: Option<u64>, pace: Option<Pace>) -> Self {
-        Self {
-            commits,
-            begun: 0,
-            pace,
-        }
+        Self { commits, begun: 0, pace }
     }
 
     /// Returns whether the next commit may begin.

@@ -26,8 +26,8 @@ const QUERY: OpKind = OpKind("query");
 /// The point reader's query for the largest key.
 const GET_MAX: OpKind = OpKind("get_max");
 
-/// A connection to one table: the benchmark's operations on it. The last prepared operation is executed, and retried
-/// if it fails.
+/// A connection to one table: the benchmark's operations on it. The last prepared operation is
+/// executed, and retried if it fails.
 pub(super) trait Connection: Send + 'static {
     /// Called first, by the thread that calls the others.
     fn begin(&mut self) {}
@@ -46,8 +46,8 @@ pub(super) trait Connection: Send + 'static {
     /// Inserts them; returns their number.
     fn insert(&mut self) -> Result<u64, Error>;
 
-    /// Returns the largest key of the `rows` rows that it inserted, and the key after the last assigned one
-    /// if the client assigns keys.
+    /// Returns the largest key of the `rows` rows that it inserted, and the key after the last
+    /// assigned one if the client assigns keys.
     fn last_keys(&mut self, rows: u64) -> Result<(Option<i64>, Option<i64>), Error>;
 
     /// Returns the number of operations that it does after all rows are inserted.
@@ -152,12 +152,7 @@ impl<C: Connection> Program for Inserter<C> {
 
     fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
         let (last_key, next_key) = self.connection.last_keys(rows)?;
-        Ok(Summary::Inserted(Inserted {
-            rows,
-            last_key,
-            end_row: self.batches.end_row,
-            next_key,
-        }))
+        Ok(Summary::Inserted(Inserted { rows, last_key, end_row: self.batches.end_row, next_key }))
     }
 }
 
@@ -294,7 +289,8 @@ impl<C: Connection> Program for PointReader<C> {
             return Ok(Executed::without_rows());
         }
         let rows = self.connection.read_points()?;
-        // A key may have been deleted or never existed: the share of keys found is checked over the whole step.
+        // A key may have been deleted or never existed: the share of keys found is checked over the
+        // whole step.
         Ok(Executed::new(rows, (0, POINT_KEYS.into())))
     }
 

@@ -1,4 +1,5 @@
-//! Generates rows from seed, table and row number, so that they do not depend on the number of clients.
+//! Generates rows from seed, table and row number, so that they do not depend on the number of
+//! clients.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ pub(super) const ROW_PARAMS: [ParamType; 6] = [
     ParamType::Text,
 ];
 
-/// The date of row 0, 2024-01-01 00:00:00 UTC, in microseconds. Every row is 1 ms later than the one before, since inserted
-/// rows usually have ascending timestamps.
+/// The date of row 0, 2024-01-01 00:00:00 UTC, in microseconds. Every row is 1 ms later than the
+/// one before, since inserted rows usually have ascending timestamps.
 const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
 const ROW_STEP_US: i64 = 1000;
 
@@ -27,8 +28,9 @@ const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
 
-/// Returns the mean size of a row's values in bytes: 8 each for the key and the date, 4 for each of four integers, and 1 for
-/// each character of `data`. `lengths` are the shortest and the longest `data`, uniformly distributed.
+/// Returns the mean size of a row's values in bytes: 8 each for the key and the date, 4 for each of
+/// four integers, and 1 for each character of `data`. `lengths` are the shortest and the longest
+/// `data`, uniformly distributed.
 pub(super) fn bytes_mean(lengths: (u32, u32)) -> f64 {
     const FIXED: f64 = 8.0 + 8.0 + 4.0 * 4.0;
     FIXED + (f64::from(lengths.0) + f64::from(lengths.1)) / 2.0
@@ -46,14 +48,14 @@ pub(super) struct RowSource {
 }
 
 impl RowSource {
-    /// Returns the rows of table number `table`. The column `data` has from `length_min` to `length_max` characters;
-    /// the first half is random and the rest constant, so that it compresses to about half.
+    /// Returns the rows of table number `table`. The column `data` has from `length_min` to
+    /// `length_max` characters; the first half is random and the rest constant, so that it
+    /// compresses to about half.
     pub(super) fn new(seed: u64, table: u32, length_min: u32, length_max: u32) -> Self {
         let mut random = Random::stream(seed, &[u64::from(table), 1]);
         let text_length = TEXT_LENGTH + length_max as usize;
-        let text = (0..text_length)
-            .map(|_| char::from(ALPHABET[random.below(64) as usize]))
-            .collect();
+        let text =
+            (0..text_length).map(|_| char::from(ALPHABET[random.below(64) as usize])).collect();
         Self {
             values: Random::stream(seed, &[u64::from(table), 0]),
             length_min,
@@ -80,8 +82,7 @@ impl RowSource {
         let random_length = length.div_ceil(2);
         let offset = scale((third >> 32) as u32, TEXT_LENGTH as u32) as usize;
         self.data.clear();
-        self.data
-            .push_str(&self.text[offset..offset + random_length]);
+        self.data.push_str(&self.text[offset..offset + random_length]);
         self.data.push_str(&self.filler[..length - random_length]);
         (columns, &self.data)
     }
@@ -113,10 +114,7 @@ impl Columns {
     /// Returns the number of the row with this date; `None` if there is none.
     pub(super) fn row_number(&self) -> Option<u64> {
         let since = self.date_us.checked_sub(FIRST_DATE_US)?;
-        (since % ROW_STEP_US == 0)
-            .then_some(since / ROW_STEP_US)?
-            .try_into()
-            .ok()
+        (since % ROW_STEP_US == 0).then_some(since / ROW_STEP_US)?.try_into().ok()
     }
 }
 
@@ -126,14 +124,16 @@ pub(super) struct RowBatches {
     pub(super) rows_per_commit: u32,
     /// The first row of the next commit.
     next_row: u64,
-    /// The distance from one commit's first row to the next one's. Other clients insert the rows in between.
+    /// The distance from one commit's first row to the next one's. Other clients insert the rows
+    /// in between.
     stride: u64,
     /// The row after the last batch; `None` before the first.
     pub(super) end_row: Option<u64>,
 }
 
 impl RowBatches {
-    /// Returns the batches of connection number `position` of `count` connections that take turns in one table.
+    /// Returns the batches of connection number `position` of `count` connections that take turns
+    /// in one table.
     pub(super) fn new(
         source: RowSource,
         rows_per_commit: u32,
@@ -219,11 +219,7 @@ mod tests {
         ];
         for (domain, column) in columns {
             let values: HashSet<i32> = rows.iter().map(|(row, _)| column(row)).collect();
-            assert!(
-                values
-                    .iter()
-                    .all(|value| (0..domain as i32).contains(value))
-            );
+            assert!(values.iter().all(|value| (0..domain as i32).contains(value)));
             let expected = f64::from(domain) * (1.0 - (-50_000.0 / f64::from(domain)).exp());
             assert!(
                 (values.len() as f64 - expected).abs() < expected * 0.02,

@@ -48,16 +48,13 @@ impl IndexColumn {
     }
 }
 
-/// Returns the columns of the three possible indexes; range queries compare the first column of each.
+/// Returns the columns of the three possible indexes; range queries compare the first column of
+/// each.
 pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
     use IndexColumn::{CashRegister, Customer, Date, Price, Product};
     let pdc = &[Price, Date, Customer];
     match set {
-        IndexSet::Current => [
-            &[Product, Customer, Price],
-            &[CashRegister, Customer, Price],
-            pdc,
-        ],
+        IndexSet::Current => [&[Product, Customer, Price], &[CashRegister, Customer, Price], pdc],
         IndexSet::Before2023Dec => [&[Price, Customer], &[CashRegister, Price, Customer], pdc],
     }
 }
@@ -67,12 +64,7 @@ fn indexes_of(set: IndexSet, count: usize) -> Vec<Index> {
         name,
         columns: columns.iter().map(|column| column.name()).collect(),
     };
-    INDEX_NAMES
-        .into_iter()
-        .zip(index_columns(set))
-        .take(count)
-        .map(index)
-        .collect()
+    INDEX_NAMES.into_iter().zip(index_columns(set)).take(count).map(index).collect()
 }
 
 /// Returns the range queries in the order of the indexes that they scan.

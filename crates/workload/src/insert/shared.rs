@@ -10,8 +10,8 @@ pub(super) struct CachePadded<T>(pub(super) T);
 /// The state of one table's keys, shared by the connections to it.
 #[derive(Debug, Default)]
 pub(super) struct SharedKeys {
-    /// The smallest key, as far as the deleters know: written once per delete, read once in 100 point queries. With
-    /// several deleters it may be a few commits above the smallest key.
+    /// The smallest key, as far as the deleters know: written once per delete, read once in 100
+    /// point queries. With several deleters it may be a few commits above the smallest key.
     key_min: CachePadded<AtomicI64>,
     /// The next key to assign, if the client assigns keys and not the server.
     next_key: CachePadded<AtomicI64>,

@@ -50,7 +50,8 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
     }
 }
 
-/// Returns the bulk load of `l.i0` if the plan asks for one, the engine has one, and clients do not share a table.
+/// Returns the bulk load of `l.i0` if the plan asks for one, the engine has one, and clients do not
+/// share a table.
 fn bulk_load(insert: &Insert, dialect: &dyn Dialect) -> Option<BulkLoad> {
     let may = insert.plan.bulk_load && !insert.is_shared();
     dialect.bulk_load().filter(|_| may)
@@ -81,11 +82,8 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
             Purpose::ReadRanges => {
                 let scans = range_queries(insert.plan.indexes);
                 let scans = scans.iter().zip(&table.indexes).map(|(query, index)| {
-                    let scan = RangeScan {
-                        index,
-                        comparison: query.comparison,
-                        limit: RANGE_LIMIT,
-                    };
+                    let scan =
+                        RangeScan { index, comparison: query.comparison, limit: RANGE_LIMIT };
                     dialect.range_scan(table, scan)
                 });
                 (scans.collect(), vec![ParamType::Int4], None)
@@ -96,13 +94,9 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
                 (vec![lookup], params, Some(dialect.max_key(table)))
             }
         };
-        let statements = statements
-            .iter()
-            .map(|sql| session.prepare(sql, &params))
-            .collect::<Result<_, _>>()?;
-        let boundary_key = boundary_key
-            .map(|sql| session.prepare(&sql, &[]))
-            .transpose()?;
+        let statements =
+            statements.iter().map(|sql| session.prepare(sql, &params)).collect::<Result<_, _>>()?;
+        let boundary_key = boundary_key.map(|sql| session.prepare(&sql, &[])).transpose()?;
         let mut final_ops = Vec::new();
         if let Some(bulk) = bulk_load(insert, dialect)
             && part.step.kind.is_load()

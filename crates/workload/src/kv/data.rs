@@ -1,4 +1,5 @@
-//! Keys and values. They are functions of the seed, so that reads can be compared with what was written.
+//! Keys and values. They are functions of the seed, so that reads can be compared with what was
+//! written.
 
 use std::fmt;
 
@@ -19,9 +20,10 @@ const VALUES: u64 = 0;
 const WRITES: u64 = 1;
 const POOL: u64 = 4;
 
-/// Size of a piece of random bytes. A value's random bytes are pieces of one pool, each XORed with its own number. That
-/// takes a few nanoseconds. Drawing each word would take longer than all other work of the client. The pool stays in the L1
-/// cache. No two pieces have anything in common that a compressor could find.
+/// Size of a piece of random bytes. A value's random bytes are pieces of one pool, each XORed with
+/// its own number. That takes a few nanoseconds. Drawing each word would take longer than all other
+/// work of the client. The pool stays in the L1 cache. No two pieces have anything in common that a
+/// compressor could find.
 const PIECE: usize = 128 * WORD;
 /// Bits of the position in the pool at which a piece begins.
 const PLACE_BITS: u32 = 10;
@@ -90,10 +92,9 @@ impl fmt::Display for KeyFault {
         match self.fault {
             Fault::Missing => write!(f, "key {number} is missing"),
             Fault::Length(bytes) => write!(f, "the value of key {number} has {bytes} bytes"),
-            Fault::Damaged => write!(
-                f,
-                "the value of key {number} is damaged or belongs to another key"
-            ),
+            Fault::Damaged => {
+                write!(f, "the value of key {number} is damaged or belongs to another key")
+            }
             Fault::NeverWritten(version) => write!(
                 f,
                 "key {number} has a value that was never written: write {} of writer {} in step {}",
@@ -124,7 +125,8 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Returns the data of `keys` keys. `compression_ratio` is the share of a value that remains after good compression.
+    /// Returns the data of `keys` keys. `compression_ratio` is the share of a value that remains
+    /// after good compression.
     pub(super) fn new(
         seed: u64,
         keys: u64,
@@ -194,10 +196,7 @@ impl Data {
         let mask = body.next_u64();
         let place = (mask >> (u64::BITS - PLACE_BITS)) as usize;
         let words = self.pool[place..].first_chunk();
-        (
-            mask,
-            words.expect("the pool ends a piece after the last place"),
-        )
+        (mask, words.expect("the pool ends a piece after the last place"))
     }
 
     /// Returns the version of the key's value.
@@ -207,10 +206,7 @@ impl Data {
         }
         let (random, filler) = value.split_at(self.random_bytes);
         let (head, rest) = random.split_at(WORD);
-        let head = head
-            .iter()
-            .rev()
-            .fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+        let head = head.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
         let bits = head ^ self.mask(number).1;
         let (_, mut body) = self.streams(number, bits);
         let is_whole = rest.chunks(PIECE).all(|piece| {
@@ -244,15 +240,12 @@ impl Data {
     /// Returns the keys that a writer overwrites, in its order.
     pub(super) fn choices(&self, step: u32, writer: u32) -> KeyChoices {
         let path = [u64::from(step), u64::from(writer), WRITES];
-        KeyChoices {
-            random: Random::stream(self.seed, &path),
-            keys: self.keys,
-        }
+        KeyChoices { random: Random::stream(self.seed, &path), keys: self.keys }
     }
 }
 
-/// The keys that a writer overwrites. Each can be computed without the ones before it, so that a reader can tell whether a
-/// value was ever written.
+/// The keys that a writer overwrites. Each can be computed without the ones before it, so that a
+/// reader can tell whether a value was ever written.
 #[derive(Clone, Debug)]
 pub(super) struct KeyChoices {
     random: Random,
@@ -278,11 +271,7 @@ pub(super) fn number_of(key: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const VERSION: Version = Version {
-        step: 3,
-        writer: 40,
-        sequence: (1 << 38) - 3,
-    };
+    const VERSION: Version = Version { step: 3, writer: 40, sequence: (1 << 38) - 3 };
 
     fn data(value_size: usize, ratio: f64) -> Data {
         Data::new(1, 1000, 20, value_size, ratio)
@@ -367,10 +356,8 @@ mod tests {
     #[test]
     fn the_data_never_changes() {
         let value = value(&data(24, 1.0), 7, VERSION);
-        let words: Vec<u64> = value
-            .chunks(8)
-            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
-            .collect();
+        let words: Vec<u64> =
+            value.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
         let choices = data(400, 0.5).choices(3, 1);
         let chosen: Vec<u64> = (0..4).map(|sequence| choices.get(sequence)).collect();
         assert_eq!(
@@ -380,10 +367,7 @@ mod tests {
         );
     }
 
-    const EXPECTED_WORDS: [u64; 3] = [
-        15_931_586_859_627_982_163,
-        3_580_673_347_594_159_301,
-        18_048_501_805_953_319_244,
-    ];
+    const EXPECTED_WORDS: [u64; 3] =
+        [15_931_586_859_627_982_163, 3_580_673_347_594_159_301, 18_048_501_805_953_319_244];
     const EXPECTED_CHOICES: [u64; 4] = [689, 603, 571, 391];
 }

@@ -35,8 +35,8 @@ impl History {
         self.steps.push(StepWrites { step, writers });
     }
 
-    /// Checks that a version of a key was written. `writing` is the current step if it has a writer, whose writes are
-    /// not counted yet.
+    /// Checks that a version of a key was written. `writing` is the current step if it has a
+    /// writer, whose writes are not counted yet.
     pub(super) fn check(
         &self,
         data: &Data,
@@ -44,11 +44,7 @@ impl History {
         version: Version,
         writing: Option<u32>,
     ) -> Result<(), Fault> {
-        let Version {
-            step,
-            writer,
-            sequence,
-        } = version;
+        let Version { step, writer, sequence } = version;
         let is_chosen = || data.choices(step, writer).get(sequence) == number;
         let was_written = if self.load_step == Some(step) {
             writer == 0 && sequence == number
@@ -61,14 +57,11 @@ impl History {
                 .is_some_and(|written| sequence < written.begun)
                 && is_chosen()
         };
-        if was_written {
-            Ok(())
-        } else {
-            Err(Fault::NeverWritten(version))
-        }
+        if was_written { Ok(()) } else { Err(Fault::NeverWritten(version)) }
     }
 
-    /// Returns a random write that is certainly in the database, or was overwritten; `None` if there was none.
+    /// Returns a random write that is certainly in the database, or was overwritten; `None` if
+    /// there was none.
     pub(super) fn random_write(&self, random: &mut Random) -> Option<Version> {
         let all = self.steps.iter().flat_map(|writes| {
             let writers = writes.writers.iter().enumerate();
@@ -81,24 +74,18 @@ impl History {
         let mut sequence = random.below(total);
         for (step, writer, confirmed) in all {
             if sequence < confirmed {
-                return Some(Version {
-                    step,
-                    writer: writer as u32,
-                    sequence,
-                });
+                return Some(Version { step, writer: writer as u32, sequence });
             }
             sequence -= confirmed;
         }
         None
     }
 
-    /// Returns whether `found` may be seen after `written` was written. Writers of one step are not ordered.
+    /// Returns whether `found` may be seen after `written` was written. Writers of one step are not
+    /// ordered.
     pub(super) fn is_same_or_newer(&self, found: Version, written: Version) -> bool {
-        let at = |version: Version| {
-            self.steps
-                .iter()
-                .position(|writes| writes.step == version.step)
-        };
+        let at =
+            |version: Version| self.steps.iter().position(|writes| writes.step == version.step);
         match (at(found), at(written)) {
             (Some(found_at), Some(written_at)) if found_at == written_at => {
                 found.writer != written.writer || found.sequence >= written.sequence

@@ -1,8 +1,9 @@
-//! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and overwritten at random,
-//! also while a writer writes at a rate.
+//! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and
+//! overwritten at random, also while a writer writes at a rate.
 //!
-//! All keys exist after the load, and none is deleted, so that every read has one right answer except for the version
-//! of the value; a value names its version, and the seed says which key that version was written to.
+//! All keys exist after the load, and none is deleted, so that every read has one right answer
+//! except for the version of the value; a value names its version, and the seed says which key that
+//! version was written to.
 
 mod data;
 mod history;
@@ -27,7 +28,8 @@ use programs::{Reader, Writer};
 pub use verifier::ReadSummary;
 use verifier::ReadVerifier;
 
-/// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a second.
+/// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
+/// second.
 const BURST: Duration = Duration::from_millis(10);
 
 /// Purposes of random streams, the last part of their paths; the data uses 0, 1 and 4.
@@ -115,11 +117,7 @@ impl Kv {
                 Ok(vec![Task::new(0, "write", Schedule::Closed, loader)?])
             }
             KvStepKind::Read { read: how, .. } => read(how, None),
-            KvStepKind::ReadWhileWriting {
-                read: how,
-                write_bytes_per_s,
-                ..
-            } => {
+            KvStepKind::ReadWhileWriting { read: how, write_bytes_per_s, .. } => {
                 let mut tasks = read(how, Some(step.number))?;
                 // The only writer has the whole rate.
                 let rate = write_bytes_per_s as f64 / self.entry_bytes() as f64;
@@ -132,9 +130,9 @@ impl Kv {
                 let writer = |client| overwrite(client, quota(client), Schedule::Closed);
                 (0..clients).map(writer).collect()
             }
-            KvStepKind::Overwrite { .. } => (0..clients)
-                .map(|client| overwrite(client, None, Schedule::Closed))
-                .collect(),
+            KvStepKind::Overwrite { .. } => {
+                (0..clients).map(|client| overwrite(client, None, Schedule::Closed)).collect()
+            }
         }
     }
 
@@ -168,11 +166,7 @@ impl Kv {
     pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
         let mut checks = vec![
             Check::equal("keys", self.keys, facts.keys),
-            Check::equal(
-                "bytes of keys and values",
-                self.keys * self.entry_bytes(),
-                facts.bytes,
-            ),
+            Check::equal("bytes of keys and values", self.keys * self.entry_bytes(), facts.bytes),
         ];
         checks.extend(self.check_ends(facts.first.as_deref(), facts.last.as_deref()));
         checks
@@ -185,18 +179,9 @@ impl Kv {
     pub fn check_keys<S: KeyValueSession>(&self, session: &mut S) -> Result<Vec<Check>, Error> {
         let highest = vec![u8::MAX; self.data.key_size];
         let mut ends = [None, None];
-        let directions = [
-            (Direction::Forward, &[][..]),
-            (Direction::Reverse, &highest),
-        ];
+        let directions = [(Direction::Forward, &[][..]), (Direction::Reverse, &highest)];
         for (end, (direction, from)) in ends.iter_mut().zip(directions) {
-            let scan = Scan {
-                from,
-                direction,
-                limit: 1,
-                view: View::Now,
-                verifies_order: true,
-            };
+            let scan = Scan { from, direction, limit: 1, view: View::Now, verifies_order: true };
             session.scan(scan, |key, _| *end = Some(key.to_vec()))?;
         }
         session.release();
@@ -210,10 +195,7 @@ impl Kv {
             keys => Some((0, keys - 1)),
         };
         let (smallest, largest) = numbers.unzip();
-        let ends = [
-            ("smallest key", smallest, first),
-            ("largest key", largest, last),
-        ];
+        let ends = [("smallest key", smallest, first), ("largest key", largest, last)];
         let check = |(what, number, found): (&str, Option<u64>, Option<&[u8]>)| {
             let expected = number.map(|number| {
                 let mut key = self.data.key_buffer();
@@ -226,8 +208,8 @@ impl Kv {
         ends.into_iter().map(check).collect()
     }
 
-    /// Reads `samples` keys and compares each with its newest write: a lost write shows. `attempt` makes the keys
-    /// differ from those of other calls.
+    /// Reads `samples` keys and compares each with its newest write: a lost write shows. `attempt`
+    /// makes the keys differ from those of other calls.
     ///
     /// # Errors
     /// The engine's own.
@@ -247,17 +229,15 @@ impl Kv {
                 _ => None,
             };
             let number = match written {
-                Some(written) => self
-                    .data
-                    .choices(written.step, written.writer)
-                    .get(written.sequence),
+                Some(written) => {
+                    self.data.choices(written.step, written.writer).get(written.sequence)
+                }
                 None => random.below(self.keys),
             };
             self.data.set_key(number, &mut key);
             let found = session.get(&key)?.ok_or(Fault::Missing);
-            let judged = found
-                .and_then(|value| self.data.version_of(number, value))
-                .and_then(|found| {
+            let judged =
+                found.and_then(|value| self.data.version_of(number, value)).and_then(|found| {
                     self.history.check(&self.data, number, found, None)?;
                     match written {
                         Some(written) if !self.history.is_same_or_newer(found, written) => {
@@ -274,7 +254,8 @@ impl Kv {
     }
 }
 
-/// Returns the checks of what readers saw, including whether they saw more of the current writer than it wrote.
+/// Returns the checks of what readers saw, including whether they saw more of the current writer
+/// than it wrote.
 fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> {
     if reads.is_empty() {
         return Vec::new();

@@ -53,11 +53,7 @@ impl<S> Writer<S> {
             value: data.value_buffer(),
             data: Arc::clone(data),
             choices: None,
-            version: Version {
-                step,
-                writer: 0,
-                sequence: 0,
-            },
+            version: Version { step, writer: 0, sequence: 0 },
             quota: Some(data.keys),
             written: 0,
             session,
@@ -165,10 +161,7 @@ impl<S: KeyValueSession> Reader<S> {
     fn get(&mut self) -> Result<u64, Error> {
         let value = self.session.get(&self.keys)?;
         let is_sampled = self.sampled.is_some();
-        Ok(self
-            .verifier
-            .check_value(self.numbers[0], value, is_sampled)
-            .into())
+        Ok(self.verifier.check_value(self.numbers[0], value, is_sampled).into())
     }
 
     #[inline]

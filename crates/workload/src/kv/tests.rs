@@ -15,15 +15,10 @@ fn plan() -> plan::Kv {
     }
 }
 
-const OVERWRITE: KvStepKind = KvStepKind::Overwrite {
-    time: Duration::ZERO,
-};
+const OVERWRITE: KvStepKind = KvStepKind::Overwrite { time: Duration::ZERO };
 
 fn read(read: KvRead) -> KvStepKind {
-    KvStepKind::Read {
-        read,
-        time: Duration::ZERO,
-    }
+    KvStepKind::Read { read, time: Duration::ZERO }
 }
 
 /// A sequence, its engine, and the number of its next step.
@@ -43,11 +38,7 @@ struct StepResult {
 
 impl Bench {
     fn new(plan: &plan::Kv, seed: u64) -> Self {
-        Self {
-            kv: Kv::new(plan, 3, seed),
-            memory: Arc::default(),
-            number: 0,
-        }
+        Self { kv: Kv::new(plan, 3, seed), memory: Arc::default(), number: 0 }
     }
 
     fn loaded() -> Self {
@@ -57,11 +48,7 @@ impl Bench {
     }
 
     fn tasks(&self, kind: KvStepKind) -> (KvStep, Vec<Task>) {
-        let step = KvStep {
-            number: self.number,
-            name: String::new(),
-            kind,
-        };
+        let step = KvStep { number: self.number, name: String::new(), kind };
         let tasks = self.kv.tasks(&step, || self.memory.connect()).unwrap();
         (step, tasks)
     }
@@ -88,12 +75,7 @@ impl Bench {
         let summary = |work: &mut Task| (work.client, work.program.summary(0).unwrap());
         let summaries = works.iter_mut().map(summary).collect();
         let checks = self.kv.apply(&step, &summaries, true);
-        StepResult {
-            checks,
-            works,
-            operations,
-            unexpected,
-        }
+        StepResult { checks, works, operations, unexpected }
     }
 
     fn key(&self, number: u64) -> Vec<u8> {
@@ -113,25 +95,14 @@ fn failed(checks: &[Check]) -> Vec<&str> {
     failed.map(|check| check.what.as_str()).collect()
 }
 
-const READS: [KvRead; 4] = [
-    KvRead::Get,
-    KvRead::MultiGet,
-    KvRead::Forward,
-    KvRead::Reverse,
-];
+const READS: [KvRead; 4] = [KvRead::Get, KvRead::MultiGet, KvRead::Forward, KvRead::Reverse];
 
 #[test]
 fn the_load_writes_exactly_its_keys_without_a_log() {
     let mut bench = Bench::new(&plan(), 1);
     let done = bench.step(KvStepKind::FillSeq, u64::MAX);
-    assert_eq!(
-        (done.works.len(), done.operations, done.unexpected),
-        (1, 1000, 0)
-    );
-    assert_eq!(
-        *bench.memory.durability.lock().unwrap(),
-        [Durability::NoLog]
-    );
+    assert_eq!((done.works.len(), done.operations, done.unexpected), (1, 1000, 0));
+    assert_eq!(*bench.memory.durability.lock().unwrap(), [Durability::NoLog]);
     assert_eq!(bench.kv.keys(), 1000);
 
     let facts = bench.memory.facts();
@@ -192,10 +163,7 @@ fn a_reader_may_see_concurrent_writes() {
         assert!((2000..=3000).contains(&seen), "{seen}");
         let rates: Vec<_> = done.works.iter().map(|work| work.schedule).collect();
         let writes = Schedule::bursts(100.0, BURST);
-        assert_eq!(
-            rates,
-            [[Schedule::Closed; 3].as_slice(), &[writes]].concat()
-        );
+        assert_eq!(rates, [[Schedule::Closed; 3].as_slice(), &[writes]].concat());
         let roles: Vec<_> = done.works.iter().map(|work| work.role).collect();
         assert_eq!(roles, ["read", "read", "read", "write"]);
     }
@@ -259,30 +227,15 @@ fn another_keys_value_and_an_unwritten_one_are_reported() {
     let value = bench.memory.map()[&one].clone();
     bench.memory.map().insert(other, value);
     let done = bench.step(read(KvRead::Get), 2000);
-    assert!(
-        done.checks[0].found.contains("key 2 is damaged"),
-        "{}",
-        done.checks[0].found
-    );
+    assert!(done.checks[0].found.contains("key 2 is damaged"), "{}", done.checks[0].found);
 
     let mut bench = Bench::loaded();
-    let version = data::Version {
-        step: 7,
-        writer: 0,
-        sequence: 5,
-    };
+    let version = data::Version { step: 7, writer: 0, sequence: 5 };
     let key = bench.key(1);
-    bench
-        .kv
-        .data
-        .set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
+    bench.kv.data.set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
     let done = bench.step(read(KvRead::Get), 2000);
     let never_written = "key 1 has a value that was never written: write 5 of writer 0 in step 7";
-    assert!(
-        done.checks[0].found.contains(never_written),
-        "{}",
-        done.checks[0].found
-    );
+    assert!(done.checks[0].found.contains(never_written), "{}", done.checks[0].found);
 }
 
 #[test]
@@ -294,11 +247,7 @@ fn a_lost_write_is_reported() {
     assert!(bench.check_values().holds);
     *bench.memory.map() = before;
     let check = bench.check_values();
-    assert!(
-        !check.holds && check.found.contains("outdated value"),
-        "{}",
-        check.found
-    );
+    assert!(!check.holds && check.found.contains("outdated value"), "{}", check.found);
 
     *bench.memory.map() = between.clone();
     bench.step(KvStepKind::OverwriteSome { writes: 3000 }, u64::MAX);
@@ -309,10 +258,7 @@ fn a_lost_write_is_reported() {
 
 #[test]
 fn a_share_of_the_reads_is_compared() {
-    let a_tenth = plan::Kv {
-        verify_share: 0.1,
-        ..plan()
-    };
+    let a_tenth = plan::Kv { verify_share: 0.1, ..plan() };
     let mut bench = Bench::new(&a_tenth, 1);
     bench.step(KvStepKind::FillSeq, u64::MAX);
     let done = bench.step(read(KvRead::Get), 10_000);
@@ -341,10 +287,8 @@ fn overwrites_are_spread_over_all_keys() {
     for sequence in 0..1_000_000 {
         counts[choices.get(sequence) as usize] += 1;
     }
-    let chi_square: f64 = counts
-        .iter()
-        .map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0)
-        .sum();
+    let chi_square: f64 =
+        counts.iter().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
     // 999 degrees of freedom: one in a thousand exceeds 1143.
     assert!(chi_square < 1143.0, "{chi_square}");
 }

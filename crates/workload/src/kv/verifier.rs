@@ -1,5 +1,5 @@
-//! Checks the values that a reader reads. A sampled value is copied during the operation and compared before the next one,
-//! so that the measured time does not include the comparison.
+//! Checks the values that a reader reads. A sampled value is copied during the operation and
+//! compared before the next one, so that the measured time does not include the comparison.
 
 use std::sync::Arc;
 
@@ -47,14 +47,16 @@ impl ReadVerifier {
         }
     }
 
-    /// Compares the last operation's sample. Returns whether these random bits select the next operation.
+    /// Compares the last operation's sample. Returns whether these random bits select the next
+    /// operation.
     #[inline]
     pub(super) fn begin(&mut self, bits: u64) -> bool {
         self.compare();
         bits < self.below
     }
 
-    /// Checks that a value exists and has the right length; keeps a sampled one for [`compare`](Self::compare).
+    /// Checks that a value exists and has the right length; keeps a sampled one for
+    /// [`compare`](Self::compare).
     #[inline]
     pub(super) fn check_value(
         &mut self,
@@ -88,8 +90,7 @@ impl ReadVerifier {
 
     fn check(&mut self, number: u64) -> Result<(), Fault> {
         let version = self.data.version_of(number, &self.value)?;
-        self.history
-            .check(&self.data, number, version, self.writing)?;
+        self.history.check(&self.data, number, version, self.writing)?;
         if self.writing == Some(version.step) {
             self.seen_end = self.seen_end.max(version.sequence + 1);
         }

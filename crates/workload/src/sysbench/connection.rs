@@ -21,8 +21,8 @@ pub struct RowChanges {
     pub inserted: u64,
     /// Rows deleted, without those that the same transaction inserted again.
     pub deleted: u64,
-    /// The real numbers may differ: a connection was lost before the server answered, or a statement has an effect that
-    /// cannot be counted.
+    /// The real numbers may differ: a connection was lost before the server answered, or a
+    /// statement has an effect that cannot be counted.
     pub is_uncertain: bool,
 }
 
@@ -37,10 +37,7 @@ impl RowChanges {
 
 /// Returns whether the server may have executed a statement although it did not answer.
 fn outcome_is_unknown(class: ErrorClass) -> bool {
-    matches!(
-        class,
-        ErrorClass::Interrupted | ErrorClass::ConnectionLost | ErrorClass::Protocol
-    )
+    matches!(class, ErrorClass::Interrupted | ErrorClass::ConnectionLost | ErrorClass::Protocol)
 }
 
 /// Rows of one table that a connection loads in batches of one statement.
@@ -269,20 +266,13 @@ impl<S: Session> Runner<S> {
     /// Returns the progress before the first statement of the drawn event.
     #[inline]
     fn first_progress(&self) -> Progress {
-        Progress {
-            statement: self.event.next(0, &self.values),
-            ..Progress::default()
-        }
+        Progress { statement: self.event.next(0, &self.values), ..Progress::default() }
     }
 
     /// Starts the next statement.
     #[inline]
     fn start_next(&mut self) {
-        let Progress {
-            statement,
-            execution,
-            ..
-        } = self.progress;
+        let Progress { statement, execution, .. } = self.progress;
         let (event, values) = (&self.event, &self.values);
         let table = &self.tables[self.table];
         match table.statements.get(statement) {
@@ -324,10 +314,7 @@ impl<S: Session> Runner<S> {
             self.progress.is_open = false;
             self.settle_changes();
         }
-        Ok(Executed {
-            rows: self.progress.rows,
-            is_expected: !self.progress.is_wrong,
-        })
+        Ok(Executed { rows: self.progress.rows, is_expected: !self.progress.is_wrong })
     }
 
     /// Counts the rows of a successful statement, and advances to the next.
@@ -416,7 +403,8 @@ impl<S: Session> Program for Runner<S> {
     }
 
     fn may_retry(&self, class: ErrorClass) -> bool {
-        // Another connection reinserted the same row between this delete and insert. A retry deletes that one.
+        // Another connection reinserted the same row between this delete and insert. A retry
+        // deletes that one.
         class.is_transient() || class == ErrorClass::DuplicateKey && self.reinserts_deleted
     }
 

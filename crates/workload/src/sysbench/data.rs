@@ -36,10 +36,7 @@ pub(super) struct LoadedRows {
 impl LoadedRows {
     /// Returns the rows of table number `table`, which has `rows` rows.
     pub(super) fn new(seed: u64, table: u32, rows: u64) -> Self {
-        Self {
-            stream: Random::stream(seed, &[u64::from(table), ROWS]),
-            rows,
-        }
+        Self { stream: Random::stream(seed, &[u64::from(table), ROWS]), rows }
     }
 
     /// Returns the row with the key `id`, from 1.
@@ -84,10 +81,7 @@ mod tests {
         for id in 1..=100_000 {
             counts[(rows.row(id).k - 1) as usize] += 1;
         }
-        assert!(
-            counts.iter().all(|&count| count.abs_diff(10_000) < 500),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|&count| count.abs_diff(10_000) < 500), "{counts:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Random numbers between two bounds: uniform, or Zipfian.
 //!
-//! Zipfian numbers are drawn by rejection-inversion (W. Hörmann, G. Derflinger: Rejection-inversion to generate variates
-//! from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs no table and about one try for any range.
+//! Zipfian numbers are drawn by rejection-inversion (W. Hörmann, G. Derflinger: Rejection-inversion
+//! to generate variates from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs
+//! no table and about one try for any range.
 
 use plan::Distribution;
 
@@ -22,10 +23,9 @@ impl Sampler {
         let span = high.saturating_sub(low).saturating_add(1).max(1) as u64;
         match distribution {
             Distribution::Uniform => Self::Uniform { low, span },
-            Distribution::Zipfian { exponent } => Self::Zipfian {
-                low,
-                zipf: Zipf::new(span, exponent),
-            },
+            Distribution::Zipfian { exponent } => {
+                Self::Zipfian { low, zipf: Zipf::new(span, exponent) }
+            }
         }
     }
 
@@ -40,9 +40,9 @@ impl Sampler {
 
 /// The Zipf distribution over `1..=count`.
 ///
-/// `area(x)` is the integral of `h(x) = 1 / x^exponent` from 1. A point is drawn uniformly from that area up
-/// to `count + 0.5`, in which the part of 1 is a bar of height `h(1)`. The number that its position rounds
-/// to is accepted if the point lies within the bar of that number.
+/// `area(x)` is the integral of `h(x) = 1 / x^exponent` from 1. A point is drawn uniformly from
+/// that area up to `count + 0.5`, in which the part of 1 is a bar of height `h(1)`. The number that
+/// its position rounds to is accepted if the point lies within the bar of that number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zipf {
     count: f64,
@@ -55,13 +55,8 @@ pub(super) struct Zipf {
 
 impl Zipf {
     pub(super) fn new(count: u64, exponent: f64) -> Self {
-        let mut zipf = Self {
-            count: count as f64,
-            exponent,
-            area_first: 0.0,
-            area_last: 0.0,
-            shortcut: 0.0,
-        };
+        let mut zipf =
+            Self { count: count as f64, exponent, area_first: 0.0, area_last: 0.0, shortcut: 0.0 };
         zipf.area_first = zipf.area(1.5) - 1.0;
         zipf.area_last = zipf.area(zipf.count + 0.5);
         zipf.shortcut = 2.0 - zipf.place(zipf.area(2.5) - zipf.height(2.0));
@@ -78,11 +73,7 @@ impl Zipf {
     fn area(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.exponent) * log;
-        let factor = if power.abs() > 1e-8 {
-            power.exp_m1() / power
-        } else {
-            1.0 + power / 2.0
-        };
+        let factor = if power.abs() > 1e-8 { power.exp_m1() / power } else { 1.0 + power / 2.0 };
         factor * log
     }
 
@@ -90,11 +81,7 @@ impl Zipf {
     #[inline]
     fn place(&self, area: f64) -> f64 {
         let scaled = (area * (1.0 - self.exponent)).max(-1.0);
-        let factor = if scaled.abs() > 1e-8 {
-            scaled.ln_1p() / scaled
-        } else {
-            1.0 - scaled / 2.0
-        };
+        let factor = if scaled.abs() > 1e-8 { scaled.ln_1p() / scaled } else { 1.0 - scaled / 2.0 };
         (factor * area).exp()
     }
 
@@ -153,26 +140,16 @@ mod tests {
         let zipf = Zipf::new(10_000_000_000, 0.8);
         let mut random = Random::stream(3, &[]);
         let values: Vec<u64> = (0..10_000).map(|_| zipf.draw(&mut random)).collect();
-        assert!(
-            values
-                .iter()
-                .all(|number| (1..=10_000_000_000).contains(number))
-        );
+        assert!(values.iter().all(|number| (1..=10_000_000_000).contains(number)));
         // Half of the weight is below the 32nd part, which is 2^-5: the area is that of x^0.2.
-        let below = values
-            .iter()
-            .filter(|&&number| number < 10_000_000_000 / 32)
-            .count();
+        let below = values.iter().filter(|&&number| number < 10_000_000_000 / 32).count();
         assert!((4700..5300).contains(&below), "{below}");
     }
 
     #[test]
     fn both_bounds_are_drawn_and_a_single_number_always() {
         let mut random = Random::stream(9, &[]);
-        for distribution in [
-            Distribution::Uniform,
-            Distribution::Zipfian { exponent: 1.2 },
-        ] {
+        for distribution in [Distribution::Uniform, Distribution::Zipfian { exponent: 1.2 }] {
             let sampler = Sampler::new(distribution, -2, 2);
             let values: std::collections::BTreeSet<i64> =
                 (0..1000).map(|_| sampler.draw(&mut random)).collect();

@@ -1,7 +1,9 @@
-//! A test prepared to run: the layout of an event's values, how they are drawn, and the order in which they are sent.
+//! A test prepared to run: the layout of an event's values, how they are drawn, and the order in
+//! which they are sent.
 //!
-//! All integers of one event are in one vector, and all texts in another; both have their final size from the
-//! start. The event's values come first, then those of each execution of each statement.
+//! All integers of one event are in one vector, and all texts in another; both have their final
+//! size from the start. The event's values come first, then those of each execution of each
+//! statement.
 
 use engine::{Dialect, ParamType, Session};
 use plan::sysbench::{Block, Draw, Effect, Expression, Piece, Slot, Test, TestStatement};
@@ -95,10 +97,7 @@ fn samplers(block: &Block, thread: u32) -> Vec<Option<Sampler>> {
 impl Event {
     /// Prepares a test.
     pub(super) fn new(test: &Test, options: &EventOptions<'_>) -> Self {
-        let mut base = ValueOffset {
-            integers: test.shared.integers,
-            texts: test.shared.texts,
-        };
+        let mut base = ValueOffset { integers: test.shared.integers, texts: test.shared.texts };
         let mut statements = Vec::new();
         for statement in &test.statements {
             let answered = statement.rows.as_ref().map_or(0, |rows| rows.answered);
@@ -121,17 +120,15 @@ impl Event {
             statements,
             weights: weights.map(u64::from).sum(),
             allows_missing_rows: false,
-            // Without unique ids, connections that replace a row at once may both insert it, in this step or an earlier one:
-            // PostgreSQL's delete does not find the row that the other one has just inserted.
+            // Without unique ids, connections that replace a row at once may both insert it, in
+            // this step or an earlier one: PostgreSQL's delete does not find the row
+            // that the other one has just inserted.
             allows_more_rows: options.is_shared && !options.has_unique_ids,
-            template: EventValues {
-                integers,
-                texts: vec![[0; C_LENGTH]; base.texts],
-                chosen: 0,
-            },
+            template: EventValues { integers, texts: vec![[0; C_LENGTH]; base.texts], chosen: 0 },
             test: test.clone(),
         };
-        // A row that another connection has just deleted is not found, even if it is reinserted at once.
+        // A row that another connection has just deleted is not found, even if it is reinserted at
+        // once.
         let removes = event.with(Effect::Deletes).next().is_some();
         event.allows_missing_rows =
             options.may_miss || removes && (options.is_shared || !event.reinserts_deleted());
@@ -186,9 +183,7 @@ impl Event {
         streams: &mut Streams,
         values: &mut EventValues,
     ) {
-        let EventValues {
-            integers, texts, ..
-        } = values;
+        let EventValues { integers, texts, .. } = values;
         let random = &mut streams.choices;
         for ((at, draw), sampler) in block.draws.iter().zip(samplers) {
             let (at, text) = (base.integers + at, base.texts + at);
@@ -221,7 +216,8 @@ impl Event {
         }
     }
 
-    /// Returns the index of the first statement from `from` on that the event runs, or the number of statements.
+    /// Returns the index of the first statement from `from` on that the event runs, or the number
+    /// of statements.
     #[inline]
     pub(super) fn next(&self, from: usize, values: &EventValues) -> usize {
         let mut place = from;
@@ -252,8 +248,8 @@ impl Event {
         }
     }
 
-    /// Returns the text of a statement to prepare for one table, with the types of its parameters; `None` if it is
-    /// sent as text.
+    /// Returns the text of a statement to prepare for one table, with the types of its parameters;
+    /// `None` if it is sent as text.
     pub(super) fn sql(
         &self,
         place: usize,
@@ -269,11 +265,7 @@ impl Event {
             let (kind, count) = match piece {
                 Piece::Text(text) => return sql.push_str(text),
                 Piece::Table => return sql.push_str(table),
-                Piece::Integers {
-                    count,
-                    is_wide: true,
-                    ..
-                } => (ParamType::Int8, *count),
+                Piece::Integers { count, is_wide: true, .. } => (ParamType::Int8, *count),
                 Piece::Integers { count, .. } => (ParamType::Int4, *count),
                 Piece::Drawn { .. } => (ParamType::Text, 1),
                 Piece::Rows(_) => return,
@@ -334,11 +326,7 @@ impl Event {
         session: &mut S,
     ) {
         self.each_piece(place, execution, |piece, base| match piece {
-            Piece::Integers {
-                first,
-                count,
-                is_wide,
-            } => {
+            Piece::Integers { first, count, is_wide } => {
                 let values = values.integers(*first, *count, base);
                 match is_wide {
                     true => values.iter().for_each(|&value| session.int8(value)),
@@ -384,7 +372,8 @@ impl Event {
         statements.any(|it| it.effect != Effect::Reads)
     }
 
-    /// Returns whether some events may write and others only read, depending on the weighted statement.
+    /// Returns whether some events may write and others only read, depending on the weighted
+    /// statement.
     pub(super) fn writes_sometimes(&self) -> bool {
         let statements = self.test.statements.iter();
         let (weighted, always): (Vec<_>, Vec<_>) = statements.partition(|it| it.weight.is_some());
@@ -409,8 +398,8 @@ impl Event {
         statements.filter(move |it| it.effect == effect)
     }
 
-    /// Returns whether it reinserts each row that it deletes, in one transaction and in every event: both use the same
-    /// value of the event.
+    /// Returns whether it reinserts each row that it deletes, in one transaction and in every
+    /// event: both use the same value of the event.
     pub(super) fn reinserts_deleted(&self) -> bool {
         let values = |statement: &TestStatement| {
             let is_value = |piece: &&Piece| !matches!(piece, Piece::Text(_) | Piece::Table);
@@ -418,15 +407,9 @@ impl Event {
             values.cloned().collect::<Vec<_>>()
         };
         let is_put_back = |deletes: &TestStatement| match values(deletes).as_slice() {
-            [
-                value @ Piece::Integers {
-                    first: Slot::Event(_),
-                    count: 1,
-                    ..
-                },
-            ] => self
-                .with(Effect::Inserts)
-                .any(|inserts| values(inserts).contains(value)),
+            [value @ Piece::Integers { first: Slot::Event(_), count: 1, .. }] => {
+                self.with(Effect::Inserts).any(|inserts| values(inserts).contains(value))
+            }
             _ => false,
         };
         let mut ends = self.with(Effect::Deletes).chain(self.with(Effect::Inserts));
@@ -461,7 +444,8 @@ impl EventValues {
     }
 }
 
-/// Writes a number as SQL; a negative one in parentheses, so that two dashes do not begin a comment.
+/// Writes a number as SQL; a negative one in parentheses, so that two dashes do not begin a
+/// comment.
 #[inline]
 fn write_integer(value: i64, written: &mut String) {
     let mut digits = [0; 20];

@@ -1,5 +1,5 @@
-//! Existing tables, created by `sysbench prepare` and perhaps changed since. They are used as they are, after a check of what
-//! the tests require.
+//! Existing tables, created by `sysbench prepare` and perhaps changed since. They are used as they
+//! are, after a check of what the tests require.
 
 use engine::{Error, Session, SqlEngine, Table, index_on};
 
@@ -30,10 +30,12 @@ impl ExistingTable {
 }
 
 impl Sysbench {
-    /// Adopts the existing tables. Returns their differences from the plan, and the consequences for the results.
+    /// Adopts the existing tables. Returns their differences from the plan, and the consequences
+    /// for the results.
     ///
     /// # Errors
-    /// Fails if a table is missing or has other columns, and if an index is missing or exists before a step creates it.
+    /// Fails if a table is missing or has other columns, and if an index is missing or exists
+    /// before a step creates it.
     pub fn adopt_tables<E: SqlEngine>(&mut self, engine: &E) -> Result<Vec<String>, Error> {
         let mut existing = Vec::new();
         for table in &self.tables {

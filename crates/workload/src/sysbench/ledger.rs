@@ -16,10 +16,11 @@ pub(super) struct Ledger {
     pub(super) rows: u64,
     /// Its index exists.
     pub(super) is_indexed: bool,
-    /// The number of rows is unknown: a server did not answer, or did something that cannot be counted.
+    /// The number of rows is unknown: a server did not answer, or did something that cannot be
+    /// counted.
     is_uncertain: bool,
-    /// The smallest and the largest key when the tests began; `None` before the end of the load, or when not all rows were
-    /// loaded.
+    /// The smallest and the largest key when the tests began; `None` before the end of the load,
+    /// or when not all rows were loaded.
     keys: Option<(i64, i64)>,
     /// All ids that tests draw existed then.
     has_all: bool,
@@ -37,13 +38,7 @@ impl Ledger {
         has_all: bool,
         is_indexed: bool,
     ) -> Self {
-        Self {
-            rows,
-            is_indexed,
-            keys,
-            has_all,
-            ..Self::default()
-        }
+        Self { rows, is_indexed, keys, has_all, ..Self::default() }
     }
 
     /// Applies what the connections did together.
@@ -97,10 +92,9 @@ impl Ledger {
         };
         let (first, last) = self.keys.unzip();
         let mut checks = Vec::new();
-        for (end, relation, expected, found) in [
-            ("smallest", Some(smallest), first, key_min),
-            ("largest", largest, last, key_max),
-        ] {
+        for (end, relation, expected, found) in
+            [("smallest", Some(smallest), first, key_min), ("largest", largest, last, key_max)]
+        {
             let what = format!("{end} key of {}", table.name);
             checks.push(match (relation, expected) {
                 _ if self.is_uncertain => Check::left_out(what, UNCERTAIN),

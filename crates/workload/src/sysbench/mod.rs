@@ -1,7 +1,7 @@
 //! The sysbench workload: sysbench's tables, and tests that each run one kind of event.
 //!
-//! Tests come from the plan ([`plan::sysbench`]). Facts known before a step are computed when its connections are opened;
-//! events only draw values and send them.
+//! Tests come from the plan ([`plan::sysbench`]). Facts known before a step are computed when its
+//! connections are opened; events only draw values and send them.
 
 mod connection;
 mod data;
@@ -52,8 +52,9 @@ const EXCERPT_CHARS: usize = 200;
 pub struct Options {
     /// The seed of all rows and random choices.
     pub seed: u64,
-    /// Mixed into the texts that events write, and nothing else. Another nonce does the same operations on the
-    /// same keys, but writes other texts: tables that outlive a cell don't hold them already.
+    /// Mixed into the texts that events write, and nothing else. Another nonce does the same
+    /// operations on the same keys, but writes other texts: tables that outlive a cell don't
+    /// hold them already.
     pub nonce: u64,
     /// The number of clients, with one connection each.
     pub clients: u32,
@@ -134,12 +135,7 @@ impl Sysbench {
             SysbenchStepKind::Settle => Ok(Vec::new()),
             SysbenchStepKind::Load => self.loaders(engine),
             SysbenchStepKind::Index => self.indexers(engine),
-            SysbenchStepKind::Run {
-                test,
-                distribution,
-                rate,
-                ..
-            } => (0..self.options.clients)
+            SysbenchStepKind::Run { test, distribution, rate, .. } => (0..self.options.clients)
                 .filter(|client| self.options.share.has(*client))
                 .map(|client| {
                     let program = self.runner(step, test, *distribution, client, engine)?;
@@ -185,7 +181,8 @@ impl Sysbench {
         Ok(tasks)
     }
 
-    /// Returns the loader of the rows from number `from` up to `to`, counted over all tables from 0.
+    /// Returns the loader of the rows from number `from` up to `to`, counted over all tables from
+    /// 0.
     fn loader<E: SqlEngine>(
         &self,
         engine: &E,
@@ -232,12 +229,7 @@ impl Sysbench {
             changes.push((number, RowChanges::default()));
         }
         batches.reverse();
-        Ok(Loader {
-            session,
-            batches,
-            changes,
-            current: (0, 0),
-        })
+        Ok(Loader { session, batches, changes, current: (0, 0) })
     }
 
     fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
@@ -250,11 +242,7 @@ impl Sysbench {
             .map(|part| {
                 let tables = self.tables.iter().skip(part).step_by(parts);
                 let statements = tables.flat_map(create).collect();
-                let indexer = Indexer {
-                    session: engine.connect()?,
-                    statements,
-                    next: 0,
-                };
+                let indexer = Indexer { session: engine.connect()?, statements, next: 0 };
                 Task::new(client(part), "index", Schedule::Closed, Box::new(indexer))
             })
             .collect()
@@ -312,17 +300,11 @@ impl Sysbench {
                 rollback: control(dialect.rollback())?,
             }),
         };
-        let path = [
-            step.number as u64,
-            u64::from(client),
-            u64::from(step.is_warm_up),
-        ];
+        let path = [step.number as u64, u64::from(client), u64::from(step.is_warm_up)];
         let stream =
             |purpose: &[u64]| Random::stream(self.options.seed, &[&path, purpose].concat());
-        let streams = Streams {
-            choices: stream(&[EVENTS]),
-            texts: stream(&[self.options.nonce, TEXTS]),
-        };
+        let streams =
+            Streams { choices: stream(&[EVENTS]), texts: stream(&[self.options.nonce, TEXTS]) };
         Ok(Runner::new(session, event, streams, tables, transactions))
     }
 
@@ -350,7 +332,8 @@ impl Sysbench {
         self.has_just_loaded = *kind == SysbenchStepKind::Load;
     }
 
-    /// Compares the tables with what is known about them, as far as the plan requires, and at least their keys.
+    /// Compares the tables with what is known about them, as far as the plan requires, and at least
+    /// their keys.
     ///
     /// # Errors
     /// The engine's own.
@@ -379,7 +362,8 @@ impl Sysbench {
         self.ledgers[table].check(&self.tables[table], facts)
     }
 
-    /// Compares a sample of rows of table number `table` with what was loaded; valid until a test writes.
+    /// Compares a sample of rows of table number `table` with what was loaded; valid until a test
+    /// writes.
     fn check_loaded<S: Session>(&self, table: usize, session: &mut S) -> Result<Check, Error> {
         let number = u32::try_from(table).unwrap_or(u32::MAX);
         let rows = LoadedRows::new(self.options.seed, number, self.plan.rows);
@@ -398,12 +382,7 @@ impl Sysbench {
                 .collect();
             let row = rows.row(id);
             let is_wrong = found != [row.k.to_string().as_str(), row.c(), row.pad()];
-            let shown = || {
-                format!(
-                    "row {id}: `{}`",
-                    excerpt(&found.join("`, `"), EXCERPT_CHARS)
-                )
-            };
+            let shown = || format!("row {id}: `{}`", excerpt(&found.join("`, `"), EXCERPT_CHARS));
             compared.add(is_wrong.then(shown));
         }
         Ok(compared.check(format!("rows of {name} as they were loaded")))
@@ -449,10 +428,7 @@ fn table(number: u32, primary: bool) -> Table {
             column("c", ColumnType::Char(120)),
             column("pad", ColumnType::Char(60)),
         ],
-        indexes: vec![Index {
-            name: "k",
-            columns: vec!["k"],
-        }],
+        indexes: vec![Index { name: "k", columns: vec!["k"] }],
         partitions: None,
     }
 }

@@ -20,23 +20,18 @@ const LOOKUP: &str =
 const UPDATE: &str = r#"{ sql = "UPDATE {table} SET k = k + 1 WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
 const INSERT: &str = r#"{ sql = "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})", rows = 1, parameters = { k = "k", c = "c", pad = "pad" } }"#;
 
-/// Returns a workload with these steps after `load` and `index` and the options in `set`; `more` is further text of the
-/// plan, such as tests.
+/// Returns a workload with these steps after `load` and `index` and the options in `set`; `more` is
+/// further text of the plan, such as tests.
 fn plan(set: &str, steps: &[&str], more: &str) -> plan::Sysbench {
-    let steps: Vec<String> = ["load", "index"]
-        .iter()
-        .chain(steps)
-        .map(|step| format!("\"{step}\""))
-        .collect();
+    let steps: Vec<String> =
+        ["load", "index"].iter().chain(steps).map(|step| format!("\"{step}\"")).collect();
     let text = format!(
         "build.x.null = \"bundled\"\nclients = [2]\n[workload.sysbench]\ntables = 3\nrows = 1501\nload-connections = 2\n\
          load-batch = 100\nsteps = [{}]\n{more}",
         steps.join(", ")
     );
-    let sets: Vec<String> = set
-        .split_whitespace()
-        .map(|set| format!("workload.sysbench.{set}"))
-        .collect();
+    let sets: Vec<String> =
+        set.split_whitespace().map(|set| format!("workload.sysbench.{set}")).collect();
     let (plan, _) = plan::parse("p.toml", &text, &sets).unwrap_or_else(|errors| {
         panic!("{}", plan::render(&errors, "p.toml", &text, &sets, false))
     });
@@ -74,13 +69,8 @@ fn own_test(keys: &str, statements: &[&str]) -> Test {
     test_of(&mine("", keys, statements), "mine")
 }
 
-const OPTIONS: Options = Options {
-    seed: 11,
-    nonce: 1,
-    clients: 2,
-    share: ClientShare::ALL,
-    writers_max: 2,
-};
+const OPTIONS: Options =
+    Options { seed: 11, nonce: 1, clients: 2, share: ClientShare::ALL, writers_max: 2 };
 
 fn sqlite() -> (tempfile::TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
@@ -90,8 +80,8 @@ fn sqlite() -> (tempfile::TempDir, Sqlite) {
     (directory, sqlite)
 }
 
-/// Runs a step on an engine, with at most `events` operations of each connection, in turns. Returns the number of rows, and
-/// of operations with a wrong number of rows.
+/// Runs a step on an engine, with at most `events` operations of each connection, in turns. Returns
+/// the number of rows, and of operations with a wrong number of rows.
 fn on<E: SqlEngine>(sysbench: &mut Sysbench, name: &str, engine: &E, events: usize) -> (u64, u64) {
     let step = step(sysbench, name);
     let mut tasks = sysbench.connections(step, engine).unwrap();
@@ -124,10 +114,7 @@ fn summaries<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -
 
 fn step(sysbench: &Sysbench, name: &str) -> Step {
     let mut steps = sysbench.plan.steps.iter();
-    Step {
-        number: steps.position(|step| step.name == name).unwrap(),
-        is_warm_up: false,
-    }
+    Step { number: steps.position(|step| step.name == name).unwrap(), is_warm_up: false }
 }
 
 fn assert_checks(sysbench: &Sysbench, engine: &Sqlite, expected: usize) {
@@ -152,7 +139,8 @@ fn loaded(plan: &plan::Sysbench, options: Options) -> (tempfile::TempDir, Sqlite
     (directory, engine, sysbench)
 }
 
-/// Every microbenchmark, with the queries per event that sysbench counts; those that change the rows come last.
+/// Every microbenchmark, with the queries per event that sysbench counts; those that change the
+/// rows come last.
 const SHAPES: [&str; 29] = [
     "point-query",
     "random-points.range10",
@@ -232,12 +220,9 @@ fn the_null_engine_answers_with_the_expected_rows() {
 
 #[test]
 fn the_seed_determines_the_rows_for_any_number_of_loaders() {
-    for (tables, rows, connections, batch) in [
-        (1, 1000, 1, 100),
-        (3, 101, 2, 7),
-        (2, 5, 8, 3),
-        (1, 2, 5, 10),
-    ] {
+    for (tables, rows, connections, batch) in
+        [(1, 1000, 1, 100), (3, 101, 2, 7), (2, 5, 8, 3), (1, 2, 5, 10)]
+    {
         let plan = plan(
             &format!(
                 "tables={tables} rows={rows} load-connections={connections} load-batch={batch}"
@@ -261,9 +246,7 @@ fn a_changed_row_is_found_after_the_load() {
         let checks = sysbench.check(&engine).unwrap().into_iter();
         checks.filter(|check| !check.holds).collect()
     };
-    session
-        .query("update sbtest1 set c = 'x' where id = 2")
-        .unwrap();
+    session.query("update sbtest1 set c = 'x' where id = 2").unwrap();
     let [check] = &wrong()[..] else {
         panic!("{:?}", wrong());
     };
@@ -271,10 +254,7 @@ fn a_changed_row_is_found_after_the_load() {
     session.query("delete from sbtest1 where id = 1").unwrap();
     let wrong: Vec<String> = wrong().into_iter().map(|check| check.what).collect();
     let loaded = "rows of sbtest1 as they were loaded";
-    assert_eq!(
-        wrong,
-        ["rows of sbtest1", "smallest key of sbtest1", loaded]
-    );
+    assert_eq!(wrong, ["rows of sbtest1", "smallest key of sbtest1", loaded]);
 }
 
 #[test]
@@ -291,10 +271,7 @@ fn deleted_rows_may_be_missing() {
 
 #[test]
 fn after_deletes_fewer_rows_are_found_but_inserts_stay_exact() {
-    let one_client = Options {
-        clients: 1,
-        ..OPTIONS
-    };
+    let one_client = Options { clients: 1, ..OPTIONS };
     let delete =
         r#"{ sql = "DELETE FROM {table} WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
     let small = "tables=1 rows=20";
@@ -345,11 +322,8 @@ impl Notes {
 
     fn give(&mut self, kind: ParamType, value: String) {
         let number = self.started.parameters.len();
-        let (sql, types) = self
-            .statements
-            .iter()
-            .find(|(sql, _)| *sql == self.started.sql)
-            .unwrap();
+        let (sql, types) =
+            self.statements.iter().find(|(sql, _)| *sql == self.started.sql).unwrap();
         assert_eq!(types[number], kind, "parameter {number} of {sql}");
         self.started.parameters.push(value);
     }
@@ -386,10 +360,7 @@ impl Session for Notes {
         };
     }
     fn start_text(&mut self, sql: &str) {
-        self.started = SentStatement {
-            sql: format!("text: {sql}"),
-            parameters: Vec::new(),
-        };
+        self.started = SentStatement { sql: format!("text: {sql}"), parameters: Vec::new() };
     }
     fn int4(&mut self, value: i32) {
         self.give(ParamType::Int4, value.to_string());
@@ -409,10 +380,7 @@ impl Session for Notes {
         Ok(Outcome { rows, value: None })
     }
     fn query(&mut self, sql: &str) -> Result<engine::Rows, Error> {
-        self.sent.push(SentStatement {
-            sql: format!("text: {sql}"),
-            parameters: Vec::new(),
-        });
+        self.sent.push(SentStatement { sql: format!("text: {sql}"), parameters: Vec::new() });
         self.answer().map(|_| Vec::new())
     }
     fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
@@ -440,10 +408,7 @@ fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
         commit: control("commit"),
         rollback: control("rollback"),
     });
-    let streams = Streams {
-        choices: Random::stream(seed, &[]),
-        texts: Random::stream(seed, &[1]),
-    };
+    let streams = Streams { choices: Random::stream(seed, &[]), texts: Random::stream(seed, &[1]) };
     Runner::new(session, event, streams, tables, transactions)
 }
 
@@ -571,10 +536,7 @@ fn the_text_of_a_statement_has_lists_and_tables() {
     assert_eq!(first.parameters.len(), 3);
     let of_first = sent.iter().filter(|sent| sent.sql.contains("sbtest1"));
     let count = of_first.count();
-    assert!(
-        (30..70).contains(&count),
-        "{count} of 100 events on one of two tables"
-    );
+    assert!((30..70).contains(&count), "{count} of 100 events on one of two tables");
 }
 
 #[test]
@@ -590,10 +552,8 @@ fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
     let values = "($1, $2 + $3, $4), ($5, $6 + $7, $8), ($9, $10 + $11, $12)";
     assert!(first.sql.ends_with(values), "{first:?}");
     assert_eq!(first.sql, second.sql);
-    let all: Vec<&[String]> = [first, second]
-        .iter()
-        .flat_map(|sent| sent.parameters.chunks(4))
-        .collect();
+    let all: Vec<&[String]> =
+        [first, second].iter().flat_map(|sent| sent.parameters.chunks(4)).collect();
     assert!(all.iter().all(|row| row[0] == all[0][0] && row[2] == "10"));
     let keys: std::collections::BTreeSet<&String> = all.iter().map(|row| &row[1]).collect();
     assert_eq!((all.len(), keys.len()), (6, 6));
@@ -602,11 +562,7 @@ fn each_row_of_values_has_its_own_parameters_and_shares_those_of_the_event() {
         rows.iter().map(row).collect::<Vec<_>>().join(", ")
     });
     let texts = events(&insert(false), 5, 1);
-    assert!(
-        rows.zip(&texts)
-            .all(|(rows, sent)| sent.sql.ends_with(&rows)),
-        "{texts:?}"
-    );
+    assert!(rows.zip(&texts).all(|(rows, sent)| sent.sql.ends_with(&rows)), "{texts:?}");
 }
 
 #[test]
@@ -614,9 +570,7 @@ fn tables_are_chosen_as_the_test_says() {
     let count = |choice: &str| {
         let plan = mine("", &format!("table = \"{choice}\""), &[LOOKUP]);
         let sysbench = Sysbench::new(&plan, OPTIONS);
-        let mut tasks = sysbench
-            .connections(step(&sysbench, "mine"), &Null)
-            .unwrap();
+        let mut tasks = sysbench.connections(step(&sysbench, "mine"), &Null).unwrap();
         let tables = |task: &mut Task| {
             let Summary::RowChanges(changes) = task.program.summary(0).unwrap() else {
                 panic!("it is the summary of another workload");
@@ -636,10 +590,7 @@ fn a_failed_transaction_is_retried_from_its_start() {
         let mut answers: Vec<Result<u64, ErrorClass>> = vec![Ok(1); at];
         answers.push(Err(class));
         answers.reverse();
-        let session = Notes {
-            answers,
-            ..Notes::default()
-        };
+        let session = Notes { answers, ..Notes::default() };
         let mut connection = connection(&builtin("write-only"), 5, session);
         connection.prepare();
         let error = connection.execute().unwrap_err();
@@ -647,10 +598,7 @@ fn a_failed_transaction_is_retried_from_its_start() {
         assert_eq!(connection.execute().unwrap(), Executed::new(4, (4, 4)));
         let session = &connection.session;
         let (sent, sql) = (&session.sent, session.sql());
-        assert_eq!(
-            (sql[0], sql[at + 1], sql[at + 2]),
-            ("begin", "rollback", "begin")
-        );
+        assert_eq!((sql[0], sql[at + 1], sql[at + 2]), ("begin", "rollback", "begin"));
         assert_eq!(sent[..=at], sent[at + 2..][..=at], "with the same values");
         assert_eq!(sql.last(), Some(&"commit"));
         let changes = &connection.changes;
@@ -661,10 +609,7 @@ fn a_failed_transaction_is_retried_from_its_start() {
 
 #[test]
 fn without_a_transaction_only_the_failed_statement_is_retried() {
-    let session = Notes {
-        answers: vec![Err(ErrorClass::LockTimeout), Ok(1)],
-        ..Notes::default()
-    };
+    let session = Notes { answers: vec![Err(ErrorClass::LockTimeout), Ok(1)], ..Notes::default() };
     let mut connection = connection(&own_test("", &[INSERT, INSERT]), 5, session);
     connection.prepare();
     assert!(!connection.may_retry(ErrorClass::DuplicateKey));
@@ -688,10 +633,7 @@ fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
         // The statement reports no rows.
         (call, Ok(0), true),
     ] {
-        let session = Notes {
-            answers: vec![answer],
-            ..Notes::default()
-        };
+        let session = Notes { answers: vec![answer], ..Notes::default() };
         let mut connection = connection(&test, 5, session);
         connection.prepare();
         let _ = connection.execute();
@@ -700,10 +642,7 @@ fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
     }
     let mut sysbench = Sysbench::new(&plan("", &[], ""), OPTIONS);
     sysbench.ledgers[0] = Ledger::found(1501, Some((1, 1501)), true, true);
-    sysbench.ledgers[0].apply(RowChanges {
-        is_uncertain: true,
-        ..RowChanges::default()
-    });
+    sysbench.ledgers[0].apply(RowChanges { is_uncertain: true, ..RowChanges::default() });
     let facts = TableFacts {
         rows: 1500,
         key_min: Some(1),
@@ -715,10 +654,7 @@ fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
     let [check] = &checks[..] else {
         panic!("{checks:?}");
     };
-    assert_eq!(
-        (check.what.as_str(), check.holds),
-        ("rows in index k of sbtest1", false)
-    );
+    assert_eq!((check.what.as_str(), check.holds), ("rows in index k of sbtest1", false));
 }
 
 #[test]
@@ -744,10 +680,7 @@ fn a_connection_may_delete_what_another_inserted() {
 #[test]
 fn control_statements_are_text_if_they_can_not_be_prepared_or_all_are() {
     let run = |test: &Test, unprepared| {
-        let session = Notes {
-            unprepared,
-            ..Notes::default()
-        };
+        let session = Notes { unprepared, ..Notes::default() };
         let mut connection = connection(test, 5, session);
         connection.prepare();
         connection.execute().unwrap();
@@ -769,13 +702,8 @@ fn a_warm_up_makes_other_choices_than_its_step() {
     let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let test = builtin("point-query");
     let values = |is_warm_up| {
-        let step = Step {
-            is_warm_up,
-            ..step(&sysbench, "point-query")
-        };
-        let mut runner = sysbench
-            .runner(step, &test, Distribution::Uniform, 0, &engine)
-            .unwrap();
+        let step = Step { is_warm_up, ..step(&sysbench, "point-query") };
+        let mut runner = sysbench.runner(step, &test, Distribution::Uniform, 0, &engine).unwrap();
         runner.next_random()
     };
     assert_eq!(values(false), values(false));
@@ -787,9 +715,7 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
     let plan = plan("", &["update-nonindex"], "");
     let (_directory, engine, _) = loaded(&plan, OPTIONS);
     let mut session = engine.connect().unwrap();
-    session
-        .query("create table written (id integer, before text, after text)")
-        .unwrap();
+    session.query("create table written (id integer, before text, after text)").unwrap();
     for number in 1..=3 {
         session
             .query(&format!(
@@ -817,9 +743,7 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
 #[test]
 fn numbers_are_as_wide_as_necessary() {
     let select = r#"{ sql = "SELECT {id} + {far} + {list}", parameters = { id = "id", far = "id * 2000000", list = "consecutive(far, 2)" } }"#;
-    let (sql, types) = event(&own_test("", &[select]))
-        .sql(0, "t", &PostgresDialect)
-        .unwrap();
+    let (sql, types) = event(&own_test("", &[select])).sql(0, "t", &PostgresDialect).unwrap();
     assert_eq!(sql, "SELECT $1 + $2 + $3, $4");
     let wide = ParamType::Int8;
     assert_eq!(types, [ParamType::Int4, wide, wide, wide]);
@@ -833,10 +757,7 @@ fn the_error_names_a_statement_that_the_engine_refuses() {
         panic!("it was taken");
     };
     let message = error.to_string();
-    assert!(
-        message.starts_with("test `mine`, statement 2: `SELEC c FROM sbtest1`: "),
-        "{message}"
-    );
+    assert!(message.starts_with("test `mine`, statement 2: `SELEC c FROM sbtest1`: "), "{message}");
 }
 
 #[test]
@@ -846,9 +767,7 @@ fn tables_are_created_as_by_sysbench() {
         dialect.create_table(&Sysbench::new(&plan, OPTIONS).tables()[0])
     };
     let columns = "k int not null default 0, c char(120) not null default '', pad char(60) not null default ''";
-    let mysql = MysqlDialect {
-        storage_engine: StorageEngine::InnoDb,
-    };
+    let mysql = MysqlDialect { storage_engine: StorageEngine::InnoDb };
     assert_eq!(
         create(&mysql, true),
         [format!(
@@ -863,9 +782,7 @@ fn tables_are_created_as_by_sysbench() {
     );
     assert_eq!(
         create(&PostgresDialect, true),
-        [format!(
-            "create table sbtest1 (id serial not null, {columns}, primary key (id))"
-        )]
+        [format!("create table sbtest1 (id serial not null, {columns}, primary key (id))")]
     );
     assert_eq!(
         create(&PostgresDialect, false),
@@ -883,12 +800,7 @@ fn every_table_gets_its_index_once() {
     on(&mut sysbench, "index", &engine, usize::MAX);
     let mut session = engine.connect().unwrap();
     let indexes = "select name from sqlite_master where type = 'index' order by name";
-    let found: Vec<_> = session
-        .query(indexes)
-        .unwrap()
-        .into_iter()
-        .flatten()
-        .collect();
+    let found: Vec<_> = session.query(indexes).unwrap().into_iter().flatten().collect();
     let expected = (1..=5).map(|table| Some(format!("sbtest{table}_k")));
     assert_eq!(found, expected.collect::<Vec<_>>());
 }
@@ -910,11 +822,7 @@ fn loaded_rows_have_keys_below_those_that_the_server_assigns() {
     on(&mut sysbench, "insert", &engine, 10);
     let facts = sysbench.tables().iter();
     let facts = facts.map(|table| engine.inspect(table, false).unwrap());
-    assert!(
-        facts
-            .clone()
-            .all(|it| it.key_max == Some(it.rows.cast_signed()))
-    );
+    assert!(facts.clone().all(|it| it.key_max == Some(it.rows.cast_signed())));
     assert_eq!(facts.map(|it| it.rows).sum::<u64>(), 2 * 1501 + 20);
 }
 

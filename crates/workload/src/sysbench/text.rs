@@ -1,7 +1,8 @@
-//! The texts of sysbench's columns `c` and `pad`: groups of eleven random digits with dashes between them.
+//! The texts of sysbench's columns `c` and `pad`: groups of eleven random digits with dashes
+//! between them.
 //!
-//! They are made for every row and for many statements, so each multiplication yields a pair of digits
-//! instead of one.
+//! They are made for every row and for many statements, so each multiplication yields a pair of
+//! digits instead of one.
 
 use crate::Random;
 
@@ -86,10 +87,9 @@ mod tests {
         let mut random = Random::stream(1, &[]);
         let mut pad = [0; PAD_LENGTH];
         write_groups(&mut random, &mut pad);
-        for (text, length, groups) in [
-            (c(&mut random), 119, 10),
-            (as_text(&pad).to_string(), 59, 5),
-        ] {
+        for (text, length, groups) in
+            [(c(&mut random), 119, 10), (as_text(&pad).to_string(), 59, 5)]
+        {
             assert_eq!(text.len(), length);
             let parts: Vec<&str> = text.split('-').collect();
             assert_eq!(parts.len(), groups, "{text}");

@@ -24,21 +24,14 @@ impl Memory {
     }
 
     pub(crate) fn connect(self: &Arc<Self>) -> Client {
-        Client {
-            memory: Arc::clone(self),
-            values: Vec::new(),
-            batch: Vec::new(),
-        }
+        Client { memory: Arc::clone(self), values: Vec::new(), batch: Vec::new() }
     }
 
     pub(crate) fn facts(&self) -> KeyFacts {
         let map = self.map();
         KeyFacts {
             keys: map.len() as u64,
-            bytes: map
-                .iter()
-                .map(|(key, value)| (key.len() + value.len()) as u64)
-                .sum(),
+            bytes: map.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum(),
             first: map.first_key_value().map(|(key, _)| key.clone()),
             last: map.last_key_value().map(|(key, _)| key.clone()),
         }
@@ -117,15 +110,12 @@ impl KeyValueSession for Client {
         };
         let limit = scan.limit as usize;
         match scan.direction {
-            Direction::Forward => map
-                .range::<[u8], _>((from, Bound::Unbounded))
-                .take(limit)
-                .for_each(&mut each),
-            Direction::Reverse => map
-                .range::<[u8], _>((Bound::Unbounded, from))
-                .rev()
-                .take(limit)
-                .for_each(&mut each),
+            Direction::Forward => {
+                map.range::<[u8], _>((from, Bound::Unbounded)).take(limit).for_each(&mut each)
+            }
+            Direction::Reverse => {
+                map.range::<[u8], _>((Bound::Unbounded, from)).rev().take(limit).for_each(&mut each)
+            }
         }
         Ok(scanned)
     }

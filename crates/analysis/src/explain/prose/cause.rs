@@ -55,14 +55,12 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
 pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
     let special = match cause {
         Cause::FsyncsPerCommit { metric, count, .. } => Some(fsyncs_instead(metric, *count)),
-        Cause::WriteStalls { percent, .. } => Some(format!(
-            "writes stalled {}",
-            percent_instead(*percent, "time")
-        )),
-        Cause::Standstill { percent, .. } => Some(format!(
-            "no progress in {}",
-            percent_instead(*percent, "seconds")
-        )),
+        Cause::WriteStalls { percent, .. } => {
+            Some(format!("writes stalled {}", percent_instead(*percent, "time")))
+        }
+        Cause::Standstill { percent, .. } => {
+            Some(format!("no progress in {}", percent_instead(*percent, "seconds")))
+        }
         Cause::Part(changed) => part_headline(changed, case.noun()),
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
     };
@@ -95,7 +93,8 @@ fn percent_instead(percent: Pair, of: &str) -> String {
     format!("{value}% of the {of} instead of {base}%")
 }
 
-/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of none`.
+/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of
+/// none`.
 fn fsyncs_instead(metric: &str, count: Pair) -> String {
     let [one, many] = fsync_names(metric);
     let (now, what) = match count.value {
@@ -186,7 +185,8 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     }
 }
 
-/// States the share of the change that one part of the time makes up, and the support for it as the cause.
+/// States the share of the change that one part of the time makes up, and the support for it as the
+/// cause.
 fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     let detail = match (changed.part, changed.detail) {
         (FindingKind::HostBusy, _) => ", so no cause is named",
@@ -221,12 +221,7 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
 
 /// States the time in which one of the two ran as fast as the other: until the shift, or since.
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
-    let LevelShift {
-        is_of_base,
-        shift,
-        other_rate,
-        matches_before,
-    } = level_shift;
+    let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
     let (target, base) = (case.target(), case.base_name());
     let (who, other) = match is_of_base {
         true => (base, target),
@@ -247,7 +242,8 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     )
 }
 
-/// Lists the figures of host and engine that changed at the same time: `; cpups changed at the same time`.
+/// Lists the figures of host and engine that changed at the same time: `; cpups changed at the same
+/// time`.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
     let names = changes.iter().take(LISTED).map(|it| it.name.clone());

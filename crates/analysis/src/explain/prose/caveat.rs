@@ -6,7 +6,8 @@ use crate::explain::case::Case;
 use crate::explain::caveats::Caveat;
 use crate::explain::explanation::CountedCaveat;
 
-/// Returns the words of a caveat, with the number of cases that it holds for, where these are not all.
+/// Returns the words of a caveat, with the number of cases that it holds for, where these are not
+/// all.
 pub(in crate::explain) fn text(counted: &CountedCaveat<'_>) -> String {
     let text = words(&counted.caveat, counted.case);
     match (counted.count, counted.case_count) {

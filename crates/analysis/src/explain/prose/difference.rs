@@ -6,17 +6,15 @@ use crate::counted;
 use crate::explain::difference::{OtherBuild, TargetDifference};
 use crate::explain::thresholds::NAMED;
 
-/// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets that two runs share are
-/// named where their differences are not the same. `is_sure`: if only one setting differs, it causes the change.
+/// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
+/// that two runs share are named where their differences are not the same. `is_sure`: if only one
+/// setting differs, it causes the change.
 pub(super) fn clauses(
     differences: &[(Option<&str>, &TargetDifference)],
     is_sure: bool,
 ) -> Option<String> {
     let (_, first) = differences.first()?;
-    if differences
-        .iter()
-        .all(|(_, difference)| difference == first)
-    {
+    if differences.iter().all(|(_, difference)| difference == first) {
         return clause(first, is_sure);
     }
     let clauses = differences.iter().take(NAMED).filter_map(|(target, it)| {
@@ -46,11 +44,9 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
         TargetDifference::Engines { base, target } => {
             return Some(format!("are different engines, {base} and {target}"));
         }
-        TargetDifference::Known {
-            build,
-            declared,
-            undeclared,
-        } => (build, declared.as_slice(), *undeclared),
+        TargetDifference::Known { build, declared, undeclared } => {
+            (build, declared.as_slice(), *undeclared)
+        }
     };
     Some(match (build, declared, undeclared) {
         (None, [], 0) => {
@@ -107,12 +103,10 @@ pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
     }
 }
 
-/// Counts the settings that only one build has: ` (7 settings exist only in 15.3 and 33 only in 17.2)`. `more` follows them.
+/// Counts the settings that only one build has: ` (7 settings exist only in 15.3 and 33 only in
+/// 17.2)`. `more` follows them.
 fn own_settings(build: &OtherBuild, more: &str) -> String {
-    let own = [
-        (build.only_base, &build.base),
-        (build.only_target, &build.target),
-    ];
+    let own = [(build.only_base, &build.base), (build.only_target, &build.target)];
     let own = own.into_iter().filter(|(count, _)| *count > 0);
     let places: Vec<String> = own
         .enumerate()

@@ -101,7 +101,8 @@ fn interval(step: &ComparedStep) -> String {
     interval.unwrap_or_default()
 }
 
-/// States the change and its certainty, the cause, the other steps with it, and the differences between the targets.
+/// States the change and its certainty, the cause, the other steps with it, and the differences
+/// between the targets.
 fn change_text(change: &Change<'_>) -> Vec<String> {
     let case = change.cases[0];
     let opening = format!(
@@ -125,20 +126,13 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         FindingKind::HostBusy | FindingKind::SlaMissed => None,
         _ => named_wait(case),
     };
-    [Some(opening), Some(why), detail, changed_plan(case), last]
-        .into_iter()
-        .flatten()
-        .collect()
+    [Some(opening), Some(why), detail, changed_plan(case), last].into_iter().flatten().collect()
 }
 
 /// Names the function in which most of the change of CPU is.
 fn named_function(case: &Case<'_>) -> Option<String> {
     let function = case.named_function()?;
-    let more = if function.difference_us > 0.0 {
-        "more"
-    } else {
-        "less"
-    };
+    let more = if function.difference_us > 0.0 { "more" } else { "less" };
     let caller = function.caller.as_ref();
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     Some(format!(
@@ -225,13 +219,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
 }
 
 fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
-    let UnfairStep {
-        worst,
-        percent,
-        repeat_count,
-        unfair_count,
-        target_count,
-    } = unfair;
+    let UnfairStep { worst, percent, repeat_count, unfair_count, target_count } = unfair;
     let step = place(about);
     let title = match unfair_count {
         1 => format!("{worst}: clients ended {percent:.1}% apart in {step}"),
@@ -261,13 +249,7 @@ fn sla_missed(
     reached_by: &[&str],
     about: &Finding,
 ) -> (String, Vec<String>) {
-    let MissedRate {
-        who,
-        step,
-        sla,
-        missed_repeats,
-        repeat_count,
-    } = &missed[0];
+    let MissedRate { who, step, sla, missed_repeats, repeat_count } = &missed[0];
     let (what, consequence) = match sla.kind.as_str() {
         "event" => (
             "event",
@@ -309,15 +291,9 @@ fn sla_missed(
 }
 
 fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>) {
-    let NoEffect {
-        settings,
-        comparison_count,
-        ratios: (low, high),
-        effect,
-    } = no_effect;
-    let differ = settings
-        .iter()
-        .map(|(who, setting)| format!("{} in {who}", setting_text(setting)));
+    let NoEffect { settings, comparison_count, ratios: (low, high), effect } = no_effect;
+    let differ =
+        settings.iter().map(|(who, setting)| format!("{} in {who}", setting_text(setting)));
     let differ: Vec<String> = differ.collect();
     let base = about.base.as_deref().unwrap_or_default();
     let text = vec![
@@ -328,17 +304,11 @@ fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>)
             times(*high),
             figure(100.0 * effect)
         ),
-        format!(
-            "Only one setting is known to differ from {base}: {}.",
-            list(&differ)
-        ),
+        format!("Only one setting is known to differ from {base}: {}.", list(&differ)),
         "This holds for this load on this machine.".to_owned(),
     ];
     let (_, first) = settings[0];
-    (
-        format!("{} shows no effect in {}", first.name, place(about)),
-        text,
-    )
+    (format!("{} shows no effect in {}", first.name, place(about)), text)
 }
 
 fn hidden_cost(
@@ -351,10 +321,7 @@ fn hidden_cost(
             "throughput too noisy to say",
             "Throughput varies too much between repeats to show the effect.",
         ),
-        false => (
-            "no change of throughput shown",
-            "Throughput shows no change.",
-        ),
+        false => ("no change of throughput shown", "Throughput shows no change."),
     };
     // The comparison's ratio, which is not the ratio of the means.
     let more = |cost: &ComparedStep| {
@@ -364,11 +331,8 @@ fn hidden_cost(
     };
     let (cost, case) = costs[0];
     let (target, per) = (&about.target, case.noun());
-    let title = format!(
-        "{target}: {} own CPU per {per} in {}, {throughput}",
-        more(cost),
-        place(about)
-    );
+    let title =
+        format!("{target}: {} own CPU per {per} in {}, {throughput}", more(cost), place(about));
     let mut text = vec![
         format!(
             "{target} uses {} CPU of the engine and its clients per {per} than {} in {}{}.",
@@ -403,11 +367,7 @@ fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
 }
 
 fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
-    let MachineVariance {
-        machine_count,
-        shares,
-        differing,
-    } = variance;
+    let MachineVariance { machine_count, shares, differing } = variance;
     let machines = counted(*machine_count, "machine");
     let (median, _) = shares[shares.len() / 2];
     let (largest, case) = shares[0];

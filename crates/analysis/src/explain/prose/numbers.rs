@@ -6,7 +6,8 @@ use crate::Interval;
 use crate::explain::case::Pair;
 use crate::explain::thresholds::NAMED;
 
-/// Formats a number with three significant digits, whole from 100 on, without zeros at its end: `41.2`, `0.02`, `12,345`.
+/// Formats a number with three significant digits, whole from 100 on, without zeros at its end:
+/// `41.2`, `0.02`, `12,345`.
 pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
@@ -37,7 +38,8 @@ pub(super) fn times(ratio: f64) -> String {
     }
 }
 
-/// Formats the larger of two figures as a multiple of the smaller, by their ratio: `1.57x`, whichever of the two it is.
+/// Formats the larger of two figures as a multiple of the smaller, by their ratio: `1.57x`,
+/// whichever of the two it is.
 pub fn factor(ratio: f64) -> String {
     match ratio.max(1.0 / ratio) {
         factor if factor < 1.005 => format!("{factor:.3}x"),
@@ -52,7 +54,8 @@ pub(super) fn more(ratio: f64, what: &str) -> String {
     format!("{} {more} {what}", factor(ratio))
 }
 
-/// Formats a factor as [`factor`] does, with fewer digits where its interval does not allow as many.
+/// Formats a factor as [`factor`] does, with fewer digits where its interval does not allow as
+/// many.
 pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let usual = factor(ratio);
     let Some(interval) = interval else {
@@ -62,11 +65,7 @@ pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
         true => inverse(interval).digits_of(1.0 / ratio),
         false => interval.digits_of(ratio),
     } + "x";
-    if within.len() < usual.len() {
-        within
-    } else {
-        usual
-    }
+    if within.len() < usual.len() { within } else { usual }
 }
 
 /// Returns the change of a speed: `1.20x slower`, `3.4x faster`.
@@ -77,15 +76,11 @@ pub(super) fn pace(ratio: f64, interval: Option<Interval>) -> String {
 
 /// Returns the interval of the inverse ratio.
 fn inverse(interval: Interval) -> Interval {
-    Interval {
-        low: 1.0 / interval.high,
-        high: 1.0 / interval.low,
-        ..interval
-    }
+    Interval { low: 1.0 / interval.high, high: 1.0 / interval.low, ..interval }
 }
 
-/// Formats both figures with a unit and, where both are above zero, their ratio: `41.2 -> 48.9 us, 1.19x`,
-/// `48.9 -> 41.2 us, 1.19x less`.
+/// Formats both figures with a unit and, where both are above zero, their ratio: `41.2 -> 48.9 us,
+/// 1.19x`, `48.9 -> 41.2 us, 1.19x less`.
 pub(super) fn both(pair: Pair, unit: &str) -> String {
     let (base, value) = (figure(pair.base), figure(pair.value));
     let less = if pair.growth() < 0.0 { " less" } else { "" };
@@ -104,8 +99,8 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// Formats the interval of a change that is shown, which does not hold 1, as factors in the direction of the change: `1.16x to
-/// 1.22x`.
+/// Formats the interval of a change that is shown, which does not hold 1, as factors in the
+/// direction of the change: `1.16x to 1.22x`.
 pub fn range(interval: Interval) -> String {
     let factors = match interval.high < 1.0 {
         true => inverse(interval),
@@ -184,13 +179,7 @@ mod tests {
         assert_eq!(pace(1e-9, None), ">1000x slower");
         assert_eq!(more(0.85, "CPU"), "1.18x less CPU");
         assert_eq!(more(12.3, "CPU"), "12.3x more CPU");
-        let range = |low, high| {
-            range(Interval {
-                low,
-                high,
-                confidence: 0.95,
-            })
-        };
+        let range = |low, high| range(Interval { low, high, confidence: 0.95 });
         assert_eq!(range(0.82, 0.864), "1.16x to 1.22x");
         assert_eq!(range(1.2161, 1.2183), "1.216x to 1.218x");
         assert_eq!(range(0.0, 0.5), "2.0x to >1000x");

@@ -8,32 +8,20 @@ use crate::explain::accounting::Gap;
 use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, SessionState, Shift, Sla, Stall, Waits};
 
 /// A query of 133 us at 30,000 per second.
-const CACHED: &[(&str, f64)] = &[
-    ("op_client_cpu_us", 20.0),
-    ("op_server_cpu_us", 75.0),
-    ("op_handover_us", 35.0),
-];
+const CACHED: &[(&str, f64)] =
+    &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0), ("op_handover_us", 35.0)];
 
 /// A query of 160 us at 25,000 per second: 19 us more in the server, 1 us more in the client.
-const DEAR: &[(&str, f64)] = &[
-    ("op_client_cpu_us", 21.0),
-    ("op_server_cpu_us", 94.0),
-    ("op_handover_us", 40.0),
-];
+const DEAR: &[(&str, f64)] =
+    &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0), ("op_handover_us", 40.0)];
 
 fn reads(base: &[(&'static str, f64)], other: (f64, &[(&'static str, f64)])) -> Figures {
-    repeated(&[
-        cost("a.c", "q100", 30_000.0, base),
-        cost("b.c", "q100", other.0, other.1),
-    ])
+    repeated(&[cost("a.c", "q100", 30_000.0, base), cost("b.c", "q100", other.0, other.1)])
 }
 
 #[test]
 fn equal_targets_give_no_finding() {
-    let costs = [
-        cost("a.c", "q100", 30_000.0, CACHED),
-        cost("b.c", "q100", 30_000.0, CACHED),
-    ];
+    let costs = [cost("a.c", "q100", 30_000.0, CACHED), cost("b.c", "q100", 30_000.0, CACHED)];
     assert_eq!(found(&single(&costs)), []);
     assert_eq!(found(&repeated(&costs)), []);
 }
@@ -46,16 +34,10 @@ fn cpu_is_a_cause_with_its_side_and_its_share() {
     assert_eq!(changed.detail, Some(Detail::Server));
     assert!(is_about(changed.share, 0.75), "{changed:?}");
     assert!(is_about(changed.us.base, 95.0) && is_about(changed.us.value, 115.0));
-    assert!(
-        differences(&figures)[0].1,
-        "the setting makes the difference"
-    );
+    assert!(differences(&figures)[0].1, "the setting makes the difference");
     let finding = only(&figures, FindingKind::Cpu);
     let names: Vec<&str> = finding.evidence.iter().map(|it| it.name.as_str()).collect();
-    assert!(
-        names.starts_with(&["throughput"]) && names.contains(&"server CPU"),
-        "{names:?}"
-    );
+    assert!(names.starts_with(&["throughput"]) && names.contains(&"server CPU"), "{names:?}");
 }
 
 #[test]
@@ -66,22 +48,14 @@ fn the_function_that_a_profile_blames_is_named() {
         row.metrics.insert("server_cpu_us_per_op", cpu);
     }
     for (target, range) in [("a.c", 10), ("b.c", 900)] {
-        let mut row = figures
-            .rows
-            .iter()
-            .find(|row| row.cell.target == target)
-            .cloned()
-            .unwrap();
+        let mut row = figures.rows.iter().find(|row| row.cell.target == target).cloned().unwrap();
         row.cell.profiled = true;
         let mut stacks = Stacks::default();
         stacks.add(["db", "plan", "range"], range);
         stacks.add(["db", "plan"], 500);
         stacks.add(["db", "scan"], 4_000);
         figures.profiled.push(ProfiledStep {
-            profile: StepProfile {
-                samples: stacks.total(),
-                ..StepProfile::default()
-            },
+            profile: StepProfile { samples: stacks.total(), ..StepProfile::default() },
             row,
             stacks,
         });
@@ -94,11 +68,7 @@ fn the_function_that_a_profile_blames_is_named() {
 #[test]
 fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     let of = |fsync_us: f64| {
-        [
-            ("op_client_cpu_us", 20.0),
-            ("op_server_cpu_us", 60.0),
-            ("op_fsync_us", fsync_us),
-        ]
+        [("op_client_cpu_us", 20.0), ("op_server_cpu_us", 60.0), ("op_fsync_us", fsync_us)]
     };
     let mut figures = repeated(&[
         cost("a.c", "update-index", 40_000.0, &of(2.0)),
@@ -107,15 +77,8 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     for row in &mut figures.rows {
         let fsync_us = row.metric("op_fsync_us").unwrap();
         let qps = row.metric("qps").unwrap();
-        let mut waits = Waits {
-            samples: 1000.0,
-            ..Waits::default()
-        };
-        for (name, us) in [
-            ("running", 60.0),
-            ("IO:WALSync", fsync_us),
-            ("Lock:tuple", 1.0),
-        ] {
+        let mut waits = Waits { samples: 1000.0, ..Waits::default() };
+        for (name, us) in [("running", 60.0), ("IO:WALSync", fsync_us), ("Lock:tuple", 1.0)] {
             waits.states.push(SessionState {
                 name: name.to_owned(),
                 sightings: Some(waits.samples * us * qps / 1e6),
@@ -131,19 +94,11 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     let mut evidence = finding.evidence.iter();
     assert!(evidence.any(|it| it.name == "sessions in `IO:WALSync`"));
     for row in &mut figures.rows {
-        row.sla = Some(Sla {
-            kind: "insert".to_owned(),
-            met: true,
-            ..Sla::default()
-        });
+        row.sla = Some(Sla { kind: "insert".to_owned(), met: true, ..Sla::default() });
     }
     let findings = found(&figures);
     assert!(!findings.is_empty());
-    assert!(
-        findings
-            .iter()
-            .all(|it| !it.text.contains("sessions spent"))
-    );
+    assert!(findings.iter().all(|it| !it.text.contains("sessions spent")));
 }
 
 #[test]
@@ -153,7 +108,8 @@ fn an_embedded_engine_works_on_the_client_threads() {
     assert_eq!(changed.detail, Some(Detail::ClientThreads));
 }
 
-/// PostgreSQL, `synchronous_commit` off -> on: bytes written and context switches grow with the commits that wait.
+/// PostgreSQL, `synchronous_commit` off -> on: bytes written and context switches grow with the
+/// commits that wait.
 #[test]
 fn synchronous_commit_says_fsync() {
     let of = |syncs: f64, fsync: f64, kb: f64, switches: f64| {
@@ -179,12 +135,7 @@ fn synchronous_commit_says_fsync() {
     ]);
     let figures = with_setting(figures, "synchronous_commit", "off", "on");
     let is_of_log = |cause: &Cause, from: f64, to: f64| match cause {
-        Cause::FsyncsPerCommit {
-            metric,
-            count,
-            setting,
-            waiting,
-        } => {
+        Cause::FsyncsPerCommit { metric, count, setting, waiting } => {
             *metric == "log_fsyncs_per_commit"
                 && is_about(count.base, from)
                 && is_about(count.value, to)
@@ -218,10 +169,8 @@ fn synchronous_of_sqlite_says_fsync() {
         ]
     };
     let (off, full) = (of(0.5, 8.0), of(40.0, 16.0));
-    let figures = repeated(&[
-        cost("a.c", "l.i1", 300_000.0, &off),
-        cost("b.c", "l.i1", 65_000.0, &full),
-    ]);
+    let figures =
+        repeated(&[cost("a.c", "l.i1", 300_000.0, &off), cost("b.c", "l.i1", 65_000.0, &full)]);
     let figures = with_setting(figures, "synchronous", "off", "full");
     let changed = part(&figures);
     assert_eq!(changed.part, FindingKind::Fsyncs);
@@ -248,10 +197,7 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
         panic!("{causes:?}");
     };
     assert_eq!(changed.part, FindingKind::Cpu);
-    assert!(
-        changed.has_wait && is_about(changed.share, 1.0),
-        "{changed:?}"
-    );
+    assert!(changed.has_wait && is_about(changed.share, 1.0), "{changed:?}");
     // Where processors are fewer the wait is what that costs, though CPU grows as well.
     let figures = repeated(&[
         cost("a.c", "qr100", 20_000.0, &of(60.0, 140.0)),
@@ -268,11 +214,7 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
 #[test]
 fn a_smaller_cache_says_reads() {
     let of = |read: f64, cpu: f64, kb: f64| {
-        [
-            ("op_server_cpu_us", cpu),
-            ("op_read_us", read),
-            ("own_read_kb_per_op", kb),
-        ]
+        [("op_server_cpu_us", cpu), ("op_read_us", read), ("own_read_kb_per_op", kb)]
     };
     let figures = repeated(&[
         cost("a.c", "qp100", 64_500.0, &of(0.0, 60.0, 0.0)),
@@ -280,12 +222,8 @@ fn a_smaller_cache_says_reads() {
     ]);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Cpu]);
     // A larger cache does not read more.
-    let contrary = with_setting(
-        figures.clone(),
-        "innodb_buffer_pool_size",
-        "16777216",
-        "838860800",
-    );
+    let contrary =
+        with_setting(figures.clone(), "innodb_buffer_pool_size", "16777216", "838860800");
     assert_eq!(kinds(&found(&contrary)), [FindingKind::Cpu]);
     let figures = with_setting(figures, "innodb_buffer_pool_size", "8G", "16M");
     let changed = part(&figures);
@@ -297,11 +235,7 @@ fn a_smaller_cache_says_reads() {
 #[test]
 fn waiting_for_those_who_sync_is_waiting_for_fsyncs() {
     let of = |lock: f64, fsyncs: f64| {
-        [
-            ("op_server_cpu_us", 20.0),
-            ("op_lock_us", lock),
-            ("log_fsyncs_per_commit", fsyncs),
-        ]
+        [("op_server_cpu_us", 20.0), ("op_lock_us", lock), ("log_fsyncs_per_commit", fsyncs)]
     };
     let figures = |fsyncs: f64| {
         repeated(&[
@@ -345,10 +279,8 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
     };
     let (slow, fast) = (of(120.0, 200.0, 190.0, 16.0), of(20.0, 2.0, 0.01, 3.0));
     let figures = |fast: &[(&'static str, f64)]| {
-        let costs = [
-            cost("a.c", "readrandom", 7500.0, &slow),
-            cost("b.c", "readrandom", 24_600.0, fast),
-        ];
+        let costs =
+            [cost("a.c", "readrandom", 7500.0, &slow), cost("b.c", "readrandom", 24_600.0, fast)];
         with_setting(repeated(&costs), "sync", "1", "0")
     };
     // Reads are 26 % of the change: that is not enough.
@@ -357,10 +289,8 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
     let mut slow_reads = figures(&fast);
     for row in &mut slow_reads.rows {
         let is_base = row.cell.target == "a.c";
-        row.metrics
-            .insert("op_read_us", Some(if is_base { 400.0 } else { 0.5 }));
-        row.metrics
-            .insert("op_time_us", Some(if is_base { 533.0 } else { 162.0 }));
+        row.metrics.insert("op_read_us", Some(if is_base { 400.0 } else { 0.5 }));
+        row.metrics.insert("op_time_us", Some(if is_base { 533.0 } else { 162.0 }));
     }
     let changed = part(&slow_reads);
     assert_eq!(changed.part, FindingKind::Reads);
@@ -378,8 +308,8 @@ fn longer_reads_of_the_same_bytes_differ_from_more_reads() {
 
 #[test]
 fn figures_of_the_host_are_never_a_cause() {
-    // All processors are busy, so that the host's CPU per query is the time of a query. The same holds for context switches
-    // and bytes, which neighbors cause.
+    // All processors are busy, so that the host's CPU per query is the time of a query. The same
+    // holds for context switches and bytes, which neighbors cause.
     let of = |rate: f64| {
         [
             ("op_client_cpu_us", 20.0),
@@ -411,10 +341,7 @@ fn figures_of_the_host_are_never_a_cause() {
         panic!("{:?}", caveats(&with_jit));
     };
     assert!(is_about(others.unwrap(), 80.0) && is_about(waiting.unwrap(), 80.0));
-    assert!(
-        !differences(&with_jit)[0].1,
-        "the host may make the difference"
-    );
+    assert!(!differences(&with_jit)[0].1, "the host may make the difference");
     // Where a limit on processors differs, waiting for them is what it does.
     let limited = with_setting(figures, "limit.cpus", "4", "1");
     only(&limited, FindingKind::ProcessorWait);
@@ -438,11 +365,7 @@ fn a_part_that_varies_as_much_as_it_changed_is_no_cause() {
     let lock = [2.0, 30.0, 1.0, 80.0, 3.0];
     for row in &mut figures.rows {
         let is_base = row.cell.target == "a.c";
-        let us = if is_base {
-            2.0
-        } else {
-            lock[row.cell.repeat as usize - 1]
-        };
+        let us = if is_base { 2.0 } else { lock[row.cell.repeat as usize - 1] };
         row.metrics.insert("op_lock_us", Some(us));
         row.metrics.insert("op_unexplained_us", Some(0.0));
     }
@@ -461,16 +384,11 @@ fn too_noisy_and_single_steps_have_no_cause() {
     let mut figures = Figures::default();
     for (repeat, rates) in (1..).zip(rates) {
         for (target, rate) in ["a.c", "b.c"].into_iter().zip(rates) {
-            figures
-                .rows
-                .push(row(&cost(target, "q100", rate, CACHED), repeat));
+            figures.rows.push(row(&cost(target, "q100", rate, CACHED), repeat));
         }
     }
     assert_eq!(found(&figures), []);
-    let costs = [
-        cost("a.c", "q100", 30_000.0, CACHED),
-        cost("b.c", "q100", 3000.0, DEAR),
-    ];
+    let costs = [cost("a.c", "q100", 30_000.0, CACHED), cost("b.c", "q100", 3000.0, DEAR)];
     assert_eq!(found(&single(&costs)), []);
 }
 
@@ -478,10 +396,7 @@ fn too_noisy_and_single_steps_have_no_cause() {
 fn measured_once_fsyncs_and_settings_are_facts() {
     let of = |syncs: f64| [("op_fsync_us", 100.0 * syncs), ("fsyncs_per_commit", syncs)];
     let (base, other) = (of(1.01), of(0.01));
-    let costs = [
-        cost("a.c", "l.i1", 1000.0, &base),
-        cost("b.c", "l.i1", 9000.0, &other),
-    ];
+    let costs = [cost("a.c", "l.i1", 1000.0, &base), cost("b.c", "l.i1", 9000.0, &other)];
     let figures = with_setting(single(&costs), "synchronous", "2", "1");
     only(&figures, FindingKind::Facts);
     let facts = explained(&figures, |it| match &it.statement {
@@ -493,22 +408,13 @@ fn measured_once_fsyncs_and_settings_are_facts() {
 
 #[test]
 fn an_invalid_row_explains_nothing() {
-    let costs = [
-        cost("a.c", "q100", 30_000.0, CACHED),
-        cost("b.c", "q100", 25_000.0, DEAR),
-    ];
+    let costs = [cost("a.c", "q100", 30_000.0, CACHED), cost("b.c", "q100", 25_000.0, DEAR)];
     let mut figures = repeated(&costs);
     let last = figures.rows.len() - 1;
     figures.rows[last].valid = false;
-    figures.rows[last]
-        .metrics
-        .insert("op_server_cpu_us", Some(1e9));
+    figures.rows[last].metrics.insert("op_server_cpu_us", Some(1e9));
     assert!(is_about(part(&figures).us.value, 115.0));
-    for row in figures
-        .rows
-        .iter_mut()
-        .filter(|row| row.cell.target == "a.c")
-    {
+    for row in figures.rows.iter_mut().filter(|row| row.cell.target == "a.c") {
         row.valid = false;
     }
     assert_eq!(found(&figures), []);
@@ -517,11 +423,7 @@ fn an_invalid_row_explains_nothing() {
 #[test]
 fn writes_and_waits_for_other_threads_are_named() {
     let of = |write: f64, kb: f64, lock: f64| {
-        [
-            ("op_write_us", write),
-            ("own_write_kb_per_op", kb),
-            ("op_lock_us", lock),
-        ]
+        [("op_write_us", write), ("own_write_kb_per_op", kb), ("op_lock_us", lock)]
     };
     let load = |other: &[(&'static str, f64)]| {
         repeated(&[
@@ -540,17 +442,9 @@ fn writes_and_waits_for_other_threads_are_named() {
 
 #[test]
 fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
-    let of = |cpu: f64| {
-        [
-            ("own_cpu_us_per_op", cpu),
-            ("background_cpu_us_per_op", 3.0),
-        ]
-    };
+    let of = |cpu: f64| [("own_cpu_us_per_op", cpu), ("background_cpu_us_per_op", 3.0)];
     let (base, other) = (of(100.0), of(150.0));
-    let costs = [
-        cost("a.c", "q100", 5000.0, &base),
-        cost("b.c", "q100", 5000.0, &other),
-    ];
+    let costs = [cost("a.c", "q100", 5000.0, &base), cost("b.c", "q100", 5000.0, &other)];
     let mut figures = repeated(&costs);
     let is_noisy = |figures: &Figures| {
         only(figures, FindingKind::HiddenCost);
@@ -605,17 +499,9 @@ fn stalled(figures: &mut Figures, seconds: impl Fn(&Row) -> usize) {
 #[test]
 fn seconds_without_progress_explain_a_mean_where_most_repeats_have_them() {
     let mut figures = reads(CACHED, (24_000.0, CACHED));
-    stalled(
-        &mut figures,
-        |row| if row.cell.target == "b.c" { 20 } else { 0 },
-    );
+    stalled(&mut figures, |row| if row.cell.target == "b.c" { 20 } else { 0 });
     let found_cause = cause(&figures);
-    let Cause::Standstill {
-        percent,
-        share,
-        longest: Some(stall),
-    } = &found_cause
-    else {
+    let Cause::Standstill { percent, share, longest: Some(stall) } = &found_cause else {
         panic!("{found_cause:?}");
     };
     assert_eq!((percent.base, percent.value), (0.0, 20.0));
@@ -669,9 +555,7 @@ fn write_stalls_come_with_what_makes_them() {
         cost("b.c", "overwrite", 227_068.0, &of(25.9)),
     ]);
     let reason = |figures: &Figures| match cause(figures) {
-        Cause::WriteStalls {
-            percent, reason, ..
-        } => {
+        Cause::WriteStalls { percent, reason, .. } => {
             assert!(is_about(percent.base, 9.0) && is_about(percent.value, 25.9));
             reason
         }
@@ -693,14 +577,8 @@ fn write_stalls_come_with_what_makes_them() {
             ..Lsm::default()
         });
     }
-    let count = Pair {
-        base: 1207.0,
-        value: 12_585.0,
-    };
-    assert_eq!(
-        reason(&figures),
-        Some(("pending-compaction-bytes", "delays", count))
-    );
+    let count = Pair { base: 1207.0, value: 12_585.0 };
+    assert_eq!(reason(&figures), Some(("pending-compaction-bytes", "delays", count)));
 }
 
 #[test]
@@ -745,17 +623,10 @@ fn the_counter_that_moved_most_is_evidence_and_zero_does_not_make_it() {
     }
     let named = |figures: &Figures| {
         let finding = only(figures, FindingKind::Cpu);
-        finding
-            .evidence
-            .iter()
-            .any(|it| it.name == "row_read_count")
+        finding.evidence.iter().any(|it| it.name == "row_read_count")
     };
     assert!(named(&figures));
-    for row in figures
-        .rows
-        .iter_mut()
-        .filter(|row| row.cell.target == "b.c")
-    {
+    for row in figures.rows.iter_mut().filter(|row| row.cell.target == "b.c") {
         row.engine = "postgres".to_owned();
     }
     assert!(!named(&figures));

@@ -20,10 +20,7 @@ const DEAR: &[(&str, f64)] = &[
 ];
 
 fn figures() -> Figures {
-    repeated(&[
-        cost("a.c", "q100", 30_000.0, CHEAP),
-        cost("b.c", "q100", 20_000.0, DEAR),
-    ])
+    repeated(&[cost("a.c", "q100", 30_000.0, CHEAP), cost("b.c", "q100", 20_000.0, DEAR)])
 }
 
 /// Changes the rows of figures; the second argument of `set` says that a row is the base's.
@@ -41,8 +38,7 @@ fn pair(base: f64, value: f64) -> Pair {
 
 fn set_metric(name: &'static str, base: f64, other: f64) -> impl Fn(&mut Row, bool) {
     move |row, is_base| {
-        row.metrics
-            .insert(name, Some(if is_base { base } else { other }));
+        row.metrics.insert(name, Some(if is_base { base } else { other }));
     }
 }
 
@@ -55,9 +51,7 @@ fn repeats_that_took_turns_have_no_caveat() {
 #[test]
 fn repeats_that_did_not_take_turns_or_are_of_other_runs_are_doubted() {
     let mut figures = figures();
-    figures
-        .rows
-        .sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
+    figures.rows.sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
     assert_eq!(caveats(&figures), [Caveat::NoTurns]);
     for row in &mut figures.rows {
         row.run = usize::from(row.cell.target == "b.c");
@@ -68,13 +62,8 @@ fn repeats_that_did_not_take_turns_or_are_of_other_runs_are_doubted() {
 #[test]
 fn neighbors_steal_swap_and_memory_are_caveats_with_both_figures() {
     let figures = changed(figures(), |row, is_base| {
-        let (steal, pages, pressure) = if is_base {
-            (0.0, 0.0, 0.0)
-        } else {
-            (2.0, 50.0, 2e8)
-        };
-        row.metrics
-            .insert("others%", Some(if is_base { 5.0 } else { 49.0 }));
+        let (steal, pages, pressure) = if is_base { (0.0, 0.0, 0.0) } else { (2.0, 50.0, 2e8) };
+        row.metrics.insert("others%", Some(if is_base { 5.0 } else { 49.0 }));
         row.metrics.insert("steal%", Some(steal));
         let all = |value: f64| 100.0 * value;
         row.host_sums = BTreeMap::from([
@@ -84,10 +73,7 @@ fn neighbors_steal_swap_and_memory_are_caveats_with_both_figures() {
         ]);
     });
     only(&figures, FindingKind::Cpu);
-    let busy = Caveat::BusyHost {
-        others: Some(49.0),
-        waiting: None,
-    };
+    let busy = Caveat::BusyHost { others: Some(49.0), waiting: None };
     let expected = [
         busy,
         Caveat::Steal(pair(0.0, 2.0)),
@@ -134,11 +120,7 @@ fn the_debt_of_the_step_before_is_a_caveat() {
     let mut figures = figures();
     let mut rows = Vec::new();
     for row in figures.rows {
-        let dead = if row.cell.target == "a.c" {
-            200_000.0
-        } else {
-            5_000_000.0
-        };
+        let dead = if row.cell.target == "a.c" { 200_000.0 } else { 5_000_000.0 };
         rows.push(Row {
             step: "l.i1".to_owned(),
             reported: false,
@@ -148,10 +130,7 @@ fn the_debt_of_the_step_before_is_a_caveat() {
         rows.push(row);
     }
     figures.rows = rows;
-    let expected = Caveat::Debt {
-        what: "dead rows",
-        left: pair(200_000.0, 5_000_000.0),
-    };
+    let expected = Caveat::Debt { what: "dead rows", left: pair(200_000.0, 5_000_000.0) };
     assert_eq!(caveats(&figures), [expected]);
 }
 
@@ -173,19 +152,13 @@ fn a_busy_client_is_one_caveat() {
     let figures = changed(figures(), |row, is_base| {
         if !is_base {
             row.warnings = ["client::busy", "settle::not-over"]
-                .map(|code| record::Warning {
-                    code: code.to_owned(),
-                    text: String::new(),
-                })
+                .map(|code| record::Warning { code: code.to_owned(), text: String::new() })
                 .to_vec();
         }
     });
     let expected = [
         Caveat::BusyClient { share: None },
-        Caveat::Warnings {
-            base: Vec::new(),
-            target: vec!["settle::not-over".to_owned()],
-        },
+        Caveat::Warnings { base: Vec::new(), target: vec!["settle::not-over".to_owned()] },
     ];
     assert_eq!(caveats(&figures), expected);
 }
@@ -200,10 +173,7 @@ fn a_busy_client_host_is_a_caveat_and_clients_elsewhere_are_never_too_large() {
         // Rank 0 may not see the server's CPU.
         row.metrics.remove("server_cpu_us_per_op");
     };
-    assert_eq!(
-        caveats(&changed(figures(), warned)),
-        [Caveat::BusyClientHost]
-    );
+    assert_eq!(caveats(&changed(figures(), warned)), [Caveat::BusyClientHost]);
     let large = |row: &mut Row, is_base| {
         set_metric("client_cpu_us_per_op", 50.0, 50.0)(row, is_base);
         set_metric("server_cpu_us_per_op", 30.0, 30.0)(row, is_base);
@@ -244,8 +214,7 @@ fn the_frequency_is_a_caveat_of_own_cpu_too() {
     let with = |base: f64| {
         changed(figures(), move |row, is_base| {
             set_metric("cpu_mhz", base, 2720.0)(row, is_base);
-            row.metrics
-                .insert("qps", Some(20_000.0 + f64::from(row.cell.repeat)));
+            row.metrics.insert("qps", Some(20_000.0 + f64::from(row.cell.repeat)));
         })
     };
     only(&with(2720.0), FindingKind::HiddenCost);
@@ -257,12 +226,8 @@ fn the_frequency_is_a_caveat_of_own_cpu_too() {
 fn a_disk_that_was_slower_before_the_cells_is_a_caveat_of_fsyncs() {
     let of = |fsync: f64| [("op_fsync_us", fsync), ("fsyncs_per_commit", 1.0)];
     let (base, other) = (of(100.0), of(400.0));
-    let commits = || {
-        repeated(&[
-            cost("a.c", "l.i1", 30_000.0, &base),
-            cost("b.c", "l.i1", 9000.0, &other),
-        ])
-    };
+    let commits =
+        || repeated(&[cost("a.c", "l.i1", 30_000.0, &base), cost("b.c", "l.i1", 9000.0, &other)]);
     let with = |figures: Figures, base: f64, other: f64| {
         caveats(&changed(figures, move |row, is_base| {
             row.fsync_us = Some(if is_base { base } else { other });
@@ -271,7 +236,8 @@ fn a_disk_that_was_slower_before_the_cells_is_a_caveat_of_fsyncs() {
     only(&commits(), FindingKind::Fsyncs);
     let slower = Caveat::FsyncBefore(pair(180.0, 900.0));
     assert_eq!(with(commits(), 180.0, 900.0), [slower]);
-    // The fsyncs of one disk vary, a slower disk makes nothing faster, and a step without fsyncs does not depend on it.
+    // The fsyncs of one disk vary, a slower disk makes nothing faster, and a step without fsyncs
+    // does not depend on it.
     assert_eq!(with(commits(), 180.0, 330.0), []);
     assert_eq!(with(commits(), 900.0, 180.0), []);
     assert_eq!(with(figures(), 180.0, 900.0), []);
@@ -280,12 +246,7 @@ fn a_disk_that_was_slower_before_the_cells_is_a_caveat_of_fsyncs() {
 #[test]
 fn the_sizes_of_reads_are_a_caveat_where_reads_are_the_cause() {
     let of = |us: f64, kb: f64| {
-        [
-            ("op_read_us", us),
-            ("own_read_kb_per_op", 8.0),
-            ("rpq", 8.0 / kb),
-            ("rkbpq", 8.0),
-        ]
+        [("op_read_us", us), ("own_read_kb_per_op", 8.0), ("rpq", 8.0 / kb), ("rkbpq", 8.0)]
     };
     let with = |asked: Option<f64>, kb: f64| {
         let figures = repeated(&[
@@ -303,16 +264,8 @@ fn the_sizes_of_reads_are_a_caveat_where_reads_are_the_cause() {
     };
     only(&with(None, 20.0), FindingKind::Reads);
     let large = caveats(&with(Some(2048.0), 20.0));
-    let [
-        Caveat::ReadAhead {
-            of_base: false,
-            of_target: true,
-            kb,
-            max_sectors_kb,
-            read_kb,
-            ..
-        },
-    ] = &large[..]
+    let [Caveat::ReadAhead { of_base: false, of_target: true, kb, max_sectors_kb, read_kb, .. }] =
+        &large[..]
     else {
         panic!("{large:?}");
     };
@@ -321,18 +274,10 @@ fn the_sizes_of_reads_are_a_caveat_where_reads_are_the_cause() {
     // What the disk takes, or nothing, is asked for.
     for asked in [Some(128.0), None] {
         let sizes = caveats(&with(asked, 20.0));
-        let [
-            Caveat::ReadSizes {
-                kb, read_ahead_kb, ..
-            },
-        ] = &sizes[..]
-        else {
+        let [Caveat::ReadSizes { kb, read_ahead_kb, .. }] = &sizes[..] else {
             panic!("{sizes:?}");
         };
-        assert!(
-            is_about(kb.base, 80.0) && *read_ahead_kb == 256.0,
-            "{sizes:?}"
-        );
+        assert!(is_about(kb.base, 80.0) && *read_ahead_kb == 256.0, "{sizes:?}");
     }
     assert_eq!(caveats(&with(None, 79.0)), []);
     // What does not read has nothing to do with it.

@@ -1,5 +1,5 @@
-//! Clients that limit, that were not served alike, or that missed their rate; and settings without effect. Most are what the
-//! field found out by hand, from the figures that it published.
+//! Clients that limit, that were not served alike, or that missed their rate; and settings without
+//! effect. Most are what the field found out by hand, from the figures that it published.
 
 use super::*;
 use crate::explain::explanation::UnfairStep;
@@ -8,15 +8,9 @@ use crate::{Fairness, Sla, SlaHistory};
 #[test]
 fn a_client_without_time_left_is_called_the_limit() {
     // 4 clients, 62,500 per second: 64 us each, of which the client's own CPU is 60.
-    let client = [
-        ("client_cpu_us_per_op", 60.0),
-        ("server_cpu_us_per_op", 30.0),
-    ];
+    let client = [("client_cpu_us_per_op", 60.0), ("server_cpu_us_per_op", 30.0)];
     let twice = |metrics: &[(&'static str, f64)]| {
-        repeated(&[
-            cost("a.c", "q100", 62_500.0, metrics),
-            cost("b.c", "q100", 62_600.0, metrics),
-        ])
+        repeated(&[cost("a.c", "q100", 62_500.0, metrics), cost("b.c", "q100", 62_600.0, metrics)])
     };
     only(&twice(&client), FindingKind::ClientBound);
     let shares = explained(&twice(&client), |it| match &it.statement {
@@ -28,7 +22,8 @@ fn a_client_without_time_left_is_called_the_limit() {
     assert_eq!(found(&twice(&[("client_cpu_us_per_op", 60.0)])), []);
 }
 
-/// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: how far the clients' ends were apart, seconds and percent.
+/// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: how far the clients' ends
+/// were apart, seconds and percent.
 const IO_BOUND: [(&str, f64, f64); 15] = [
     ("a", 18_873.0, 87.7),
     ("a1", 24_447.0, 92.2),
@@ -48,10 +43,8 @@ const IO_BOUND: [(&str, f64, f64); 15] = [
 ];
 
 fn ends(lists: &[(&str, f64, f64)]) -> Figures {
-    let costs: Vec<Cost<'_>> = lists
-        .iter()
-        .map(|(target, ..)| cost(target, "l.i1", 10_000.0, &[]))
-        .collect();
+    let costs: Vec<Cost<'_>> =
+        lists.iter().map(|(target, ..)| cost(target, "l.i1", 10_000.0, &[])).collect();
     let mut figures = single(&costs);
     for (row, (_, abs, pct)) in figures.rows.iter_mut().zip(lists) {
         let fastest = abs / pct * 100.0;
@@ -87,11 +80,7 @@ fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
     assert_eq!(figure("spread of a25"), Some(200.5));
     assert_eq!(figure("spread of a24"), Some(18.3));
     // Cached by Postgres, the same page: at most 11.3 %.
-    let cached = [
-        ("a", 1066.0, 11.3),
-        ("a7", 248.0, 1.9),
-        ("a26", 691.0, 11.0),
-    ];
+    let cached = [("a", 1066.0, 11.3), ("a7", 248.0, 1.9), ("a26", 691.0, 11.0)];
     assert_eq!(found(&ends(&cached)), []);
 }
 
@@ -119,17 +108,11 @@ fn a_single_unfair_repeat_is_not_a_finding() {
 fn rates(targets: &[(&str, [f64; 5])]) -> Figures {
     let costs: Vec<Cost<'_>> = targets
         .iter()
-        .map(|(target, _)| Cost {
-            clients: 8,
-            ..cost(target, "q1000", 10_000.0, &[])
-        })
+        .map(|(target, _)| Cost { clients: 8, ..cost(target, "q1000", 10_000.0, &[]) })
         .collect();
     let mut figures = repeated(&costs);
     for row in &mut figures.rows {
-        let (_, rates) = targets
-            .iter()
-            .find(|(target, _)| *target == row.cell.target)
-            .unwrap();
+        let (_, rates) = targets.iter().find(|(target, _)| *target == row.cell.target).unwrap();
         let achieved = rates[row.cell.repeat as usize - 1];
         let met = achieved >= 0.95 * 8000.0;
         row.sla = Some(Sla {
@@ -150,8 +133,8 @@ fn rates(targets: &[(&str, [f64; 5])]) -> Figures {
     figures
 }
 
-/// "Tuning Postgres and the Insert Benchmark, round 6": a16 and a26 did not sustain 8 x 1000 rows/s in q1000; by how much
-/// stands in its reports.
+/// "Tuning Postgres and the Insert Benchmark, round 6": a16 and a26 did not sustain 8 x 1000 rows/s
+/// in q1000; by how much stands in its reports.
 #[test]
 fn a_missed_rate_names_the_targets_that_missed_and_reached_it() {
     let figures = rates(&[
@@ -188,16 +171,13 @@ fn a_missed_rate_names_the_targets_that_missed_and_reached_it() {
 fn a_single_missed_repeat_or_batch_is_not_a_finding() {
     let worst = [7990.0, 4000.0, 7990.0, 7990.0, 7990.0];
     assert_eq!(found(&rates(&[("a", worst), ("b", worst)])), []);
-    // A step of a second at 100 rows/s, 50 rows a commit, of which one came too late: in all repeats.
+    // A step of a second at 100 rows/s, 50 rows a commit, of which one came too late: in all
+    // repeats.
     let mut figures = rates(&[("a", [50.0; 5]), ("b", [50.0; 5])]);
     for row in &mut figures.rows {
         (row.seconds, row.cell.clients) = (1.0, 1);
         row.sla.as_mut().unwrap().target = 100.0;
-        let ops = OpFigures {
-            count: 1,
-            rows: 50,
-            ..OpFigures::default()
-        };
+        let ops = OpFigures { count: 1, rows: 50, ..OpFigures::default() };
         row.ops.insert("insert".to_owned(), ops);
     }
     assert_eq!(found(&figures), []);
@@ -208,8 +188,8 @@ fn a_single_missed_repeat_or_batch_is_not_a_finding() {
     only(&figures, FindingKind::SlaMissed);
 }
 
-/// "Configuration options that make writes faster or slower with MySQL and Postgres", small server: the doublewrite buffer
-/// changes nothing there.
+/// "Configuration options that make writes faster or slower with MySQL and Postgres", small server:
+/// the doublewrite buffer changes nothing there.
 #[test]
 fn a_setting_without_effect_is_an_answer() {
     let targets = ["my8039.dw1", "my8039.dw0", "my8039.dwDO"];

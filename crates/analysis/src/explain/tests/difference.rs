@@ -4,24 +4,15 @@ use super::*;
 use crate::OneSidedSetting;
 use crate::explain::difference::OtherBuild;
 
-const CHEAP: &[(&str, f64)] = &[
-    ("op_client_cpu_us", 20.0),
-    ("op_server_cpu_us", 75.0),
-    ("op_cpu_wait_us", 1.0),
-];
+const CHEAP: &[(&str, f64)] =
+    &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0), ("op_cpu_wait_us", 1.0)];
 const DEAR: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 140.0)];
 /// As slow, and waiting for a processor.
-const BUSY: &[(&str, f64)] = &[
-    ("op_client_cpu_us", 20.0),
-    ("op_server_cpu_us", 76.0),
-    ("op_cpu_wait_us", 80.0),
-];
+const BUSY: &[(&str, f64)] =
+    &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 76.0), ("op_cpu_wait_us", 80.0)];
 
 fn costs(dear: &'static [(&'static str, f64)]) -> [Cost<'static>; 2] {
-    [
-        cost("a.c", "q100", 30_000.0, CHEAP),
-        cost("b.c", "q100", 20_000.0, dear),
-    ]
+    [cost("a.c", "q100", 30_000.0, CHEAP), cost("b.c", "q100", 20_000.0, dear)]
 }
 
 /// Returns the differences in the only change, and whether a setting makes it.
@@ -38,12 +29,7 @@ fn difference(mut figures: Figures, comparison: Comparison) -> (TargetDifference
 /// Returns a build, the names of declared settings, and the number of others that differ.
 #[track_caller]
 fn known(difference: TargetDifference) -> (Option<OtherBuild>, Vec<String>, usize) {
-    let TargetDifference::Known {
-        build,
-        declared,
-        undeclared,
-    } = difference
-    else {
+    let TargetDifference::Known { build, declared, undeclared } = difference else {
         panic!("{difference:?}");
     };
     let names = declared.into_iter().map(|setting| setting.name);
@@ -75,19 +61,13 @@ fn settings_that_differ_with_the_version_are_a_caveat() {
     let mut comparison = differing(
         ("a.c", "17.2"),
         ("b.c", "18.1"),
-        &[
-            ("io_method", "sync", "worker"),
-            ("effective_io_concurrency", "1", "16"),
-        ],
+        &[("io_method", "sync", "worker"), ("effective_io_concurrency", "1", "16")],
     );
     comparison.settings[1].mark = DifferenceKind::Undeclared;
     comparison.only_b = vec![undeclared("io_workers")];
     let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
     let has_other_version = true;
-    assert_eq!(
-        found.caveat(),
-        Some(Caveat::OtherSettings { has_other_version })
-    );
+    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version }));
     let versions = builds(true, ["17.2", "18.1"], [0, 1]);
     assert_eq!(known(found), (versions, vec!["io_method".to_owned()], 1));
 
@@ -135,10 +115,7 @@ fn two_builds_of_one_version_are_not_the_same() {
     comparison.settings = concurrent.settings;
     let (found, _) = difference(repeated(&costs(DEAR)), comparison);
     let has_other_version = false;
-    assert_eq!(
-        found.caveat(),
-        Some(Caveat::OtherSettings { has_other_version })
-    );
+    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version }));
     assert_eq!(known(found), (both(), vec!["jit".to_owned()], 0));
 }
 
@@ -151,34 +128,28 @@ fn one_setting_is_the_difference_only_where_chance_and_the_host_are_not() {
     let host = repeated(&costs(BUSY));
     only(&host, FindingKind::HostBusy);
     let mut no_turns = repeated(&costs(DEAR));
-    no_turns
-        .rows
-        .sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
+    no_turns.rows.sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
     for figures in [host, no_turns] {
         let (found, is_sure) = difference(figures, jit());
         assert!(found.only_setting().is_some() && !is_sure);
     }
 }
 
-/// Two targets in two runs, as they are where runs are compared: `target` is the run, and the variant has the target.
+/// Two targets in two runs, as they are where runs are compared: `target` is the run, and the
+/// variant has the target.
 fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
     let mut figures = Figures::default();
     for (config, base, other) in rates {
         let both = [("run 1", base, CHEAP), ("run 2", other, DEAR)];
         for step in ["q100", "q500"] {
             let costs = both.map(|(target, rate, metrics)| cost(target, step, rate, metrics));
-            figures
-                .rows
-                .extend(repeated(&costs).rows.into_iter().map(|row| Row {
-                    run: usize::from(row.cell.target == "run 2"),
-                    build: "pg".to_owned(),
-                    config: config.to_owned(),
-                    cell: record::CellKey {
-                        variant: Some(format!("pg.{config}")),
-                        ..row.cell.clone()
-                    },
-                    ..row
-                }));
+            figures.rows.extend(repeated(&costs).rows.into_iter().map(|row| Row {
+                run: usize::from(row.cell.target == "run 2"),
+                build: "pg".to_owned(),
+                config: config.to_owned(),
+                cell: record::CellKey { variant: Some(format!("pg.{config}")), ..row.cell.clone() },
+                ..row
+            }));
         }
     }
     figures
@@ -200,10 +171,7 @@ fn differences_between_runs_belong_to_the_target_that_changed() {
     ];
     let findings = found(&figures);
     // Of `pg.a` throughput is the same.
-    assert_eq!(
-        kinds(&findings),
-        [FindingKind::Cpu, FindingKind::HiddenCost]
-    );
+    assert_eq!(kinds(&findings), [FindingKind::Cpu, FindingKind::HiddenCost]);
     let names = |figures: &Figures| {
         let all = explained(figures, |it| match &it.statement {
             Statement::Change(change) => Some(
@@ -217,9 +185,7 @@ fn differences_between_runs_belong_to_the_target_that_changed() {
             _ => None,
         });
         let of_one = all.into_iter().flatten();
-        of_one
-            .map(|(target, it)| (target, known(it)))
-            .collect::<Vec<_>>()
+        of_one.map(|(target, it)| (target, known(it))).collect::<Vec<_>>()
     };
     let jit = || ("pg.b".to_owned(), (None, vec!["jit".to_owned()], 0));
     assert_eq!(names(&figures), [jit()]);
@@ -240,10 +206,7 @@ fn differences_between_runs_belong_to_the_target_that_changed() {
     figures.settings.differences = vec![of_target("pg.b", "17.2", "17.2", &[("jit", "on", "off")])];
     let findings = found(&figures);
     // `pg.a` costs more CPU at the same throughput.
-    assert_eq!(
-        kinds(&findings),
-        [FindingKind::HiddenCost, FindingKind::NoEffect]
-    );
+    assert_eq!(kinds(&findings), [FindingKind::HiddenCost, FindingKind::NoEffect]);
     let without = explained(&figures, |it| match &it.statement {
         Statement::NoEffect(it) => Some((it.settings[0].0.clone(), it.comparison_count)),
         _ => None,

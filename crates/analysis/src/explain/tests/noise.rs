@@ -20,21 +20,16 @@ impl Normal {
 /// The influence of a host on its guests.
 #[derive(Clone, Copy)]
 struct Host {
-    /// Neighbors use all processors that are left: the standard deviation of the logarithm of what they leave.
+    /// Neighbors use all processors that are left: the standard deviation of the logarithm of what
+    /// they leave.
     neighbors: f64,
     /// The same of the time of the device.
     device: f64,
 }
 
-const BUSY: Host = Host {
-    neighbors: 0.9,
-    device: 0.5,
-};
+const BUSY: Host = Host { neighbors: 0.9, device: 0.5 };
 
-const QUIET: Host = Host {
-    neighbors: 0.01,
-    device: 0.05,
-};
+const QUIET: Host = Host { neighbors: 0.01, device: 0.05 };
 
 /// The needs of an operation of a target: CPU as a multiple, and fsyncs per commit.
 #[derive(Clone, Copy)]
@@ -43,23 +38,16 @@ struct Needs {
     fsyncs: f64,
 }
 
-const USUAL: Needs = Needs {
-    cpu: 1.0,
-    fsyncs: 1.0,
-};
+const USUAL: Needs = Needs { cpu: 1.0, fsyncs: 1.0 };
 
 const DEAR: Needs = Needs { cpu: 1.8, ..USUAL };
 
-const ASYNCHRONOUS: Needs = Needs {
-    fsyncs: 0.01,
-    ..USUAL
-};
+const ASYNCHRONOUS: Needs = Needs { fsyncs: 0.01, ..USUAL };
 
-/// Two targets in ten steps, half of which write. Neighbors share the noise of all steps of a cell in part. Figures of the whole host are throughput turned round: its processors are never idle.
+/// Two targets in ten steps, half of which write. Neighbors share the noise of all steps of a cell
+/// in part. Figures of the whole host are throughput turned round: its processors are never idle.
 fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
-    let mut random = Normal(::words::Random::new(
-        seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
-    ));
+    let mut random = Normal(::words::Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)));
     let mut rows = Vec::new();
     for repeat in 1..=repeats {
         for (target, needs) in ["a.c", "b.c"].into_iter().zip(needs) {
@@ -106,10 +94,7 @@ fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
             }
         }
     }
-    let figures = Figures {
-        rows,
-        ..Figures::default()
-    };
+    let figures = Figures { rows, ..Figures::default() };
     with_setting(figures, "synchronous_commit", "off", "on")
 }
 
@@ -120,11 +105,9 @@ fn targets_that_are_equal_and_measured_once_have_no_cause() {
     for seed in 0..SEEDS {
         let findings = found(&measured(seed, 1, BUSY, [USUAL; 2]));
         assert_eq!(kinds(&findings), [FindingKind::Facts], "{findings:#?}");
-        let fsyncs = explained(&measured(seed, 1, BUSY, [USUAL; 2]), |it| {
-            match &it.statement {
-                Statement::Facts(facts) => Some(facts.iter().any(|fact| !fact.fsyncs.is_empty())),
-                _ => None,
-            }
+        let fsyncs = explained(&measured(seed, 1, BUSY, [USUAL; 2]), |it| match &it.statement {
+            Statement::Facts(facts) => Some(facts.iter().any(|fact| !fact.fsyncs.is_empty())),
+            _ => None,
         });
         assert_eq!(fsyncs, [false]);
     }
@@ -163,10 +146,7 @@ fn simulated_causes_that_are_there_are_named_and_others_are_not() {
         println!(
             "{name} host, 1.8 times the CPU: {right} of {SEEDS} say so, {wrong} name something else"
         );
-        assert!(
-            right >= least && wrong <= SEEDS / 20,
-            "{name} host: {right} right, {wrong} wrong"
-        );
+        assert!(right >= least && wrong <= SEEDS / 20, "{name} host: {right} right, {wrong} wrong");
     }
 }
 
@@ -187,9 +167,6 @@ fn simulated_commits_that_begin_to_wait_say_fsync_and_nothing_else() {
         println!(
             "{name} host, fsyncs of commits: {right} of {SEEDS} say so, {wrong} name something else"
         );
-        assert!(
-            right >= least && wrong <= SEEDS / 10,
-            "{name}: {right}, {wrong}"
-        );
+        assert!(right >= least && wrong <= SEEDS / 10, "{name}: {right}, {wrong}");
     }
 }

@@ -96,11 +96,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         name: "disk_write_bytes".to_owned(),
         ..ConcurrentChange::default()
     }];
-    let stalls = |reason| Cause::WriteStalls {
-        percent: pair(9.0, 25.9),
-        share: 0.96,
-        reason,
-    };
+    let stalls = |reason| Cause::WriteStalls { percent: pair(9.0, 25.9), share: 0.96, reason };
     let shift = |matches_before, is_of_base| {
         Cause::LevelShift(LevelShift {
             is_of_base,
@@ -157,10 +153,7 @@ fn all_differences() -> Vec<TargetDifference> {
             only_target,
         })
     };
-    let settings = [
-        setting("jit", "on", Some("off")),
-        setting("fsync", "on", None),
-    ];
+    let settings = [setting("jit", "on", Some("off")), setting("fsync", "on", None)];
     let jit = &settings[..1];
     let (base, target) = ("sqlite 3.46".to_owned(), "postgres 17.2".to_owned());
     vec![
@@ -179,14 +172,8 @@ fn all_differences() -> Vec<TargetDifference> {
 }
 
 fn all_caveats() -> Vec<Caveat> {
-    let tree = |first_level_files| InitialTree {
-        first_level_files,
-        levels: 4.0,
-    };
-    let trees = TreeDifference {
-        base: tree(0.0),
-        target: tree(3.0),
-    };
+    let tree = |first_level_files| InitialTree { first_level_files, levels: 4.0 };
+    let trees = TreeDifference { base: tree(0.0), target: tree(3.0) };
     let read_ahead = |of_base, of_target, read_kb| Caveat::ReadAhead {
         of_base,
         of_target,
@@ -198,10 +185,7 @@ fn all_caveats() -> Vec<Caveat> {
     let busy_host = |others, waiting| Caveat::BusyHost { others, waiting };
     let codes = |codes: &[&str]| codes.iter().map(|&code| code.to_owned()).collect();
     vec![
-        Caveat::WideBase {
-            low: 28_000.0,
-            high: 35_000.0,
-        },
+        Caveat::WideBase { low: 28_000.0, high: 35_000.0 },
         Caveat::OtherRuns,
         Caveat::NoTurns,
         Caveat::NothingDiffers,
@@ -211,10 +195,7 @@ fn all_caveats() -> Vec<Caveat> {
         Caveat::LargeClient,
         Caveat::MissedWrites { is_base: true },
         Caveat::MissedWrites { is_base: false },
-        Caveat::Debt {
-            what: "dead rows",
-            left: pair(200_000.0, 5_000_000.0),
-        },
+        Caveat::Debt { what: "dead rows", left: pair(200_000.0, 5_000_000.0) },
         Caveat::Trees(trees),
         busy_host(Some(49.0), None),
         busy_host(Some(49.0), Some(31.0)),
@@ -226,20 +207,12 @@ fn all_caveats() -> Vec<Caveat> {
         read_ahead(true, true, None),
         read_ahead(true, false, Some(pair(80.0, 20.0))),
         read_ahead(false, true, None),
-        Caveat::ReadSizes {
-            kb: pair(80.0, 20.0),
-            max_sectors_kb: 128.0,
-            read_ahead_kb: 256.0,
-        },
+        Caveat::ReadSizes { kb: pair(80.0, 20.0), max_sectors_kb: 128.0, read_ahead_kb: 256.0 },
         Caveat::Swap(pair(0.0, 25_000.0)),
         Caveat::MemoryPressure(pair(0.0, 20.0)),
         Caveat::OtherEngines,
-        Caveat::OtherSettings {
-            has_other_version: true,
-        },
-        Caveat::OtherSettings {
-            has_other_version: false,
-        },
+        Caveat::OtherSettings { has_other_version: true },
+        Caveat::OtherSettings { has_other_version: false },
         Caveat::SeveralSettings,
         Caveat::Warnings {
             base: codes(&["settle::not-over"]),
@@ -271,10 +244,7 @@ fn all_others<'a>(
         repeat_count: 5,
     };
     let costs = |count: usize, is_noisy| Statement::HiddenCost {
-        costs: cases[..count]
-            .iter()
-            .map(|case| (case.compared, case))
-            .collect(),
+        costs: cases[..count].iter().map(|case| (case.compared, case)).collect(),
         is_noisy,
     };
     let busy = |count: usize| {
@@ -304,10 +274,7 @@ fn all_others<'a>(
         busy(2),
         unfair(1, 5),
         unfair(14, 1),
-        Statement::SlaMissed {
-            missed: vec![missed(writes, "b.c")],
-            reached_by: Vec::new(),
-        },
+        Statement::SlaMissed { missed: vec![missed(writes, "b.c")], reached_by: Vec::new() },
         Statement::SlaMissed {
             missed: vec![missed(writes, "b.c"), missed(writes, "c.c at 8 clients")],
             reached_by: Vec::new(),
@@ -391,18 +358,10 @@ fn all_findings_and_caveats_read_like_this() {
         findings.push(change(missed(), &slower[..1], &[(None, difference)]));
     }
     let targets = ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"];
-    let shared: Vec<_> = targets
-        .map(Some)
-        .into_iter()
-        .zip(&differences[1..])
-        .collect();
+    let shared: Vec<_> = targets.map(Some).into_iter().zip(&differences[1..]).collect();
     findings.push(change(missed(), &slower, &shared[..5]));
     findings.push(change(missed(), &slower, &shared));
-    findings.push(change(
-        missed(),
-        &[slower.as_slice(), &faster].concat(),
-        &[],
-    ));
+    findings.push(change(missed(), &[slower.as_slice(), &faster].concat(), &[]));
     let others = all_others(&cases, &jit, &sla).into_iter();
     findings.extend(others.map(|statement| finding(statement, &slower[..1])));
 

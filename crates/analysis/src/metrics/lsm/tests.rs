@@ -35,12 +35,7 @@ fn counters<'a>(reported: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> 
 
 /// Returns a load of ten seconds in which some thousand keys of 400 bytes were put.
 fn load(puts: u64, reported: Reported<'_>) -> Step {
-    let put = Ops {
-        offered: puts,
-        ok: puts,
-        rows: puts,
-        ..Ops::default()
-    };
+    let put = Ops { offered: puts, ok: puts, rows: puts, ..Ops::default() };
     Step {
         kind: StepKind::Load,
         main_op: Some("put".into()),
@@ -54,13 +49,7 @@ fn load(puts: u64, reported: Reported<'_>) -> Step {
 }
 
 fn of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
-    metrics(
-        step,
-        &HostSeries::default(),
-        &BTreeMap::new(),
-        &BTreeMap::new(),
-        true,
-    )
+    metrics(step, &HostSeries::default(), &BTreeMap::new(), &BTreeMap::new(), true)
 }
 
 #[track_caller]
@@ -72,8 +61,8 @@ fn check(step: &Step, expected: &str) {
     }
 }
 
-/// A load that was flushed and not compacted writes its data once. The scripts of db_bench say twice: what they add to the
-/// flushes already includes these.
+/// A load that was flushed and not compacted writes its data once. The scripts of db_bench say
+/// twice: what they add to the flushes already includes these.
 #[test]
 fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     let keys = 1 << 23;
@@ -87,10 +76,7 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
         ("ingested_bytes", 0.0, 1.05 * given),
         ("log_bytes", 0.0, 0.0),
     ];
-    let step = Step {
-        row_bytes_mean: Some(1280.0),
-        ..load(keys, flushed)
-    };
+    let step = Step { row_bytes_mean: Some(1280.0), ..load(keys, flushed) };
     check(
         &step,
         "w_amp 1, c_wgb 10, c_mbps 1024, flush_gb 10, compaction_write_gb 0, \
@@ -99,10 +85,7 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     // The log was off: it has a size, and nothing that amplifies.
     check(&step, "wal_gb 0, wal_amp none");
     // Without the size of an entry the library's count has to do.
-    let unsized_rows = Step {
-        row_bytes_mean: None,
-        ..step
-    };
+    let unsized_rows = Step { row_bytes_mean: None, ..step };
     check(&unsized_rows, "w_amp 0.952381, mb_sec none");
 }
 
@@ -145,19 +128,12 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
     reads.kind = StepKind::Query;
     reads.main_op = Some("get".into());
     let get = reads.ops.remove("put").unwrap();
-    reads.ops.insert(
-        "get".to_owned(),
-        Ops {
-            ok: 9,
-            rows: 9,
-            ..get
-        },
-    );
+    reads.ops.insert("get".to_owned(), Ops { ok: 9, rows: 9, ..get });
     check(&reads, "w_amp none, wal_amp none, c_wgb 1");
 }
 
-/// A few rows are inserted while gigabytes of indexes are built, and the library's count of ingested bytes grows by its
-/// rounding while a step settles.
+/// A few rows are inserted while gigabytes of indexes are built, and the library's count of
+/// ingested bytes grows by its rounding while a step settles.
 #[test]
 fn an_index_step_and_settling_have_no_write_amplification() {
     let reported: Reported<'_> = &[
@@ -213,10 +189,7 @@ fn pending_compaction_has_a_figure() {
         ("compaction_and_flush_cpu_seconds", 56.0),
     ];
     step.counters_end = counters(end.into_iter());
-    check(
-        &step,
-        "c_wgb_settled 6, w_amp_settled 6, c_wsecs_settled 12.5, c_csecs_settled 6",
-    );
+    check(&step, "c_wgb_settled 6, w_amp_settled 6, c_wsecs_settled 12.5, c_csecs_settled 6");
     // The step itself is what it was.
     check(&step, "c_wgb 4, w_amp 4, c_wsecs 9");
     assert!(lsm(&step, &BTreeMap::new()).unwrap().settled);
@@ -229,11 +202,9 @@ fn pending_compaction_has_a_figure() {
 fn a_figure_with_a_rounding_error_of_a_twentieth_is_coarse() {
     let mb = 1024.0 * 1024.0;
     let rounded = |mut step: Step, role: Role, rounding: f64| {
-        for counters in [
-            &mut step.counters_before,
-            &mut step.counters_after,
-            &mut step.counters_end,
-        ] {
+        for counters in
+            [&mut step.counters_before, &mut step.counters_after, &mut step.counters_end]
+        {
             for counter in counters.iter_mut().filter(|it| it.role == Some(role)) {
                 counter.rounding = rounding;
             }
@@ -245,42 +216,31 @@ fn a_figure_with_a_rounding_error_of_a_twentieth_is_coarse() {
     let of = |mb_written: f64, more: Reported<'_>| {
         let mut reported = vec![
             ("tree_bytes", 0.0, GB),
-            (
-                "compaction_and_flush_written_bytes",
-                GB,
-                GB + mb_written * mb,
-            ),
+            ("compaction_and_flush_written_bytes", GB, GB + mb_written * mb),
         ];
         reported.extend(more);
         let step = of_written(load(1000, &reported));
-        lsm(&rounded(step, Role::LogBytes, 5.12 * mb), &BTreeMap::new())
-            .unwrap()
-            .coarse
+        lsm(&rounded(step, Role::LogBytes, 5.12 * mb), &BTreeMap::new()).unwrap().coarse
     };
     let written = BTreeSet::from(["c_wgb", "w_amp", "c_mbps"]);
     assert_eq!(of(204.0, &[]), written);
     assert!(of(206.0, &[]).is_empty());
     // Nothing is said of nothing, and where each is counted exactly that is taken.
     assert!(of(0.0, &[]).is_empty());
-    let exact: Reported<'_> = &[
-        ("compaction_written_bytes", 0.0, mb),
-        ("flush_written_bytes", 0.0, mb),
-    ];
+    let exact: Reported<'_> =
+        &[("compaction_written_bytes", 0.0, mb), ("flush_written_bytes", 0.0, mb)];
     assert!(of(2.0, exact).is_empty());
     let log: Reported<'_> = &[("log_bytes", 0.0, 10.0 * mb)];
     assert_eq!(of(206.0, log), BTreeSet::from(["wal_gb", "wal_amp"]));
-    // What was given is rounded too where the record doesn't say how large a row is; the shares of both add up.
+    // What was given is rounded too where the record doesn't say how large a row is; the shares of
+    // both add up.
     let over_given = |mb_given: f64, rows: &str| {
         let reported: Reported<'_> = &[
             ("tree_bytes", 0.0, GB),
             ("compaction_and_flush_written_bytes", GB, 1.4 * GB),
             ("ingested_bytes", GB, GB + mb_given * mb),
         ];
-        let mut step = of_written(rounded(
-            load(1000, reported),
-            Role::IngestedBytes,
-            5.12 * mb,
-        ));
+        let mut step = of_written(rounded(load(1000, reported), Role::IngestedBytes, 5.12 * mb));
         step.row_bytes_mean = (rows == "sized").then_some(400.0);
         lsm(&step, &BTreeMap::new()).unwrap().coarse
     };
@@ -288,26 +248,14 @@ fn a_figure_with_a_rounding_error_of_a_twentieth_is_coarse() {
     assert!(over_given(420.0, "unsized").is_empty());
     assert!(over_given(400.0, "sized").is_empty());
     // Until its debt was paid a step may have written enough.
-    let reported: Reported<'_> = &[
-        ("tree_bytes", 0.0, GB),
-        ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb),
-    ];
+    let reported: Reported<'_> =
+        &[("tree_bytes", 0.0, GB), ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb)];
     let mut step = load(1000, reported);
     step.counters_end = step.counters_after.clone();
     let mut step = of_written(step);
-    assert!(
-        lsm(&step, &BTreeMap::new())
-            .unwrap()
-            .coarse
-            .contains("w_amp_settled")
-    );
+    assert!(lsm(&step, &BTreeMap::new()).unwrap().coarse.contains("w_amp_settled"));
     step.counters_end[1].value = 2.0 * GB;
-    assert!(
-        !lsm(&step, &BTreeMap::new())
-            .unwrap()
-            .coarse
-            .contains("w_amp_settled")
-    );
+    assert!(!lsm(&step, &BTreeMap::new()).unwrap().coarse.contains("w_amp_settled"));
 }
 
 #[test]
@@ -376,12 +324,8 @@ fn the_shape_of_the_tree_is_known_at_both_ends() {
     );
     // No second was sampled: what was the most is not known.
     check(&step, "pending_max_mb none, l0_files_max none");
-    let level = |number, files, bytes| Level {
-        number,
-        files: Some(files),
-        bytes,
-        ..Level::default()
-    };
+    let level =
+        |number, files, bytes| Level { number, files: Some(files), bytes, ..Level::default() };
     let last = Level {
         score: Some(1.25),
         read_bytes: Some(2.0),
@@ -392,12 +336,7 @@ fn the_shape_of_the_tree_is_known_at_both_ends() {
     };
     assert_eq!(
         lsm(&step, &BTreeMap::new()).unwrap().levels,
-        [
-            level(0, 7.0, Some(100.0)),
-            level(4, 0.0, None),
-            level(5, 31.0, None),
-            last,
-        ]
+        [level(0, 7.0, Some(100.0)), level(4, 0.0, None), level(5, 31.0, None), last,]
     );
 }
 
@@ -415,18 +354,9 @@ fn the_time_of_each_stalled_second_is_given_to_the_reasons_that_counted_in_it() 
     let engine = [
         // Of six seconds samples show three.
         ("stall_seconds", [1.0, 1.0, 0.0, 1.0]),
-        (
-            "write_stall_count.l0-file-count-limit-delays",
-            [3.0, 0.0, 5.0, 0.0],
-        ),
-        (
-            "write_stall_count.l0-file-count-limit-stops",
-            [0.0, 0.0, 0.0, 0.0],
-        ),
-        (
-            "write_stall_count.pending-compaction-bytes-delays",
-            [1.0, 2.0, 0.0, 0.0],
-        ),
+        ("write_stall_count.l0-file-count-limit-delays", [3.0, 0.0, 5.0, 0.0]),
+        ("write_stall_count.l0-file-count-limit-stops", [0.0, 0.0, 0.0, 0.0]),
+        ("write_stall_count.pending-compaction-bytes-delays", [1.0, 2.0, 0.0, 0.0]),
         ("write_stall_count.total-delays", [4.0, 2.0, 5.0, 0.0]),
         (
             "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
@@ -434,11 +364,8 @@ fn the_time_of_each_stalled_second_is_given_to_the_reasons_that_counted_in_it() 
         ),
     ];
     let seconds = lsm(&step, &engine.into_iter().map(series).collect()).unwrap();
-    let expected = [
-        ("l0-file-count-limit", 1.5),
-        ("pending-compaction-bytes", 2.5),
-        ("unknown", 2.0),
-    ];
+    let expected =
+        [("l0-file-count-limit", 1.5), ("pending-compaction-bytes", 2.5), ("unknown", 2.0)];
     let expected = expected.map(|(reason, seconds)| (reason.to_owned(), seconds));
     assert_eq!(seconds.stall_seconds, BTreeMap::from(expected));
     // Nothing was sampled.
@@ -459,31 +386,16 @@ fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
     let series = |role, values: &[Option<f64>]| CounterSeries {
         cumulative: false,
         role: Some(role),
-        values: values
-            .iter()
-            .map(|value| value.map(|mb| mb * MIB))
-            .collect(),
+        values: values.iter().map(|value| value.map(|mb| mb * MIB)).collect(),
     };
     let engine = BTreeMap::from([
         (
             "pending_compaction_bytes".to_owned(),
-            series(
-                Role::PendingCompactionBytes,
-                &[Some(1.0), None, Some(9.0), Some(2.0)],
-            ),
+            series(Role::PendingCompactionBytes, &[Some(1.0), None, Some(9.0), Some(2.0)]),
         ),
-        (
-            "memtable_bytes".to_owned(),
-            series(Role::MemtableBytes, &[None, Some(0.5)]),
-        ),
+        ("memtable_bytes".to_owned(), series(Role::MemtableBytes, &[None, Some(0.5)])),
     ]);
-    let found = metrics(
-        &step,
-        &HostSeries::default(),
-        &BTreeMap::new(),
-        &engine,
-        true,
-    );
+    let found = metrics(&step, &HostSeries::default(), &BTreeMap::new(), &engine, true);
     assert_eq!(found["pending_max_mb"], Some(9.0));
     assert_eq!(found["debt_compaction_mb"], Some(3.0));
     assert_eq!(found["memtable_max_mb"], Some(1.0));
@@ -532,11 +444,7 @@ fn reads(kind: &str, ok: u64, rows: u64, reported: Reported<'_>) -> Step {
     let mut step = load(1000, reported);
     step.kind = StepKind::Query;
     step.main_op = Some(kind.to_owned());
-    let ops = Ops {
-        ok,
-        rows,
-        ..Ops::default()
-    };
+    let ops = Ops { ok, rows, ..Ops::default() };
     step.ops.insert(kind.to_owned(), ops);
     let connection = |client, role: &str, ok, ended_ns, cpu_user_ns| Connection {
         client,
@@ -570,14 +478,11 @@ fn reads_are_counted_by_operation_and_their_blocks_by_key() {
          client_cpu_us_per_read 900, client_cpu_us_per_write 2, client_cpu_us_per_query none",
     );
     // Without statistics nobody counts them.
-    check(
-        &reads("get", 9, 9, &blocks[..1]),
-        "r_amp none, cache_hit% none",
-    );
+    check(&reads("get", 9, 9, &blocks[..1]), "r_amp none, cache_hit% none");
 }
 
-/// Returns the counters of a library before and after ten seconds of overwriting keys of 420 bytes at random, as fast as
-/// possible.
+/// Returns the counters of a library before and after ten seconds of overwriting keys of 420 bytes
+/// at random, as fast as possible.
 fn overwritten(text: &str, elapsed_ns: u64, puts: u64) -> Step {
     let mut step = load(puts, &[]);
     step.elapsed_ns = elapsed_ns;
@@ -615,10 +520,7 @@ fn real_libraries_come_to_their_figures() {
         11_000_007_667,
         255_690,
     );
-    check(
-        &speedb,
-        "stall_s 0.286, Nstall 29, c_wsecs 24.81, c_csecs 2.53, b_wgb 0",
-    );
+    check(&speedb, "stall_s 0.286, Nstall 29, c_wsecs 24.81, c_csecs 2.53, b_wgb 0");
     // With statistics, a library reports exact values that its texts round. Both agree.
     let mut new = overwritten(
         include_str!("../../../tests/fixtures/lsm/rocksdb-10.10.1-statistics.tsv"),
@@ -633,12 +535,10 @@ fn real_libraries_come_to_their_figures() {
     let reported = of(&new);
     for name in ["w_amp", "c_wgb", "compaction_write_gb"] {
         let (exact, reported) = (exact[name].unwrap(), reported[name].unwrap());
-        assert!(
-            (reported / exact - 1.0).abs() < 0.02,
-            "{name}: {reported}, {exact}"
-        );
+        assert!((reported / exact - 1.0).abs() < 0.02, "{name}: {reported}, {exact}");
     }
-    // The log has a few bytes more for each key, and each file of the tree for its index and its filter.
+    // The log has a few bytes more for each key, and each file of the tree for its index and its
+    // filter.
     let between = |name: &str, least: f64, most: f64| {
         let value = exact[name].unwrap();
         assert!((least..most).contains(&value), "{name}: {value}");

@@ -12,7 +12,8 @@ pub(super) fn tree(step: &Step) -> Option<Counters<'_>> {
     if_reported(Counters::new(step))
 }
 
-/// Returns the counters up to the end of what followed the step; `None` if they were not read there.
+/// Returns the counters up to the end of what followed the step; `None` if they were not read
+/// there.
 pub(super) fn tree_at_end(step: &Step) -> Option<Counters<'_>> {
     if_reported(Counters::to_end(step)?)
 }
@@ -33,13 +34,15 @@ impl Counters<'_> {
     /// Returns bytes that compactions wrote, without those of flushes.
     pub(super) fn compacted(&self) -> Option<f64> {
         self.growth(Role::CompactionWrittenBytes).or_else(|| {
-            // Both are rounded, so that the difference may be below zero after a load without compaction.
+            // Both are rounded, so that the difference may be below zero after a load without
+            // compaction.
             let both = self.growth(Role::CompactionAndFlushWrittenBytes)?;
             Some((both - self.growth(Role::FlushWrittenBytes)?).max(0.0))
         })
     }
 
-    /// Returns bytes that flushes and compactions wrote. Separate counters are more exact than the counter of both.
+    /// Returns bytes that flushes and compactions wrote. Separate counters are more exact than the
+    /// counter of both.
     pub(super) fn written(&self) -> Option<f64> {
         let roles = [Role::FlushWrittenBytes, Role::CompactionWrittenBytes];
         let sum: Option<f64> = roles.iter().map(|role| self.growth(*role)).sum();
@@ -54,8 +57,8 @@ impl Counters<'_> {
         }
     }
 
-    /// Returns the number of times that writes were delayed or stopped, by reason, with the totals. Reasons that aren't
-    /// counted or restarted are missing.
+    /// Returns the number of times that writes were delayed or stopped, by reason, with the totals.
+    /// Reasons that aren't counted or restarted are missing.
     pub(super) fn stalls(&self) -> BTreeMap<String, f64> {
         let stalls = self.labeled(Role::WriteStallCount);
         let count =
@@ -78,12 +81,8 @@ impl Counters<'_> {
             (Role::LevelScore, |level| &mut level.score),
             (Role::LevelReadBytes, |level| &mut level.read_bytes),
             (Role::LevelWrittenBytes, |level| &mut level.written_bytes),
-            (Role::LevelCompactionSeconds, |level| {
-                &mut level.compaction_seconds
-            }),
-            (Role::LevelCompactionCount, |level| {
-                &mut level.compaction_count
-            }),
+            (Role::LevelCompactionSeconds, |level| &mut level.compaction_seconds),
+            (Role::LevelCompactionCount, |level| &mut level.compaction_count),
         ];
         let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
         for (role, place) in FIGURES {
@@ -126,7 +125,8 @@ pub(super) struct Files {
     pub(super) all: f64,
 }
 
-/// Counts files by level. A library leaves out levels that it never used; `sum` shows that none is missing.
+/// Counts files by level. A library leaves out levels that it never used; `sum` shows that none is
+/// missing.
 fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> Option<Files> {
     let mut levels = by_level(levels).peekable();
     if levels.peek().is_none() && sum.is_none() {

@@ -13,11 +13,7 @@ fn profiles() -> Vec<Profile> {
     let profile = |(index, (a, b)): (usize, (u32, u32))| {
         let setting = |name: &str, level: u32| {
             let value = level.to_string();
-            let setting = ProfileSetting {
-                name: name.to_owned(),
-                canonical: value.clone(),
-                value,
-            };
+            let setting = ProfileSetting { name: name.to_owned(), canonical: value.clone(), value };
             (name.to_owned(), setting)
         };
         Profile {
@@ -37,10 +33,7 @@ fn profiles() -> Vec<Profile> {
 /// Returns the effects of `a`, at level 1, and of `b`, at levels 1 and 2.
 fn found(figures: &Figures) -> Effects {
     let factors = Factors::find(&profiles(), &["old.base".to_owned()]).factors;
-    let options = CompareOptions {
-        resamples: 499,
-        ..CompareOptions::default()
-    };
+    let options = CompareOptions { resamples: 499, ..CompareOptions::default() };
     let mut found = effects(figures, factors, &options);
     found.rows.retain(|row| row.compared.metric == "throughput");
     found
@@ -67,10 +60,7 @@ fn is_different(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
-const EQUAL: Truth = Truth {
-    ratios: &[1.0; 5],
-    ..Truth::EQUAL
-};
+const EQUAL: Truth = Truth { ratios: &[1.0; 5], ..Truth::EQUAL };
 
 #[test]
 fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
@@ -79,12 +69,7 @@ fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
         rows.any(|row| is_different(row.compared.verdict))
     };
     let mut truths: Vec<Truth> = NOISES.map(|noise| Truth { noise, ..EQUAL }).to_vec();
-    for drift in [
-        Drift::Linear,
-        Drift::Wandering,
-        Drift::Levels,
-        Drift::Neighbors,
-    ] {
+    for drift in [Drift::Linear, Drift::Wandering, Drift::Levels, Drift::Neighbors] {
         truths.push(Truth { drift, ..EQUAL });
     }
     truths.extend([3, 10].map(|repeats| Truth { repeats, ..EQUAL }));
@@ -100,11 +85,7 @@ fn combinations_without_interaction_differ_at_most_as_often_as_the_error_rate() 
     // `a` makes 10 % of difference, and `b` 20 and 30 %: in every combination the same.
     let ratios: &[f64] = &[1.2, 1.3, 0.9, 0.9 * 1.2, 0.9 * 1.3];
     for noise in NOISES {
-        let truth = Truth {
-            noise,
-            ratios,
-            ..EQUAL
-        };
+        let truth = Truth { noise, ratios, ..EQUAL };
         let share = percent(truth, 500, any);
         assert!(share <= at_most(500), "{truth:?}: {share}");
     }
@@ -131,10 +112,7 @@ fn an_effect_of_ten_percent_is_found_and_those_of_the_other_factor_are_not_mixed
 #[test]
 fn an_interaction_is_found_in_the_combination_that_has_it() {
     // `a` does nothing but together with the second level of `b`.
-    let truth = Truth {
-        ratios: &[1.0, 1.0, 1.0, 1.0, 0.7],
-        ..EQUAL
-    };
+    let truth = Truth { ratios: &[1.0, 1.0, 1.0, 1.0, 0.7], ..EQUAL };
     let is_found = |found: &Effects| {
         let combinations = &found.rows[0].combinations;
         let deviations: Vec<f64> = combinations
@@ -142,9 +120,7 @@ fn an_interaction_is_found_in_the_combination_that_has_it() {
             .filter_map(|it| Some(it.deviation.filter(|it| it.is_shown)?.ratio))
             .collect();
         // The mean is the third root of 0.7.
-        combinations[2]
-            .deviation
-            .is_some_and(|it| it.is_shown && it.ratio < 0.85)
+        combinations[2].deviation.is_some_and(|it| it.is_shown && it.ratio < 0.85)
             && deviations.iter().filter(|ratio| **ratio < 1.0).count() == 1
     };
     let share = percent(truth, 200, is_found);
@@ -155,27 +131,19 @@ fn an_interaction_is_found_in_the_combination_that_has_it() {
 fn a_repeat_counts_where_all_combinations_have_it_and_only_turns_make_pairs() {
     let mut random = Random::new(1);
     let mut figures = EQUAL.measure(&mut random);
-    let lost = figures
-        .rows
-        .iter_mut()
-        .find(|row| row.cell.target == "new4.base" && row.cell.repeat == 2);
+    let lost =
+        figures.rows.iter_mut().find(|row| row.cell.target == "new4.base" && row.cell.repeat == 2);
     lost.unwrap().valid = false;
     let effect = &found(&figures).rows[0];
     let repeats: Vec<u32> = effect.compared.values.iter().map(|it| it.repeat).collect();
     assert_eq!(repeats, [1, 3, 4, 5]);
     assert_eq!(effect.compared.pairing, Pairing::Paired);
     let reasons = effect.compared.reasons.join("; ");
-    assert!(
-        reasons.contains("new4.base, repeat 2 is left out"),
-        "{reasons}"
-    );
+    assert!(reasons.contains("new4.base, repeat 2 is left out"), "{reasons}");
     // The other combinations have all of theirs.
     assert_eq!(effect.combinations[0].compared.values.len(), 5);
 
-    let grouped = Truth {
-        order: Order::Grouped,
-        ..EQUAL
-    };
+    let grouped = Truth { order: Order::Grouped, ..EQUAL };
     let effect = &found(&grouped.measure(&mut random)).rows[0];
     assert_eq!(effect.compared.pairing, Pairing::Independent);
     assert!(effect.combinations.iter().all(|it| it.deviation.is_none()));
@@ -184,11 +152,7 @@ fn a_repeat_counts_where_all_combinations_have_it_and_only_turns_make_pairs() {
 /// By hand: two combinations, two repeats; the square roots of products.
 #[test]
 fn the_effect_is_the_geometric_mean_over_the_combinations() {
-    let mut figures = Truth {
-        repeats: 2,
-        ..EQUAL
-    }
-    .measure(&mut Random::new(1));
+    let mut figures = Truth { repeats: 2, ..EQUAL }.measure(&mut Random::new(1));
     for row in &mut figures.rows {
         let value = match row.cell.target.as_str() {
             "old.base" => 100.0,

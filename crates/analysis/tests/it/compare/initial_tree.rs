@@ -29,17 +29,10 @@ fn row(target: &str, repeat: u32, files: f64) -> Row {
 
 /// Returns the reasons in the comparison of each metric.
 fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
-    let options = CompareOptions {
-        base: "old.c".to_owned(),
-        resamples: 200,
-        ..CompareOptions::default()
-    };
+    let options =
+        CompareOptions { base: "old.c".to_owned(), resamples: 200, ..CompareOptions::default() };
     let told = |row: ComparedStep| (row.metric, row.reasons);
-    compare(figures, &options)
-        .rows
-        .into_iter()
-        .map(told)
-        .collect()
+    compare(figures, &options).rows.into_iter().map(told).collect()
 }
 
 #[test]
@@ -49,10 +42,7 @@ fn throughput_has_a_note_if_the_trees_differed() {
         rows.push(row("old.c", repeat, 0.0));
         rows.push(row("new.c", repeat, 3.0));
     }
-    let mut figures = Figures {
-        rows,
-        ..Figures::default()
-    };
+    let mut figures = Figures { rows, ..Figures::default() };
     let told = reasons(&figures);
     assert_eq!(
         told["throughput"],
@@ -66,11 +56,7 @@ fn throughput_has_a_note_if_the_trees_differed() {
     // A repeat that does not count says nothing of those that do.
     for row in &mut figures.rows {
         let is_new = row.cell.target == "new.c";
-        let files = if is_new && row.cell.repeat == 1 {
-            90.0
-        } else {
-            0.0
-        };
+        let files = if is_new && row.cell.repeat == 1 { 90.0 } else { 0.0 };
         row.metrics.insert("l0_files_begin", Some(files));
         row.valid = row.cell.repeat > 1;
     }

@@ -1,4 +1,5 @@
-//! A machine of which the truth is known: what it would measure, with noise and drift that the tests choose.
+//! A machine of which the truth is known: what it would measure, with noise and drift that the
+//! tests choose.
 
 use std::collections::BTreeMap;
 
@@ -57,12 +58,7 @@ pub enum Noise {
 }
 
 /// Those that repeats can cope with, also few.
-pub const NOISES: [Noise; 4] = [
-    Noise::Normal,
-    Noise::HeavyTailed,
-    Noise::Skewed,
-    Noise::Outliers,
-];
+pub const NOISES: [Noise; 4] = [Noise::Normal, Noise::HeavyTailed, Noise::Skewed, Noise::Outliers];
 
 impl Noise {
     fn factor(self, random: &mut Random) -> f64 {
@@ -98,7 +94,8 @@ pub enum Drift {
     Wandering,
     /// Each repeat has a level of its own, with a standard deviation of 5 %.
     Levels,
-    /// Neighbors: from cell to cell half of their load stays (an AR(1) process), its standard deviation is 35 %.
+    /// Neighbors: from cell to cell half of their load stays (an AR(1) process), its standard
+    /// deviation is 35 %.
     Neighbors,
     /// Every second cell is 10 % slower.
     EveryTwo,
@@ -114,7 +111,8 @@ pub enum Order {
     Fixed,
     /// Each round in a random order of its own.
     Random,
-    /// Odd rounds in a random order, which the next round mirrors: what `order = "interleaved"` does.
+    /// Odd rounds in a random order, which the next round mirrors: what `order = "interleaved"`
+    /// does.
     Balanced,
     /// `aa bb`
     Grouped,
@@ -127,10 +125,11 @@ pub struct Truth {
     pub noise: Noise,
     pub drift: Drift,
     pub repeats: u32,
-    /// The number of invocations among which the repeats are divided, the first of them having the most; a day lies between
-    /// them.
+    /// The number of invocations among which the repeats are divided, the first of them having the
+    /// most; a day lies between them.
     pub invocations: u32,
-    /// The machines, each of which measures a run of its own at the same time as the others: invocations by turns.
+    /// The machines, each of which measures a run of its own at the same time as the others:
+    /// invocations by turns.
     pub machines: u32,
     /// The standard deviation of the logarithm of a machine's level.
     pub machine_levels: f64,
@@ -222,11 +221,7 @@ impl Truth {
                 }
                 Drift::Levels if slot.index % targets == 0 => level = 0.05 * random.normal(),
                 Drift::Neighbors => {
-                    let (kept, new) = if slot.index > 0 {
-                        (0.5, 0.75_f64)
-                    } else {
-                        (0.0, 1.0)
-                    };
+                    let (kept, new) = if slot.index > 0 { (0.5, 0.75_f64) } else { (0.0, 1.0) };
                     level = kept * level + 0.35 * new.sqrt() * random.normal();
                 }
                 Drift::EveryTwo => level = -0.1 * (slot.index % 2) as f64,

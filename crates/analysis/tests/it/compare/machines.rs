@@ -5,13 +5,9 @@ use analysis::{Compared, Figures, Pairing, Verdict, compare};
 use super::machine::{BASE, Drift, Noise, Random, Truth};
 use super::simulated::{called_different, options, share, shown};
 
-/// Five machines whose levels differ by 30 %, each with one repeat, as an array of jobs measures them.
-const ARRAY: Truth = Truth {
-    invocations: 5,
-    machines: 5,
-    machine_levels: 0.3,
-    ..Truth::EQUAL
-};
+/// Five machines whose levels differ by 30 %, each with one repeat, as an array of jobs measures
+/// them.
+const ARRAY: Truth = Truth { invocations: 5, machines: 5, machine_levels: 0.3, ..Truth::EQUAL };
 
 fn slower(compared: &Compared) -> bool {
     compared.rows[0].verdict == Verdict::Slower
@@ -44,11 +40,7 @@ fn repeats_of_machines_that_measure_at_the_same_time_are_pairs() {
     let row = &compared.rows[0];
     assert_eq!((row.pairing, row.values.len()), (Pairing::Paired, 5));
     assert_eq!(row.machines.count, 5);
-    let single = Truth {
-        machines: 1,
-        invocations: 1,
-        ..ARRAY
-    };
+    let single = Truth { machines: 1, invocations: 1, ..ARRAY };
     let compared = compare(&single.measure(&mut Random::new(1)), &options());
     let machines = compared.rows[0].machines;
     assert_eq!((machines.count, machines.variance_share), (1, None));
@@ -56,21 +48,13 @@ fn repeats_of_machines_that_measure_at_the_same_time_are_pairs() {
 
 #[test]
 fn a_change_shows_within_machines_that_differ_by_far_more() {
-    let truth = Truth {
-        ratios: &[0.97],
-        ..ARRAY
-    };
+    let truth = Truth { ratios: &[0.97], ..ARRAY };
     let paired = share(truth, 500, slower);
     let mut random = Random::new(1);
     let unpaired = (0..500).filter(|_| {
         let compared = compare(&without_pairs(truth.measure(&mut random)), &options());
         assert_eq!(compared.rows[0].pairing, Pairing::Independent);
-        assert!(
-            compared
-                .notes
-                .iter()
-                .any(|note| note.contains("differences between machines"))
-        );
+        assert!(compared.notes.iter().any(|note| note.contains("differences between machines")));
         shown(&compared) > 0
     });
     let unpaired = unpaired.count() as f64 / 500.0;
@@ -83,14 +67,8 @@ fn equal_targets_on_unequal_machines_are_called_different_at_most_at_the_error_r
     for (repeats, machines) in [(3, 3), (5, 5), (10, 5), (10, 10), (15, 3)] {
         for noise in [Noise::Normal, Noise::HeavyTailed] {
             for drift in [Drift::None, Drift::Linear] {
-                let truth = Truth {
-                    repeats,
-                    machines,
-                    invocations: machines,
-                    noise,
-                    drift,
-                    ..ARRAY
-                };
+                let truth =
+                    Truth { repeats, machines, invocations: machines, noise, drift, ..ARRAY };
                 let found = called_different(truth, 1000);
                 crate::tell!(
                     "{repeats} repeats on {machines} machines, {noise:?}, {drift:?}: {found}"
@@ -105,13 +83,7 @@ fn equal_targets_on_unequal_machines_are_called_different_at_most_at_the_error_r
 fn a_change_that_all_machines_share_shows_with_several_repeats_of_each() {
     // Where chance alone makes the ratios of machines differ, each machine counts as one value.
     for (repeats, machines, least) in [(10, 2, 0.7), (9, 3, 0.8), (10, 5, 0.9), (30, 10, 0.9)] {
-        let truth = Truth {
-            repeats,
-            machines,
-            invocations: machines,
-            ratios: &[0.97],
-            ..ARRAY
-        };
+        let truth = Truth { repeats, machines, invocations: machines, ratios: &[0.97], ..ARRAY };
         let found = share(truth, 1000, slower);
         crate::tell!("3 % with {repeats} repeats on {machines} machines: {found}");
         assert!(found >= least, "{truth:?}: {found}");
@@ -124,24 +96,19 @@ fn a_machine_that_measured_only_the_base_does_not_count() {
     // The means of all repeats then differ by far.
     for row in &mut figures.rows {
         let faster = if row.run == 4 { 20.0 } else { 1.0 };
-        row.metrics
-            .insert("qps", row.metrics["qps"].map(|value| value * faster));
+        row.metrics.insert("qps", row.metrics["qps"].map(|value| value * faster));
     }
-    figures
-        .rows
-        .retain(|row| row.run != 4 || row.cell.target == BASE);
+    figures.rows.retain(|row| row.run != 4 || row.cell.target == BASE);
     let compared = compare(&figures, &options());
     let row = &compared.rows[0];
     assert_eq!((row.pairing, row.machines.count), (Pairing::Paired, 4));
-    assert!(
-        !matches!(row.verdict, Verdict::Faster | Verdict::Slower),
-        "{row:?}"
-    );
+    assert!(!matches!(row.verdict, Verdict::Faster | Verdict::Slower), "{row:?}");
     assert!((0.95..1.05).contains(&row.ratio.unwrap()));
     assert_eq!(row.reasons.len(), 1, "{:?}", row.reasons);
 }
 
-/// Returns the median estimate of the share of the variance between machines, and how often its interval holds the truth.
+/// Returns the median estimate of the share of the variance between machines, and how often its
+/// interval holds the truth.
 fn variance(truth: Truth, of_repeats: f64) -> (f64, f64, f64) {
     let noise = 0.01_f64.powi(2);
     let between = truth.machine_levels.powi(2);
@@ -153,9 +120,7 @@ fn variance(truth: Truth, of_repeats: f64) -> (f64, f64, f64) {
     });
     let mut shares: Vec<_> = shares.collect();
     shares.sort_by(|a, b| a.share.total_cmp(&b.share));
-    let holds = shares
-        .iter()
-        .filter(|it| it.low <= expected && expected <= it.high);
+    let holds = shares.iter().filter(|it| it.low <= expected && expected <= it.high);
     (expected, shares[500].share, holds.count() as f64 / 1000.0)
 }
 
@@ -169,24 +134,15 @@ fn the_share_of_the_variance_between_machines_is_right_within_its_interval() {
             // Here repeats of one machine differ as well.
             (30, 10, Drift::Levels, 0.05_f64.powi(2)),
         ] {
-            let truth = Truth {
-                repeats,
-                machines,
-                invocations: machines,
-                machine_levels,
-                drift,
-                ..ARRAY
-            };
+            let truth =
+                Truth { repeats, machines, invocations: machines, machine_levels, drift, ..ARRAY };
             let (expected, median, holds) = variance(truth, of_repeats);
             crate::tell!(
                 "{repeats} repeats on {machines} machines: {expected:.3}, median {median:.3}, holds {holds}"
             );
             // The estimate is skewed, and cut at zero.
             let tolerance = if machines >= 10 { 0.08 } else { 0.15 };
-            assert!(
-                (median - expected).abs() <= tolerance,
-                "{truth:?} {median} {expected}"
-            );
+            assert!((median - expected).abs() <= tolerance, "{truth:?} {median} {expected}");
             assert!((0.93..=0.999).contains(&holds), "{truth:?} {holds}");
         }
     }
@@ -199,13 +155,7 @@ fn ratios_that_differ_between_machines_are_no_repeats_of_each_other() {
         for (repeats, machines, most) in
             [(10, 2, 0.17), (9, 3, 0.08), (10, 5, 0.08), (30, 10, 0.08)]
         {
-            let truth = Truth {
-                repeats,
-                machines,
-                invocations: machines,
-                machine_ratios,
-                ..ARRAY
-            };
+            let truth = Truth { repeats, machines, invocations: machines, machine_ratios, ..ARRAY };
             let found = called_different(truth, 1000);
             let mut random = Random::new(7);
             let as_one = (0..200).filter(|_| {

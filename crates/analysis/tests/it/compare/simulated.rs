@@ -1,10 +1,12 @@
-//! The frequency of correct verdicts where the truth is known. The figures are in `docs/statistics.md`.
+//! The frequency of correct verdicts where the truth is known. The figures are in
+//! `docs/statistics.md`.
 
 use analysis::{CompareOptions, Compared, Pairing, Verdict, compare};
 
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
 
-/// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows them.
+/// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows
+/// them.
 #[macro_export]
 macro_rules! tell {
     ($($text:tt)*) => {{
@@ -26,8 +28,7 @@ pub fn options() -> CompareOptions {
 
 pub fn shown(compared: &Compared) -> usize {
     let rows = compared.rows.iter();
-    rows.filter(|row| matches!(row.verdict, Verdict::Faster | Verdict::Slower))
-        .count()
+    rows.filter(|row| matches!(row.verdict, Verdict::Faster | Verdict::Slower)).count()
 }
 
 /// Returns the share of `times` runs in which `found` holds.
@@ -48,14 +49,7 @@ pub fn called_different(truth: Truth, times: u32) -> f64 {
 /// Equal targets: they may be called different at most at the error rate.
 fn check_equal(truth: Truth, times: u32) {
     let share = called_different(truth, times);
-    let Truth {
-        noise,
-        drift,
-        repeats,
-        invocations,
-        steps,
-        ..
-    } = truth;
+    let Truth { noise, drift, repeats, invocations, steps, .. } = truth;
     tell!(
         "equal: {repeats} repeats, {invocations} invocations, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
         share * 100.0
@@ -71,11 +65,7 @@ fn equal_targets_are_called_different_at_most_as_often_as_the_error_rate() {
         // Pairs have nothing of the level of their repeat, whatever the noise.
         let of_pairs = |drift: &Drift| *drift != Drift::Levels || noise == Noise::Normal;
         for drift in DRIFTS.into_iter().filter(of_pairs) {
-            let truth = Truth {
-                noise,
-                drift,
-                ..Truth::default()
-            };
+            let truth = Truth { noise, drift, ..Truth::default() };
             check_equal(truth, 2000);
         }
     }
@@ -86,12 +76,7 @@ fn neither_few_nor_many_repeats_show_a_difference() {
     for (repeats, times) in [(2, 1000), (3, 1000), (10, 500)] {
         for noise in NOISES {
             for drift in [Drift::None, Drift::Linear] {
-                let truth = Truth {
-                    noise,
-                    drift,
-                    repeats,
-                    ..Truth::default()
-                };
+                let truth = Truth { noise, drift, repeats, ..Truth::default() };
                 check_equal(truth, times);
             }
         }
@@ -102,12 +87,7 @@ fn neither_few_nor_many_repeats_show_a_difference() {
 fn a_drift_that_begins_anew_in_each_invocation_calls_nothing_different() {
     for (repeats, invocations) in [(4, 2), (5, 2), (10, 2), (15, 3)] {
         for drift in [Drift::Linear, Drift::ToAndFro] {
-            let truth = Truth {
-                drift,
-                repeats,
-                invocations,
-                ..Truth::default()
-            };
+            let truth = Truth { drift, repeats, invocations, ..Truth::default() };
             check_equal(truth, 300);
         }
     }
@@ -117,13 +97,7 @@ fn a_drift_that_begins_anew_in_each_invocation_calls_nothing_different() {
 fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as_the_error_rate() {
     let steady = NOISES.map(|noise| (noise, Drift::None));
     for (noise, drift) in steady.into_iter().chain([(Noise::Normal, Drift::Linear)]) {
-        let truth = Truth {
-            noise,
-            drift,
-            ratios: &[1.0, 1.0],
-            steps: 5,
-            ..Truth::default()
-        };
+        let truth = Truth { noise, drift, ratios: &[1.0, 1.0], steps: 5, ..Truth::default() };
         check_equal(truth, 1000);
     }
 }
@@ -131,12 +105,7 @@ fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as
 #[test]
 fn a_load_with_the_rhythm_of_the_cells_deceives_a_fixed_order_and_not_a_balanced_one() {
     let of = |order, drift| {
-        let truth = Truth {
-            order,
-            drift,
-            steps: 10,
-            ..Truth::default()
-        };
+        let truth = Truth { order, drift, steps: 10, ..Truth::default() };
         called_different(truth, 200)
     };
     assert!(of(Order::Fixed, Drift::EveryTwo) > 0.9);
@@ -149,22 +118,14 @@ fn a_load_with_the_rhythm_of_the_cells_deceives_a_fixed_order_and_not_a_balanced
 
 #[test]
 fn noise_that_the_steps_of_a_cell_share_calls_nothing_different() {
-    let truth = Truth {
-        drift: Drift::Neighbors,
-        steps: 10,
-        ..Truth::default()
-    };
+    let truth = Truth { drift: Drift::Neighbors, steps: 10, ..Truth::default() };
     check_equal(truth, 500);
 }
 
 #[test]
 fn noise_of_two_modes_deceives_two_repeats_and_not_five() {
     let [two, five] = [2, 5].map(|repeats| {
-        let truth = Truth {
-            noise: Noise::TwoModes,
-            repeats,
-            ..Truth::default()
-        };
+        let truth = Truth { noise: Noise::TwoModes, repeats, ..Truth::default() };
         called_different(truth, 400)
     });
     tell!("two modes: with 2 repeats {two}, with 5 {five}");
@@ -173,16 +134,9 @@ fn noise_of_two_modes_deceives_two_repeats_and_not_five() {
 
 #[test]
 fn three_percent_less_is_shown_in_the_noise_of_one_percent_with_five_repeats() {
-    let truth = Truth {
-        ratios: &[0.97],
-        ..Truth::default()
-    };
+    let truth = Truth { ratios: &[0.97], ..Truth::default() };
     let slower = |compared: &Compared| compared.rows[0].verdict == Verdict::Slower;
-    for (drift, least) in [
-        (Drift::None, 0.8),
-        (Drift::Linear, 0.8),
-        (Drift::Levels, 0.8),
-    ] {
+    for (drift, least) in [(Drift::None, 0.8), (Drift::Linear, 0.8), (Drift::Levels, 0.8)] {
         let share = share(Truth { drift, ..truth }, 200, slower);
         tell!("power {drift:?}: {:.1} %", share * 100.0);
         assert!(share >= least, "{drift:?}: {share}");
@@ -198,18 +152,9 @@ fn intervals_hold_the_true_ratio_as_often_as_they_say() {
     for (repeats, times) in [(3, 100), (5, 200), (10, 100)] {
         for noise in NOISES {
             for drift in [Drift::None, Drift::Linear] {
-                let truth = Truth {
-                    noise,
-                    drift,
-                    repeats,
-                    ratios: &[0.97],
-                    ..Truth::default()
-                };
+                let truth = Truth { noise, drift, repeats, ratios: &[0.97], ..Truth::default() };
                 let share = share(truth, times, holds);
-                tell!(
-                    "holds {repeats} {noise:?} {drift:?}: {:.1} %",
-                    share * 100.0
-                );
+                tell!("holds {repeats} {noise:?} {drift:?}: {:.1} %", share * 100.0);
                 assert!(share >= 0.93, "{truth:?}: {share}");
             }
         }
@@ -219,26 +164,14 @@ fn intervals_hold_the_true_ratio_as_often_as_they_say() {
 #[test]
 fn drift_breaks_repeats_that_did_not_take_turns_and_not_those_that_did() {
     for drift in [Drift::Linear, Drift::Wandering] {
-        let in_turns = Truth {
-            drift,
-            ..Truth::default()
-        };
-        let grouped = Truth {
-            order: Order::Grouped,
-            ..in_turns
-        };
-        let (turns, groups) = (
-            called_different(in_turns, 400),
-            called_different(grouped, 400),
-        );
+        let in_turns = Truth { drift, ..Truth::default() };
+        let grouped = Truth { order: Order::Grouped, ..in_turns };
+        let (turns, groups) = (called_different(in_turns, 400), called_different(grouped, 400));
         tell!("order {drift:?}: {turns} {groups}");
         assert!(turns <= 0.05, "{drift:?}: {turns}");
         assert!(groups >= 0.3, "{drift:?}: {groups}");
     }
-    let steady = Truth {
-        order: Order::Grouped,
-        ..Truth::default()
-    };
+    let steady = Truth { order: Order::Grouped, ..Truth::default() };
     assert!(called_different(steady, 1000) <= 0.06);
     let compared = compare(&steady.measure(&mut Random::new(1)), &options());
     assert_eq!(compared.rows[0].pairing, Pairing::Independent);
@@ -250,11 +183,7 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
     let mut random = Random::new(11);
     let (mut all, mut wrong, mut found) = (0, 0.0, 0);
     for _ in 0..200 {
-        let truth = Truth {
-            ratios: &[1.0, 0.96],
-            steps: 3,
-            ..Truth::default()
-        };
+        let truth = Truth { ratios: &[1.0, 0.96], steps: 3, ..Truth::default() };
         let compared = compare(&truth.measure(&mut random), &options());
         let called = shown(&compared);
         let equal = compared.rows.iter().filter(|row| {
@@ -279,12 +208,8 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
 
 #[test]
 fn the_number_of_repeats_that_is_reported_as_needed_is_enough() {
-    let noisy = Truth {
-        noise: Noise::HeavyTailed,
-        ratios: &[0.97],
-        repeats: 5,
-        ..Truth::default()
-    };
+    let noisy =
+        Truth { noise: Noise::HeavyTailed, ratios: &[0.97], repeats: 5, ..Truth::default() };
     let mut needed: Vec<u32> = (0..101)
         .filter_map(|seed| {
             let compared = compare(&noisy.measure(&mut Random::new(seed)), &options());

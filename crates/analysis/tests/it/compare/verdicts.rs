@@ -11,18 +11,11 @@ use super::machine::{BASE, Noise, Random, Truth, row};
 const TARGET: &str = "new1.base";
 
 fn options() -> CompareOptions {
-    CompareOptions {
-        base: BASE.to_owned(),
-        resamples: 499,
-        ..CompareOptions::default()
-    }
+    CompareOptions { base: BASE.to_owned(), resamples: 499, ..CompareOptions::default() }
 }
 
 fn figures(rows: Vec<Row>) -> Figures {
-    Figures {
-        rows,
-        ..Figures::default()
-    }
+    Figures { rows, ..Figures::default() }
 }
 
 /// Returns whether a comparison has a note in which `text` is.
@@ -35,10 +28,7 @@ fn in_turns(values: &[(f64, f64)]) -> Vec<Row> {
     let repeats = (1..).zip(values);
     repeats
         .flat_map(|(repeat, &(base, value))| {
-            [
-                row(BASE, repeat, "scan", base),
-                row(TARGET, repeat, "scan", value),
-            ]
+            [row(BASE, repeat, "scan", base), row(TARGET, repeat, "scan", value)]
         })
         .collect()
 }
@@ -55,12 +45,7 @@ fn of<'a>(compared: &'a Compared, metric: &str) -> &'a ComparedStep {
     row
 }
 
-const SLOWER: [(f64, f64); 4] = [
-    (1000.0, 900.0),
-    (1010.0, 905.0),
-    (990.0, 895.0),
-    (1000.0, 902.0),
-];
+const SLOWER: [(f64, f64); 4] = [(1000.0, 900.0), (1010.0, 905.0), (990.0, 895.0), (1000.0, 902.0)];
 
 #[test]
 fn more_throughput_is_faster_and_more_cost_is_slower() {
@@ -136,10 +121,7 @@ fn a_repeat_that_was_made_up_for_later_has_no_partner() {
         7 => (2, 9000),
         index => (1, 100 + index as u64),
     });
-    let figures = Figures {
-        begun,
-        ..figures(rows)
-    };
+    let figures = Figures { begun, ..figures(rows) };
     let compared = compare(&figures, &options());
     let row = of(&compared, "throughput");
     assert_eq!(row.pairing, Pairing::Paired);
@@ -151,13 +133,8 @@ fn a_repeat_that_was_made_up_for_later_has_no_partner() {
 fn times_tell_the_order_where_the_rows_do_not() {
     let rows = in_turns(&SLOWER);
     // All of the base first, whatever the order of the plan.
-    let begun = begun(&rows, |index| {
-        (1, 1000 + (index as u64 % 2) * 100 + index as u64)
-    });
-    let figures = Figures {
-        begun,
-        ..figures(rows)
-    };
+    let begun = begun(&rows, |index| (1, 1000 + (index as u64 % 2) * 100 + index as u64));
+    let figures = Figures { begun, ..figures(rows) };
     let compared = compare(&figures, &options());
     assert_eq!(of(&compared, "throughput").pairing, Pairing::Independent);
 }
@@ -181,10 +158,7 @@ fn repeats_of_several_runs_are_pairs_within_their_run() {
     for row in &mut rows {
         row.run = usize::from(row.cell.target != BASE);
     }
-    assert_eq!(
-        of(&compared(rows), "throughput").pairing,
-        Pairing::Independent
-    );
+    assert_eq!(of(&compared(rows), "throughput").pairing, Pairing::Independent);
 }
 
 #[test]
@@ -218,10 +192,7 @@ fn where_all_repeats_are_invalid_so_is_the_comparison() {
     assert_eq!(row.verdict, Verdict::Invalid);
     assert_eq!((row.ratio, row.interval), (None, None));
     assert_eq!(row.reasons.len(), 2);
-    assert_eq!(
-        row.reasons[0],
-        "new1.base, repeat 1 is left out: was interrupted"
-    );
+    assert_eq!(row.reasons[0], "new1.base, repeat 1 is left out: was interrupted");
 }
 
 #[test]
@@ -236,10 +207,7 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
             status,
             causes: Vec::new(),
         });
-    let figures = Figures {
-        unfinished: unfinished.into(),
-        ..figures(rows)
-    };
+    let figures = Figures { unfinished: unfinished.into(), ..figures(rows) };
     let compared = compare(&figures, &options());
     let scan = compared.rows.iter().find(|row| row.step == "scan").unwrap();
     assert_eq!(scan.verdict, Verdict::Invalid);
@@ -252,15 +220,9 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
     );
     let load = compared.rows.iter().find(|row| row.step == "load").unwrap();
     assert_eq!(load.verdict, Verdict::NotComparable);
-    assert!(
-        load.reasons
-            .contains(&"old.base does not have the step".to_owned())
-    );
+    assert!(load.reasons.contains(&"old.base does not have the step".to_owned()));
     let told = compared.unfinished.unwrap();
-    assert!(
-        told.contains("missing (1 failed, 1 not measured)"),
-        "{told}"
-    );
+    assert!(told.contains("missing (1 failed, 1 not measured)"), "{told}");
 }
 
 #[test]
@@ -312,11 +274,7 @@ fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64
 
 /// Five steps of which the first costs 3 % more CPU, while throughput is anything.
 fn own_cpu_in_noise() -> Compared {
-    let truth = Truth {
-        noise: Noise::Bursts,
-        steps: 5,
-        ..Truth::default()
-    };
+    let truth = Truth { noise: Noise::Bursts, steps: 5, ..Truth::default() };
     let mut figures = truth.measure(&mut Random::new(3));
     let mut random = Random::new(4);
     for row in &mut figures.rows {
@@ -350,10 +308,7 @@ fn own_cpu_has_verdicts_where_throughput_is_too_noisy() {
     };
     let is_throughput = |row: &usize| compared.rows[*row].metric == "throughput";
     assert!(!rows.is_empty() && rows.iter().all(is_throughput));
-    let strict = Thresholds {
-        default: 0.02,
-        ..Thresholds::default()
-    };
+    let strict = Thresholds { default: 0.02, ..Thresholds::default() };
     assert_eq!(gate(&compared, &strict), Gate::Regressed(vec![1]));
 }
 
@@ -379,18 +334,9 @@ fn a_comparison_says_what_change_it_could_show() {
 fn fewer_than_five_repeats_have_a_note() {
     let few = |count: usize| -> bool {
         let compared = compared(in_turns(
-            &[
-                (10.0, 11.0),
-                (11.0, 12.0),
-                (10.5, 12.0),
-                (10.0, 11.5),
-                (11.0, 12.5),
-            ][..count],
+            &[(10.0, 11.0), (11.0, 12.0), (10.5, 12.0), (10.0, 11.5), (11.0, 12.5)][..count],
         ));
-        notes(
-            &compared,
-            &format!("{count} repeats are too few to estimate the noise"),
-        )
+        notes(&compared, &format!("{count} repeats are too few to estimate the noise"))
     };
     assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
 }
@@ -419,7 +365,8 @@ fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
         assert_eq!(row.repeats_needed, None);
         assert!(row.reasons[0].contains("ticks of 10 ms"), "{row:?}");
     }
-    // What is many times as much is a change all the same, and so is a difference of an exact clock.
+    // What is many times as much is a change all the same, and so is a difference of an exact
+    // clock.
     let twice = cpu_of("server_cpu_us_per_op", 5, |_| (50.0, 150.0));
     assert_eq!(of(&twice, "server_cpu_us_per_op").verdict, Verdict::Slower);
     let exact = cpu_of("client_cpu_us_per_op", 5, |_| (50.0, 60.0));
@@ -456,11 +403,7 @@ fn settling_and_what_is_not_reported_are_not_compared() {
     let mut rows = in_turns(&SLOWER);
     for (kind, reported) in [(StepKind::Settle, true), (StepKind::Query, false)] {
         for (base, step) in [(BASE, "other"), (TARGET, "other")] {
-            rows.push(Row {
-                kind,
-                reported,
-                ..row(base, 1, step, 5.0)
-            });
+            rows.push(Row { kind, reported, ..row(base, 1, step, 5.0) });
         }
     }
     assert!(compared(rows).rows.iter().all(|row| row.step == "scan"));
@@ -538,11 +481,7 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         for row in &mut swapped.rows {
             // Operations that are counted in another unit: what one costs is told in it as well.
             for (metric, value) in &mut row.metrics {
-                let factor = if *metric == "qps" {
-                    1024.0
-                } else {
-                    1.0 / 1024.0
-                };
+                let factor = if *metric == "qps" { 1024.0 } else { 1.0 / 1024.0 };
                 *value = value.map(|value| value * factor);
             }
         }
@@ -569,23 +508,13 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
 
 #[test]
 fn the_same_figures_always_give_the_same_comparison() {
-    let figures = Truth {
-        repeats: 10,
-        steps: 3,
-        ..Truth::default()
-    }
-    .measure(&mut Random::new(9));
+    let figures = Truth { repeats: 10, steps: 3, ..Truth::default() }.measure(&mut Random::new(9));
     assert_eq!(compare(&figures, &options()), compare(&figures, &options()));
 }
 
 #[test]
 fn a_target_against_itself_gives_the_noise_floor() {
-    let figures = Truth {
-        repeats: 6,
-        steps: 8,
-        ..Truth::default()
-    }
-    .measure(&mut Random::new(4));
+    let figures = Truth { repeats: 6, steps: 8, ..Truth::default() }.measure(&mut Random::new(4));
     let compared = compare(&figures, &options());
     let floor = noise_floor(&compared);
     assert_eq!(floor.steps.len(), 8);
@@ -595,18 +524,8 @@ fn a_target_against_itself_gives_the_noise_floor() {
     assert!((0.009..0.02).contains(&spread), "{spread}");
     let worst = &floor.steps[floor.worst_step.unwrap()];
     let away = |ratio: f64| ratio.ln().abs();
-    assert!(
-        floor
-            .steps
-            .iter()
-            .all(|step| away(step.largest) <= away(worst.largest))
-    );
-    assert!(
-        floor
-            .steps
-            .iter()
-            .all(|step| away(step.ratio) <= away(step.largest))
-    );
+    assert!(floor.steps.iter().all(|step| away(step.largest) <= away(worst.largest)));
+    assert!(floor.steps.iter().all(|step| away(step.ratio) <= away(step.largest)));
     let effects: Vec<f64> = floor.seen.iter().map(|seen| seen.effect).collect();
     assert!(effects.is_sorted_by(|a, b| a > b), "{effects:?}");
 }
@@ -616,12 +535,7 @@ fn without_a_base_nothing_is_compared_and_a_note_says_so() {
     let mut without = options();
     without.base = "absent.base".into();
     let compared = compare(&figures(in_turns(&SLOWER)), &without);
-    assert!(
-        compared
-            .rows
-            .iter()
-            .all(|row| row.verdict == Verdict::NotComparable)
-    );
+    assert!(compared.rows.iter().all(|row| row.verdict == Verdict::NotComparable));
     assert!(notes(&compared, "absent.base"));
     assert!(compare(&Figures::default(), &without).rows.is_empty());
 }

@@ -36,12 +36,7 @@ pub fn by_factor(
     let options = options(args, &run.base, figures);
     let mut effects = analysis::effects(figures, select(known, &args.by)?, &options);
     effects.notes.extend(notes);
-    let shown = FactorEffects {
-        run,
-        runs,
-        figures,
-        effects: &effects,
-    };
+    let shown = FactorEffects { run, runs, figures, effects: &effects };
     let text = match args.format {
         Format::Table => report::effects(&shown, style()),
         Format::Markdown => report::effects_markdown(&shown),
@@ -109,10 +104,7 @@ fn unknown(known: &Factors, name: &str) -> UsageError {
     }
     UsageError::new(
         format!("unknown factor `{name}`"),
-        Some(format!(
-            "factors, the most similar first: {}",
-            listed(known, name)
-        )),
+        Some(format!("factors, the most similar first: {}", listed(known, name))),
     )
 }
 

@@ -18,7 +18,8 @@ use crate::output::eprint_line;
 /// The number of comparisons that are listed.
 const LISTED_MAX: usize = 20;
 
-/// Judges a comparison, and prints the result to stderr. Without a clear result, also prints what to do.
+/// Judges a comparison, and prints the result to stderr. Without a clear result, also prints what
+/// to do.
 pub fn judge(
     args: &CompareArgs,
     runs: &Runs,
@@ -84,7 +85,8 @@ pub fn judge(
     }
 }
 
-/// Counts `rows` among the `judged` comparisons, by metric: `throughput in 2 of 7 comparisons`. `None` counts all of them.
+/// Counts `rows` among the `judged` comparisons, by metric: `throughput in 2 of 7 comparisons`.
+/// `None` counts all of them.
 fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
     let selected = rows;
     let rows = rows.unwrap_or(judged).iter();
@@ -100,16 +102,12 @@ fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String
     };
     match metrics.is_empty() {
         true => "nothing was compared".to_owned(),
-        false => distinct(metrics)
-            .into_iter()
-            .map(text)
-            .collect::<Vec<_>>()
-            .join(", "),
+        false => distinct(metrics).into_iter().map(text).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// Returns a sentence for each variant and number of clients that the base was measured with and a target was not. No row
-/// of the comparison shows these.
+/// Returns a sentence for each variant and number of clients that the base was measured with and a
+/// target was not. No row of the comparison shows these.
 fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     let of_base: BTreeSet<_> = lines
         .iter()
@@ -152,10 +150,7 @@ fn print_missing(missing: &[String], without_rows: &[&str]) {
 }
 
 fn thresholds(args: &CompareArgs) -> Thresholds {
-    let mut thresholds = Thresholds {
-        default: args.effect / 100.0,
-        by_metric: BTreeMap::new(),
-    };
+    let mut thresholds = Thresholds { default: args.effect / 100.0, by_metric: BTreeMap::new() };
     for threshold in &args.thresholds {
         let share = threshold.percent / 100.0;
         match &threshold.metric {
@@ -203,9 +198,7 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
 
 /// Prints the number of comparisons that would need an impractical number of repeats.
 fn print_impractical(rows: &[&ComparedStep], thresholds: &Thresholds) {
-    let needed = rows
-        .iter()
-        .filter_map(|row| more_repeats::repeats_needed(row, thresholds));
+    let needed = rows.iter().filter_map(|row| more_repeats::repeats_needed(row, thresholds));
     let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
         eprint_line!(
@@ -275,10 +268,7 @@ mod tests {
         }
         let missing_of = |base: &str| {
             let base = base.to_owned();
-            let compared = Compared {
-                base,
-                ..Compared::default()
-            };
+            let compared = Compared { base, ..Compared::default() };
             missing(&compared, &lines)
         };
         assert_eq!(missing_of("a"), ["b c8: was not measured, unlike a"]);
@@ -295,10 +285,7 @@ mod tests {
         };
         let same = row(Verdict::NoChangeShown, None);
         let all = [&same, &own, &same, &own];
-        assert_eq!(
-            by_metric(Some(&all[3..]), &all),
-            "own CPU per operation in 1 of 2 comparisons"
-        );
+        assert_eq!(by_metric(Some(&all[3..]), &all), "own CPU per operation in 1 of 2 comparisons");
         assert_eq!(
             by_metric(Some(&all[1..]), &all),
             "own CPU per operation in 2 of 2 comparisons, throughput in 1 of 2 comparisons"
@@ -318,11 +305,7 @@ mod tests {
     fn the_sentence_of_a_comparison_has_its_reasons() {
         let mut noisy = row(Verdict::TooNoisy, Some(14));
         (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
-        noisy.interval = Some(analysis::Interval {
-            low: 0.9,
-            high: 1.05,
-            confidence: 0.95,
-        });
+        noisy.interval = Some(analysis::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
         noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
         assert_eq!(
             sentence(&noisy, "pg.base", 0.025),

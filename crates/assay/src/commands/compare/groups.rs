@@ -15,12 +15,11 @@ pub struct Group {
     pub figures: Figures,
 }
 
-/// Groups the targets by their base. All targets are one group if at most one base is given, without a group's name.
+/// Groups the targets by their base. All targets are one group if at most one base is given,
+/// without a group's name.
 pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Group>, UsageError> {
-    let groups: Option<Vec<(&str, &str)>> = bases
-        .iter()
-        .map(|base| Some((base.group.as_deref()?, base.target.as_str())))
-        .collect();
+    let groups: Option<Vec<(&str, &str)>> =
+        bases.iter().map(|base| Some((base.group.as_deref()?, base.target.as_str()))).collect();
     let Some(groups) = groups.filter(|groups| !groups.is_empty()) else {
         return match bases.len() {
             0 | 1 => Ok(vec![Group { run, figures }]),
@@ -76,9 +75,8 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
 /// Refuses a group without targets, and a base outside of its group.
 fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
     let is_of = |target: &&Target| target.engine == group || target.build == group;
-    let mut names: Vec<&str> = (run.targets.iter().filter(is_of))
-        .map(|target| target.name.as_str())
-        .collect();
+    let mut names: Vec<&str> =
+        (run.targets.iter().filter(is_of)).map(|target| target.name.as_str()).collect();
     if names.is_empty() {
         let groups = run.targets.iter().flat_map(|it| [&it.engine, &it.build]);
         let mut groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
@@ -99,32 +97,14 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
 /// Moves the figures of a run's targets out of `figures`.
 fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
     let is_own = |cell: &CellKey| run.targets.iter().any(|it| it.name == cell.target);
-    let mut own = Figures {
-        settings: figures.settings.clone(),
-        ..Figures::default()
-    };
+    let mut own = Figures { settings: figures.settings.clone(), ..Figures::default() };
     let settings = &mut own.settings;
     let has = |name: &str| run.targets.iter().any(|it| it.name == name);
     settings.differences.retain(|it| has(&it.a) && has(&it.b));
-    own.rows = figures
-        .rows
-        .extract_if(.., |row| is_own(&row.cell))
-        .collect();
-    own.missing = figures
-        .missing
-        .extract_if(.., |row| is_own(&row.cell))
-        .collect();
-    own.unfinished = figures
-        .unfinished
-        .extract_if(.., |it| is_own(&it.cell))
-        .collect();
-    own.begun = figures
-        .begun
-        .extract_if(.., |it| is_own(&it.cell))
-        .collect();
-    own.profiled = figures
-        .profiled
-        .extract_if(.., |it| is_own(&it.row.cell))
-        .collect();
+    own.rows = figures.rows.extract_if(.., |row| is_own(&row.cell)).collect();
+    own.missing = figures.missing.extract_if(.., |row| is_own(&row.cell)).collect();
+    own.unfinished = figures.unfinished.extract_if(.., |it| is_own(&it.cell)).collect();
+    own.begun = figures.begun.extract_if(.., |it| is_own(&it.cell)).collect();
+    own.profiled = figures.profiled.extract_if(.., |it| is_own(&it.row.cell)).collect();
     own
 }

@@ -69,7 +69,8 @@ fn pair_by_name(
     if let Some(unknown) = both.iter().find(|step| !steps.contains(&step.as_str())) {
         return Err(unknown_step(unknown, steps.to_vec()));
     }
-    // The steps that are compared with one base are shown as one, by the common beginning of their names.
+    // The steps that are compared with one base are shown as one, by the common beginning of their
+    // names.
     let with_base = patterns.iter().filter(|it| it.base == pattern.base);
     let mut name = pattern.base.as_str();
     for other in with_base.map(|it| &it.other) {
@@ -81,9 +82,5 @@ fn pair_by_name(
         "" => &pattern.base,
         name => name,
     };
-    Ok(StepPair {
-        labels: both.clone(),
-        name: name.to_owned(),
-        steps: both,
-    })
+    Ok(StepPair { labels: both.clone(), name: name.to_owned(), steps: both })
 }

@@ -20,12 +20,11 @@ pub struct Reading {
 }
 
 impl ClockOffset {
-    /// Returns the offset by the reading with the shortest round trip, as NTP does (RFC 5905, section 10). Whatever delays a
-    /// message adds to its round trip, so the shortest is the most exact.
+    /// Returns the offset by the reading with the shortest round trip, as NTP does (RFC 5905,
+    /// section 10). Whatever delays a message adds to its round trip, so the shortest is the
+    /// most exact.
     pub fn of(readings: &[Reading]) -> Option<Self> {
-        let best = readings
-            .iter()
-            .min_by_key(|it| it.answered_at - it.asked_at)?;
+        let best = readings.iter().min_by_key(|it| it.answered_at - it.asked_at)?;
         let round_trip = best.answered_at - best.asked_at;
         let middle = best.asked_at + round_trip / 2;
         Some(Self {
@@ -45,8 +44,8 @@ impl ClockOffset {
     }
 }
 
-/// Returns whether more readings would hardly be more exact: several have nearly the shortest round trip. A busy processor
-/// delays most of them.
+/// Returns whether more readings would hardly be more exact: several have nearly the shortest round
+/// trip. A busy processor delays most of them.
 pub fn is_settled(readings: &[Reading]) -> bool {
     const ENOUGH: usize = 4;
     let round_trip = |it: &Reading| it.answered_at - it.asked_at;
@@ -71,10 +70,7 @@ mod tests {
             let readings = [reading(1_000, there, back), reading(9_000, 100, 3_000)];
             let offset = ClockOffset::of(&readings).unwrap();
             let error = (offset.offset_ns - TRUE).unsigned_abs();
-            assert!(
-                error <= offset.uncertainty_ns,
-                "{offset:?} of {there} and {back}"
-            );
+            assert!(error <= offset.uncertainty_ns, "{offset:?} of {there} and {back}");
             assert_eq!(offset.uncertainty_ns, (there + back).div_ceil(2));
             assert_eq!(offset.ours(offset.theirs(9_000)), 9_000);
         }
@@ -83,11 +79,7 @@ mod tests {
 
     #[test]
     fn readings_that_were_delayed_are_not_enough() {
-        let reading = |round_trip: u64| Reading {
-            asked_at: 0,
-            theirs: 0,
-            answered_at: round_trip,
-        };
+        let reading = |round_trip: u64| Reading { asked_at: 0, theirs: 0, answered_at: round_trip };
         let all = |round_trips: &[u64]| -> Vec<Reading> {
             round_trips.iter().map(|it| reading(*it)).collect()
         };

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct RankHost {
     /// Its name.
     pub name: String,
-    /// Its identity, which differs between machines, and between network namespaces of one machine.
+    /// Its identity, which differs between machines, and between network namespaces of one
+    /// machine.
     pub network: String,
     /// Its description, without disks.
     pub host: Host,
@@ -35,7 +36,8 @@ pub fn first_on_host(hosts: &[RankHost], index: usize) -> usize {
     hosts.iter().position(is_same).unwrap_or(index)
 }
 
-/// Returns the hosts of load ranks, given those of all in their order, without the server's host `here`.
+/// Returns the hosts of load ranks, given those of all in their order, without the server's host
+/// `here`.
 pub fn client_hosts(hosts: &[RankHost], here: &RankHost) -> Vec<ClientHost> {
     let are_on = |first: usize| {
         let on_host = (0..hosts.len()).filter(|index| first_on_host(hosts, *index) == first);
@@ -93,10 +95,8 @@ mod tests {
     use super::*;
 
     fn host(name: &str, cpu_model: &str, allowed: u32) -> RankHost {
-        let facts = [
-            ("cpu_model", cpu_model.to_owned()),
-            ("cpu_allowed_count", allowed.to_string()),
-        ];
+        let facts =
+            [("cpu_model", cpu_model.to_owned()), ("cpu_allowed_count", allowed.to_string())];
         RankHost {
             name: name.to_owned(),
             network: name.to_owned(),
@@ -113,10 +113,8 @@ mod tests {
         let here = host("db", "A", 8);
         let hosts = ["c1", "db", "c2", "c1"].map(|name| host(name, "A", 8));
         let clients = client_hosts(&hosts, &here);
-        let ranks: Vec<_> = clients
-            .iter()
-            .map(|client| (client.name.as_str(), client.ranks.as_slice()))
-            .collect();
+        let ranks: Vec<_> =
+            clients.iter().map(|client| (client.name.as_str(), client.ranks.as_slice())).collect();
         assert_eq!(ranks, [("c1", [1, 4].as_slice()), ("c2", &[3])]);
         assert_eq!(warnings(&hosts, &here), []);
     }

@@ -31,7 +31,8 @@ use crate::run::step::{cpu, seen_states};
 
 /// The interval between looks for orders.
 const POLL: Duration = Duration::from_millis(1);
-/// After a question for the time another is likely: the rank looks for it without a pause for this long.
+/// After a question for the time another is likely: the rank looks for it without a pause for this
+/// long.
 const ALERT_NS: u64 = 20_000_000;
 /// The time to wait for orders after `mpirun` or the operator has asked assay to end.
 const ORPHANED_NS: u64 = 3_000_000_000;
@@ -41,14 +42,7 @@ const ROUND_TRIPS: usize = 20;
 
 /// Serves rank 0 until it ends the run.
 pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Result<Exit> {
-    let mut rank = LoadRank {
-        ranks,
-        clock,
-        stop,
-        order: 0,
-        alert_until: 0,
-        sampler: None,
-    };
+    let mut rank = LoadRank { ranks, clock, stop, order: 0, alert_until: 0, sampler: None };
     rank.report(&Report::Hello(Box::new(RankHost::of_this_process())))?;
     loop {
         match rank.next_order()? {
@@ -109,11 +103,7 @@ impl LoadRank<'_> {
         let target = target.context("the plan of rank 0 has other targets")?;
         let variant = plan.variants.get(order.variant);
         let variant = variant.context("the plan of rank 0 has other variants")?;
-        let cell = RankCell {
-            order,
-            seed: plan.seed,
-            workload: &variant.workload,
-        };
+        let cell = RankCell { order, seed: plan.seed, workload: &variant.workload };
         engines::of(plan.builds[target.build].engine).serve(self, &cell)
     }
 
@@ -139,21 +129,12 @@ impl LoadRank<'_> {
         self.report(&Report::Connected { round_trip_ns })?;
         loop {
             match self.next_order()? {
-                Order::Prepare {
-                    step,
-                    is_warm_up,
-                    limits,
-                    samples_host,
-                } => {
+                Order::Prepare { step, is_warm_up, limits, samples_host } => {
                     let tasks = runner.tasks(step, is_warm_up);
                     let result = tasks.and_then(|tasks| self.run_step(tasks, limits, samples_host));
                     self.report_failure(result)?;
                 }
-                Order::Apply {
-                    step,
-                    summaries,
-                    totals,
-                } => {
+                Order::Apply { step, summaries, totals } => {
                     runner.apply(step, &summaries, &totals);
                     self.report(&Report::Done)?;
                 }
@@ -186,12 +167,7 @@ impl LoadRank<'_> {
             server_thread: task.program.server_thread(),
             client: task.client,
             role: task.role.to_owned(),
-            kinds: task
-                .program
-                .kinds()
-                .iter()
-                .map(|kind| kind.0.to_owned())
-                .collect(),
+            kinds: task.program.kinds().iter().map(|kind| kind.0.to_owned()).collect(),
         };
         let connections = tasks.iter_mut().map(info).collect();
         let clock = self.clock.clone();
@@ -227,12 +203,7 @@ impl LoadRank<'_> {
             connection.states = seen_states(counts);
         }
         let cpu = cpu(first.as_ref(), last.as_ref());
-        let part = EndedPart {
-            outcome,
-            pauses,
-            cpu_ns: cpu.assay_ns,
-            host_cpu_ns: cpu.host_ns,
-        };
+        let part = EndedPart { outcome, pauses, cpu_ns: cpu.assay_ns, host_cpu_ns: cpu.host_ns };
         self.report(&Report::Ended(Box::new(part)))
     }
 
@@ -262,10 +233,7 @@ impl LoadRank<'_> {
         let (Numbered { order, message }, _) = decode(&bytes)?;
         if let Order::ReadClock = message {
             let now = self.clock.now();
-            let answer = Numbered {
-                order,
-                message: Report::Clock { now },
-            };
+            let answer = Numbered { order, message: Report::Clock { now } };
             self.ranks.send(0, encode(&answer, &[]))?;
             self.alert_until = now + ALERT_NS;
             return Ok(None);
@@ -356,10 +324,7 @@ impl RankSink<'_, '_> {
         self.take_readings(readings)?;
         let is_waiting = self.is_waiting;
         let sent_at = self.rank.clock.now();
-        self.rank.report(&Report::Alive {
-            is_waiting,
-            sent_at,
-        })
+        self.rank.report(&Report::Alive { is_waiting, sent_at })
     }
 }
 
@@ -393,8 +358,8 @@ impl Sink for RankSink<'_, '_> {
         if self.sampling.is_none() || self.halt.load(Relaxed) {
             return;
         }
-        // The server ends its threads with the connections: rank 0 measures them first. Any order but one means that it has, or
-        // that it has given up the step.
+        // The server ends its threads with the connections: rank 0 measures them first. Any order
+        // but one means that it has, or that it has given up the step.
         let mut order = self.rank.report(&Report::Idle).map(|()| Order::AllEnded);
         while let Ok(Order::AllEnded) = order {
             order = self.rank.next_order();

@@ -12,8 +12,9 @@
 //!   checks, settles      ── Apply ──►           notes what all ranks did
 //! ```
 //!
-//! Rank 0 does everything that a run on one host does, except for the load. The workload's state is the same in all
-//! ranks: each has the plan and the seed, and learns after a step what the connections of all ranks did.
+//! Rank 0 does everything that a run on one host does, except for the load. The workload's state is
+//! the same in all ranks: each has the plan and the seed, and learns after a step what the
+//! connections of all ranks did.
 
 mod clock;
 mod hosts;

@@ -1,7 +1,7 @@
 //! The messages between rank 0 and the load ranks.
 //!
-//! Every order has a number, and every report names the order that it answers: what a rank still sends about an order that
-//! rank 0 has given up is ignored.
+//! Every order has a number, and every report names the order that it answers: what a rank still
+//! sends about an order that rank 0 has given up is ignored.
 
 use std::net::SocketAddr;
 
@@ -50,11 +50,7 @@ pub enum Order {
     /// Close the connections: their threads of the server are measured.
     Close,
     /// Take note of what the connections of all ranks did.
-    Apply {
-        step: usize,
-        summaries: Summaries,
-        totals: Totals,
-    },
+    Apply { step: usize, summaries: Summaries, totals: Totals },
     /// Disconnect from the cell's target.
     EndCell,
     /// End.
@@ -99,17 +95,11 @@ pub enum Report<'a> {
     #[serde(borrow)]
     Intervals(Vec<IntervalRow<'a>>),
     /// Latencies of a second; the histogram follows the message.
-    Latencies {
-        second: u32,
-        kind: &'a str,
-        time: LatencyKind,
-    },
+    Latencies { second: u32, kind: &'a str, time: LatencyKind },
     /// A sample of its host, so long after the step began.
-    HostSample {
-        at_ns: u64,
-        values: Vec<Option<i64>>,
-    },
-    /// The step continues. `is_waiting`: only its background connections are left. `sent_at` is by the rank's clock.
+    HostSample { at_ns: u64, values: Vec<Option<i64>> },
+    /// The step continues. `is_waiting`: only its background connections are left. `sent_at` is by
+    /// the rank's clock.
     Alive { is_waiting: bool, sent_at: u64 },
     /// Its connections have done their work, and are still open.
     Idle,
@@ -154,9 +144,8 @@ pub fn encode(message: &impl Serialize, tail: &[u8]) -> Vec<u8> {
 
 /// Returns the message and the tail of [`encode`].
 pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> anyhow::Result<(T, &'a [u8])> {
-    let (length, rest) = bytes
-        .split_first_chunk()
-        .context("a message of another rank is too short")?;
+    let (length, rest) =
+        bytes.split_first_chunk().context("a message of another rank is too short")?;
     let length = u32::from_le_bytes(*length) as usize;
     ensure!(length <= rest.len(), "a message of another rank is cut off");
     let (json, tail) = rest.split_at(length);

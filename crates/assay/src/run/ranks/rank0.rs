@@ -35,10 +35,11 @@ const STEP_POLL: Duration = Duration::from_millis(5);
 const JOIN_NS: u64 = 60_000_000_000;
 /// The maximum time that a rank takes for an order: connections may each take 10 s.
 const ORDER_NS: u64 = 300_000_000_000;
-/// A rank that was not heard from for this long while a step runs is lost. They report four times a second.
+/// A rank that was not heard from for this long while a step runs is lost. They report four times a
+/// second.
 const SILENT_NS: u64 = 30_000_000_000;
-/// The maximum time until a rank answers after the operator or `mpirun` has asked assay to end, which then kills all
-/// ranks after a second.
+/// The maximum time until a rank answers after the operator or `mpirun` has asked assay to end,
+/// which then kills all ranks after a second.
 const ANSWER_NS: u64 = 400_000_000;
 /// The largest number of questions for the time, of which the shortest counts.
 const CLOCK_READINGS_MAX: usize = 100;
@@ -102,10 +103,8 @@ impl RankedStep {
     fn threads(&self) -> Vec<ConnectionThreads> {
         let mut connections: Vec<&ConnectionInfo> = self.connections().collect();
         connections.sort_by_key(|connection| connection.client);
-        let threads = |it: &ConnectionInfo| ConnectionThreads {
-            client: None,
-            server: it.server_thread,
-        };
+        let threads =
+            |it: &ConnectionInfo| ConnectionThreads { client: None, server: it.server_thread };
         connections.into_iter().map(threads).collect()
     }
 
@@ -131,10 +130,7 @@ impl LoadRanks {
     /// Waits for all load ranks.
     pub fn join(ranks: Ranks, clock: SystemClock, stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
         let load_ranks = ranks.size() as usize - 1;
-        let unknown = |rank| RankHost {
-            name: format!("of rank {rank}"),
-            ..RankHost::default()
-        };
+        let unknown = |rank| RankHost { name: format!("of rank {rank}"), ..RankHost::default() };
         let hosts = (1..=load_ranks).map(unknown);
         let mut inner = Inner {
             ranks,
@@ -148,10 +144,7 @@ impl LoadRanks {
             Report::Hello(host) => Some(*host),
             _ => None,
         })?;
-        Ok(Self {
-            inner: RefCell::new(inner),
-            stop,
-        })
+        Ok(Self { inner: RefCell::new(inner), stop })
     }
 
     /// Returns the clock by which all ranks begin a step.
@@ -188,7 +181,8 @@ impl LoadRanks {
         (0..inner.hosts.len()).any(|index| inner.is_here(index))
     }
 
-    /// Returns an address of this host that all load ranks reach: the one that the plan names, or else any.
+    /// Returns an address of this host that all load ranks reach: the one that the plan names, or
+    /// else any.
     pub fn reached_address(&self, planned: Option<IpAddr>) -> anyhow::Result<IpAddr> {
         let listeners = Listeners::open(planned);
         let candidates = listeners.addresses();
@@ -248,11 +242,7 @@ impl LoadRanks {
             _ => None,
         });
         match prepared {
-            Ok(connections) => Ok(RankedStep {
-                order,
-                limits,
-                connections,
-            }),
+            Ok(connections) => Ok(RankedStep { order, limits, connections }),
             Err(error) => {
                 // The others wait for the step to begin.
                 inner.repeat(|_| Order::Halt)?;
@@ -290,8 +280,8 @@ impl LoadRanks {
         inner.all_done()
     }
 
-    /// Fails if a rank does not answer. When a rank dies, `mpirun` asks all others to end: then this tells it from an
-    /// interruption by the operator.
+    /// Fails if a rank does not answer. When a rank dies, `mpirun` asks all others to end: then
+    /// this tells it from an interruption by the operator.
     pub fn check_alive(&self) -> anyhow::Result<()> {
         let inner = &mut *self.inner.borrow_mut();
         inner.give(|_| Order::ReadClock)?;
@@ -304,7 +294,8 @@ impl LoadRanks {
 }
 
 impl Drop for LoadRanks {
-    /// Ends all ranks: `mpirun` calls it a failure if rank 0 just exits. One that does not answer is left to `mpirun`.
+    /// Ends all ranks: `mpirun` calls it a failure if rank 0 just exits. One that does not answer
+    /// is left to `mpirun`.
     fn drop(&mut self) {
         let inner = self.inner.get_mut();
         if inner.give(|_| Order::Quit).is_ok() && inner.all_done().is_ok() {
@@ -339,8 +330,8 @@ impl Inner {
         Ok(self.ranks.send(index as u32 + 1, bytes)?)
     }
 
-    /// Passes the next message to `take`, if there is one about the current order: with the rank's index and what follows the
-    /// report. Returns whether there was a message.
+    /// Passes the next message to `take`, if there is one about the current order: with the rank's
+    /// index and what follows the report. Returns whether there was a message.
     fn receive(
         &mut self,
         mut take: impl FnMut(usize, Report<'_>, &[u8]) -> anyhow::Result<()>,
@@ -369,10 +360,7 @@ impl Inner {
     }
 
     fn lost(&self, index: usize) -> LostRank {
-        LostRank {
-            rank: index + 1,
-            host: self.hosts[index].name.clone(),
-        }
+        LostRank { rank: index + 1, host: self.hosts[index].name.clone() }
     }
 
     /// Returns one answer of each rank.
@@ -409,9 +397,7 @@ impl Inner {
 
     /// Reads the clocks of all ranks.
     fn clock_offsets(&mut self) -> anyhow::Result<Vec<ClockOffset>> {
-        (0..self.hosts.len())
-            .map(|index| self.clock_offset(index))
-            .collect()
+        (0..self.hosts.len()).map(|index| self.clock_offset(index)).collect()
     }
 
     fn clock_offset(&mut self, index: usize) -> anyhow::Result<ClockOffset> {
@@ -480,9 +466,7 @@ impl Inner {
         for (index, part) in parts.iter().enumerate() {
             let connections = &part.outcome.connections;
             let clients: BTreeSet<u32> = connections.iter().map(|it| it.client).collect();
-            let worst = before[index]
-                .uncertainty_ns
-                .max(after[index].uncertainty_ns);
+            let worst = before[index].uncertainty_ns.max(after[index].uncertainty_ns);
             ranks.push(RankLoad {
                 rank: index as u32 + 1,
                 host: self.hosts[index].name.clone(),
@@ -503,10 +487,7 @@ impl Inner {
         }
         let named = step.connections.iter().map(|connections| {
             let kinds = |it: &ConnectionInfo| {
-                (
-                    it.client,
-                    it.kinds.iter().map(|kind| interned(kind)).collect(),
-                )
+                (it.client, it.kinds.iter().map(|kind| interned(kind)).collect())
             };
             connections.iter().map(kinds).collect()
         });
@@ -520,20 +501,15 @@ impl Inner {
             }
             outcome
         });
-        let mut outcome = merge
-            .finish(named.zip(parts).collect())
-            .map_err(|why| anyhow!(why))?;
+        let mut outcome = merge.finish(named.zip(parts).collect()).map_err(|why| anyhow!(why))?;
         if let Some(end) = end {
             outcome.end = end;
         }
-        Ok(RankedOutcome {
-            outcome,
-            ranks,
-            pauses,
-        })
+        Ok(RankedOutcome { outcome, ranks, pauses })
     }
 
-    /// Passes on what the ranks measure until all have ended. Returns how the step ended if that was not their own doing.
+    /// Passes on what the ranks measure until all have ended. Returns how the step ended if that
+    /// was not their own doing.
     fn supervise(
         &mut self,
         step: &RankedStep,
@@ -630,10 +606,7 @@ impl Supervision<'_> {
         self.heard_at[index] = self.heard_at[index].max(now);
         match report {
             Report::Intervals(rows) if self.recorded.is_ok() => {
-                let rows = rows.iter().map(|row| IntervalRow {
-                    kind: interned(row.kind),
-                    ..*row
-                });
+                let rows = rows.iter().map(|row| IntervalRow { kind: interned(row.kind), ..*row });
                 self.recorded = merge.intervals(&rows.collect::<Vec<_>>());
             }
             Report::Latencies { second, kind, time } if self.recorded.is_ok() => {
@@ -652,10 +625,7 @@ impl Supervision<'_> {
                 self.server_use[index] = meters.map(|meter| meter?.end()).collect();
                 self.idle = Some(index);
             }
-            Report::Alive {
-                is_waiting,
-                sent_at,
-            } => {
+            Report::Alive { is_waiting, sent_at } => {
                 self.is_waiting[index] = is_waiting;
                 let delay_ns = now.saturating_sub(self.offsets[index].ours(sent_at));
                 self.delays_ns[index] = self.delays_ns[index].max(delay_ns);
@@ -705,9 +675,7 @@ impl Supervision<'_> {
 /// Returns a kind of operation as a text that lasts. A plan has few of them.
 fn interned(kind: &str) -> &'static str {
     static KINDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kinds = KINDS
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut kinds = KINDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(known) = kinds.get(kind) {
         return known;
     }

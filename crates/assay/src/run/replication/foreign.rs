@@ -11,7 +11,8 @@ use super::link::Link;
 use super::{POLL, Replicas};
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Ends the threads. Drops what assay created in servers that it did not start, once replicas have applied everything.
+    /// Ends the threads. Drops what assay created in servers that it did not start, once replicas
+    /// have applied everything.
     pub(super) fn end(&mut self, keeps_tables: bool) -> anyhow::Result<()> {
         self.watch.done.store(true, Ordering::Release);
         if !std::mem::take(&mut self.is_foreign) {
@@ -23,10 +24,8 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
         // It follows all that was committed.
         let last = self.watch.clock.now();
-        let statements = [
-            self.watch.insert_heartbeat(last),
-            format!("drop table {HEARTBEAT_TABLE}"),
-        ];
+        let statements =
+            [self.watch.insert_heartbeat(last), format!("drop table {HEARTBEAT_TABLE}")];
         let clean_up = || -> anyhow::Result<()> {
             let mut primary = <E as Replicated>::attach(&self.primary)?.connect_to_clean_up()?;
             // Both, even if one fails.
@@ -45,8 +44,8 @@ impl<E: Replicated + 'static> Replicas<E> {
         self.watch.clock.now() - began_ns > BROKEN_FOR.as_nanos() as u64
     }
 
-    /// Drops the tables that assay created on a replica once it shows the heartbeat `last`: it could not apply changes of tables
-    /// that it lacks.
+    /// Drops the tables that assay created on a replica once it shows the heartbeat `last`: it
+    /// could not apply changes of tables that it lacks.
     fn clean_up(
         &self,
         number: usize,

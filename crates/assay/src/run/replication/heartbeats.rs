@@ -1,14 +1,17 @@
-//! The heartbeats that the primary has committed, those that replicas show, and the lag that follows.
+//! The heartbeats that the primary has committed, those that replicas show, and the lag that
+//! follows.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The time between heartbeats, and between polls of a replica: the resolution of the lag.
 pub const INTERVAL: Duration = Duration::from_millis(100);
-/// A replica no longer follows if no poll has found it following for this long. PostgreSQL reconnects every 5 s.
+/// A replica no longer follows if no poll has found it following for this long. PostgreSQL
+/// reconnects every 5 s.
 pub const BROKEN_FOR: Duration = Duration::from_secs(10);
 
-/// A time in which every poll has found that a replica does not follow, or that the primary takes no heartbeats.
+/// A time in which every poll has found that a replica does not follow, or that the primary takes
+/// no heartbeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     since_ns: u64,
@@ -44,10 +47,12 @@ pub struct Shown {
     pub outage: Option<Outage>,
 }
 
-/// The heartbeats. All times are nanoseconds of one clock; a heartbeat's value is the time at which it was sent.
+/// The heartbeats. All times are nanoseconds of one clock; a heartbeat's value is the time at which
+/// it was sent.
 #[derive(Debug)]
 pub struct Heartbeats {
-    /// The heartbeats that a replica may lack: their values, and when the primary had committed them.
+    /// The heartbeats that a replica may lack: their values, and when the primary had committed
+    /// them.
     committed: VecDeque<(u64, u64)>,
     /// The replicas, in the order of their numbers.
     pub replicas: Vec<Shown>,
@@ -89,8 +94,9 @@ impl Heartbeats {
         self.replicas[replica].error = Some(error);
     }
 
-    /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat that the replica does not show; 0
-    /// if it shows all of them. The lag is as of the last poll, or as of now if the replica has not answered for two intervals.
+    /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat
+    /// that the replica does not show; 0 if it shows all of them. The lag is as of the last
+    /// poll, or as of now if the replica has not answered for two intervals.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;
@@ -115,13 +121,12 @@ impl Heartbeats {
         late.unwrap_or(0)
     }
 
-    /// Returns how long after the end of the step all replicas were seen to have everything until then; `None`: not yet.
+    /// Returns how long after the end of the step all replicas were seen to have everything until
+    /// then; `None`: not yet.
     pub fn caught_up_after(&self) -> Option<Duration> {
         let times: Option<Vec<u64>> = self.replicas.iter().map(|it| it.caught_up_at_ns).collect();
         let last_ns = times?.into_iter().max()?;
-        Some(Duration::from_nanos(
-            last_ns.saturating_sub(self.step_end_ns),
-        ))
+        Some(Duration::from_nanos(last_ns.saturating_sub(self.step_end_ns)))
     }
 }
 

@@ -28,15 +28,13 @@ pub struct Indexes<E> {
 
 impl<E> Default for Indexes<E> {
     fn default() -> Self {
-        Self {
-            running: Mutex::default(),
-            engine: PhantomData,
-        }
+        Self { running: Mutex::default(), engine: PhantomData }
     }
 }
 
 impl<E: Replicated + 'static> Indexes<E> {
-    /// Begins to create the indexes of these tables that a replica lacks. If it is still creating others, begins after them.
+    /// Begins to create the indexes of these tables that a replica lacks. If it is still creating
+    /// others, begins after them.
     pub fn begin(&self, number: usize, urls: [&str; 2], tables: Vec<Table>) {
         let mut running = locked(&self.running);
         if let Some(busy) = running.iter_mut().find(|it| it.number == number) {
@@ -44,12 +42,7 @@ impl<E: Replicated + 'static> Indexes<E> {
             return;
         }
         let urls = urls.map(str::to_owned);
-        running.push(Running {
-            number,
-            created: Self::create(&urls, tables),
-            urls,
-            next: None,
-        });
+        running.push(Running { number, created: Self::create(&urls, tables), urls, next: None });
     }
 
     fn create([primary, replica]: &[String; 2], tables: Vec<Table>) -> Receiver<Result<(), Error>> {

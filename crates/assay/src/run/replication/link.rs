@@ -14,19 +14,12 @@ pub struct Link<E: ServerEngine> {
 impl<E: Replicated> Link<E> {
     /// Returns a session that will be opened when it is needed.
     pub fn to(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            session: None,
-            engine: PhantomData,
-        }
+        Self { url: url.to_owned(), session: None, engine: PhantomData }
     }
 
     /// Opens a session.
     pub fn open(engine: &E) -> Result<Self, engine::Error> {
-        Ok(Self {
-            session: Some(engine.connect_watcher()?),
-            ..Self::to(&engine.url())
-        })
+        Ok(Self { session: Some(engine.connect_watcher()?), ..Self::to(&engine.url()) })
     }
 
     /// Does something on the session.

@@ -6,8 +6,8 @@ use engine::Counter;
 
 use super::{Reading, SECOND_NS};
 
-/// Returns the largest value of each gauge and counter in each second of a step that began at `start_ns` by the clock and lasted
-/// `elapsed_ns`: by the time of its reading since then.
+/// Returns the largest value of each gauge and counter in each second of a step that began at
+/// `start_ns` by the clock and lasted `elapsed_ns`: by the time of its reading since then.
 pub fn largest_by_second(
     readings: Vec<Reading>,
     start_ns: u64,
@@ -52,10 +52,8 @@ mod tests {
             lag(4_100, 5.0),
         ];
         let rows = largest_by_second(readings, SECOND_NS, 3 * SECOND_NS);
-        let found: Vec<(u64, f64)> = rows
-            .iter()
-            .map(|(at, row)| (at / 1_000_000, row[0].value))
-            .collect();
+        let found: Vec<(u64, f64)> =
+            rows.iter().map(|(at, row)| (at / 1_000_000, row[0].value)).collect();
         assert_eq!(found, [(800, 90.0), (2_500, 40.0)]);
     }
 }

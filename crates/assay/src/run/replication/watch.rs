@@ -17,14 +17,15 @@ const POLL_AT: Duration = Duration::from_millis(50);
 /// The time of readings within an interval: after the reply to a poll.
 const READ_AT: Duration = Duration::from_millis(75);
 
-/// A reading of the replicas: its time by the clock, and gauges and counters of which the largest of a second is kept. Their names
-/// begin with those of the replicas.
+/// A reading of the replicas: its time by the clock, and gauges and counters of which the largest
+/// of a second is kept. Their names begin with those of the replicas.
 pub type Reading = (u64, Vec<Counter>);
 
 /// The state that all threads share.
 pub struct Watch {
     pub clock: SystemClock,
-    /// The Unix time at which the clock was 0, in nanoseconds: added to heartbeats, so that those of earlier runs are older.
+    /// The Unix time at which the clock was 0, in nanoseconds: added to heartbeats, so that those
+    /// of earlier runs are older.
     pub epoch_ns: u64,
     pub heartbeats: Mutex<Heartbeats>,
     /// The reason why no heartbeats are written.
@@ -40,7 +41,8 @@ impl Watch {
         format!("insert into {HEARTBEAT_TABLE} values ({value})")
     }
 
-    /// Reads the newest heartbeat on a replica, by the clock; `None` if there is none, or only those of an earlier run.
+    /// Reads the newest heartbeat on a replica, by the clock; `None` if there is none, or only
+    /// those of an earlier run.
     pub fn newest_heartbeat<S: Session>(
         &self,
         replica: &mut S,
@@ -49,7 +51,8 @@ impl Watch {
         Ok(newest.and_then(|newest| newest.cast_unsigned().checked_sub(self.epoch_ns)))
     }
 
-    /// Sleeps until the next time at `offset` in an interval. Returns false if there is nothing more to do.
+    /// Sleeps until the next time at `offset` in an interval. Returns false if there is nothing
+    /// more to do.
     fn sleep_until(&self, offset: Duration) -> bool {
         let interval = INTERVAL.as_nanos() as u64;
         let offset = offset.as_nanos() as u64;
@@ -67,7 +70,8 @@ impl Watch {
     pub fn write_heartbeats<E: Replicated>(&self, mut primary: Link<E>) {
         while self.sleep_until(Duration::ZERO) {
             let sent_at = self.clock.now();
-            // A row that is updated has old versions, whose removal would conflict with queries on replicas.
+            // A row that is updated has old versions, whose removal would conflict with queries on
+            // replicas.
             let sql = self.insert_heartbeat(sent_at);
             let written = primary.ask(|session| session.query(&sql).map(drop));
             let now = self.clock.now();
@@ -118,10 +122,7 @@ impl Watch {
             } else if now / SECOND_NS != second {
                 second = now / SECOND_NS;
                 let found = replica.ask(|session| E::replication_error(session));
-                self.note_of_replica(
-                    number,
-                    found.unwrap_or_else(|error| Some(error.to_string())),
-                );
+                self.note_of_replica(number, found.unwrap_or_else(|error| Some(error.to_string())));
             }
         }
     }

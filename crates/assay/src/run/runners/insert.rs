@@ -62,10 +62,9 @@ impl WorkloadRunner for InsertRunner<'_> {
     fn planned_rows(&self, step: usize) -> u64 {
         match self.step(step).kind {
             InsertStepKind::Load { rows }
-            | InsertStepKind::Write {
-                until: WriteEnd::Rows(rows),
-                ..
-            } => rows * self.workload.tables().len() as u64,
+            | InsertStepKind::Write { until: WriteEnd::Rows(rows), .. } => {
+                rows * self.workload.tables().len() as u64
+            }
             _ => 0,
         }
     }
@@ -82,10 +81,9 @@ impl WorkloadRunner for InsertRunner<'_> {
         let is_flawless =
             none_failed(totals, "insert") && inserts.is_none_or(|inserts| inserts.retried == 0);
         self.workload.apply(step, summaries, is_flawless);
-        let check = totals.get("query").and_then(|queries| {
-            self.workload
-                .check_point_queries(step, queries.ok, queries.rows)
-        });
+        let check = totals
+            .get("query")
+            .and_then(|queries| self.workload.check_point_queries(step, queries.ok, queries.rows));
         check.into_iter().collect()
     }
 

@@ -23,11 +23,7 @@ pub struct KvRunner<'a> {
 
 impl<'a> KvRunner<'a> {
     pub fn new(database: &'a RocksDb, workload: &'a mut Kv) -> Self {
-        Self {
-            database,
-            workload,
-            done: 0,
-        }
+        Self { database, workload, done: 0 }
     }
 
     fn kind(&self, step: usize) -> KvStepKind {
@@ -68,10 +64,7 @@ impl WorkloadRunner for KvRunner<'_> {
         };
         record.kind = kind;
         record.main_op = Some(main_op.into());
-        if let KvStepKind::ReadWhileWriting {
-            write_bytes_per_s, ..
-        } = self.kind(step)
-        {
+        if let KvStepKind::ReadWhileWriting { write_bytes_per_s, .. } = self.kind(step) {
             record.insert_rate_target_rows_per_s = Some(write_bytes_per_s as f64 / entry_bytes);
         }
     }
@@ -86,9 +79,7 @@ impl WorkloadRunner for KvRunner<'_> {
 
     fn tasks(&mut self, step: usize, _: bool) -> anyhow::Result<Vec<Task>> {
         self.workload
-            .tasks(&self.workload.plan().steps[step], || {
-                self.database.connect()
-            })
+            .tasks(&self.workload.plan().steps[step], || self.database.connect())
             .context("the step's sessions can't be opened")
     }
 
@@ -105,9 +96,7 @@ impl WorkloadRunner for KvRunner<'_> {
             Checks::Full => self.workload.check(&self.database.inspect()?),
             _ => self.workload.check_keys(&mut session)?,
         };
-        let values = self
-            .workload
-            .check_values(&mut session, SAMPLES, self.done)?;
+        let values = self.workload.check_values(&mut session, SAMPLES, self.done)?;
         checks.push(values);
         Ok(checks)
     }

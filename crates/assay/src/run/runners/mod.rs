@@ -45,8 +45,8 @@ pub trait StepEngine {
         None
     }
 
-    /// Compares the contents of each table on each replica with those on the primary: smallest and largest key, rows, and with
-    /// `indexes`, rows in each index.
+    /// Compares the contents of each table on each replica with those on the primary: smallest and
+    /// largest key, rows, and with `indexes`, rows in each index.
     fn compare_replicas(&self, _: &[Table], _: bool) -> anyhow::Result<Vec<Check>> {
         Ok(Vec::new())
     }
@@ -120,7 +120,8 @@ fn contents(facts: &TableFacts) -> String {
 /// A RocksDB database.
 pub struct RocksDbSteps<'a> {
     pub database: &'a RocksDb,
-    /// The database is open for the load only. Checks then flush it first, since only closing it does.
+    /// The database is open for the load only. Checks then flush it first, since only closing it
+    /// does.
     pub is_loading: bool,
 }
 
@@ -162,7 +163,8 @@ pub trait WorkloadRunner {
     /// Returns the number of rows or keys that should exist now.
     fn rows(&self) -> u64;
 
-    /// Returns the size of the user data that should exist now, in bytes; random sizes count as their mean.
+    /// Returns the size of the user data that should exist now, in bytes; random sizes count as
+    /// their mean.
     fn data_bytes(&self) -> u64;
 
     /// Adds the workload's description of a step to its record.
@@ -174,7 +176,8 @@ pub trait WorkloadRunner {
     /// Opens the connections of a step, or of its warm-up.
     fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>>;
 
-    /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it read.
+    /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it
+    /// read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
 
     /// Asks the engine for the plans of the step's statements. Empty if it has none.
@@ -182,8 +185,8 @@ pub trait WorkloadRunner {
         Ok(Vec::new())
     }
 
-    /// Compares the engine's data with the expected data, as far as the plan requires. Not called for
-    /// [`plan::Checks::Off`].
+    /// Compares the engine's data with the expected data, as far as the plan requires. Not called
+    /// for [`plan::Checks::Off`].
     fn check(&self) -> anyhow::Result<Vec<Check>>;
 }
 
@@ -202,8 +205,8 @@ pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
     }
 }
 
-/// Returns a thread ID that the server reports, if it is one of the server's threads or children on this host. In a
-/// container, or behind a proxy, the server reports thread IDs of another host.
+/// Returns a thread ID that the server reports, if it is one of the server's threads or children on
+/// this host. In a container, or behind a proxy, the server reports thread IDs of another host.
 pub fn on_this_host(engine: &dyn Engine, tid: Option<u32>) -> Option<u32> {
     let server = engine.process_id()?;
     tid.filter(|tid| is_thread_of(server, *tid))

@@ -51,19 +51,18 @@ impl SqlWorkload {
     pub fn adopt_tables<E: SqlEngine>(&mut self, engine: &E) -> anyhow::Result<Vec<String>> {
         match self {
             Self::Insert(_) => Ok(Vec::new()),
-            Self::Sysbench(sysbench) => sysbench
-                .adopt_tables(engine)
-                .context("the existing tables do not fit the plan"),
+            Self::Sysbench(sysbench) => {
+                sysbench.adopt_tables(engine).context("the existing tables do not fit the plan")
+            }
         }
     }
 
     /// Returns the runner of its steps.
     pub fn runner<'a, E: SqlEngine>(&'a mut self, engine: &'a E) -> Box<dyn WorkloadRunner + 'a> {
         match self {
-            Self::Insert(workload) => Box::new(InsertRunner {
-                database: Box::new(Sql(engine)),
-                workload,
-            }),
+            Self::Insert(workload) => {
+                Box::new(InsertRunner { database: Box::new(Sql(engine)), workload })
+            }
             Self::Sysbench(workload) => Box::new(SysbenchRunner { engine, workload }),
         }
     }

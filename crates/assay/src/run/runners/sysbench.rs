@@ -74,10 +74,7 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     }
 
     fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {
-        let step = sysbench::Step {
-            number,
-            is_warm_up: false,
-        };
+        let step = sysbench::Step { number, is_warm_up: false };
         Ok(self.workload.plans(step, self.engine)?)
     }
 

@@ -1,4 +1,5 @@
-//! Records the engine's own account of its state after a step: its status, the plans of statements, and the bloat of indexes.
+//! Records the engine's own account of its state after a step: its status, the plans of statements,
+//! and the bloat of indexes.
 
 use plan::Checks;
 use record::{StatementPlan, Step, StepWriter, Warning};
@@ -6,7 +7,8 @@ use record::{StatementPlan, Step, StepWriter, Warning};
 use super::StepRunner;
 
 impl StepRunner<'_> {
-    /// Keeps the engine's own text about its state after the step. If the engine does not tell it, that is a warning.
+    /// Keeps the engine's own text about its state after the step. If the engine does not tell it,
+    /// that is a warning.
     pub(super) fn keep_engine_status(
         &mut self,
         record: &mut Step,
@@ -23,7 +25,8 @@ impl StepRunner<'_> {
         Ok(())
     }
 
-    /// Asks the engine for the plans of the step's statements, after the step: a failure is a warning.
+    /// Asks the engine for the plans of the step's statements, after the step: a failure is a
+    /// warning.
     pub(super) fn explain(&self, number: usize, record: &mut Step) {
         let errors = match self.runner.plans(number) {
             Ok(plans) => {
@@ -42,7 +45,8 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Adds the bloat of indexes to the counters after the step, beside checks that read all indexes too. A failure is a warning.
+    /// Adds the bloat of indexes to the counters after the step, beside checks that read all
+    /// indexes too. A failure is a warning.
     pub(super) fn read_bloat(&mut self, record: &mut Step) {
         if self.policy.checks != Checks::Full {
             return;

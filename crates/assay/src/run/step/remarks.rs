@@ -6,13 +6,16 @@ use super::StepRunner;
 
 /// A step is invalid if a connection waited longer than this for assay itself.
 const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
-/// A client host may be the bottleneck if its processors are busy for more than this share of a step.
+/// A client host may be the bottleneck if its processors are busy for more than this share of a
+/// step.
 const CLIENT_HOST_BUSY_SHARE: f64 = 0.9;
-/// The largest error of a load rank's clock without a warning: a twentieth of a second of the series.
+/// The largest error of a load rank's clock without a warning: a twentieth of a second of the
+/// series.
 const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 /// The longest delay of a load rank's reports without a warning.
 const REPORT_DELAY_NS_MAX: u64 = 2_000_000_000;
-/// The client may be the bottleneck if it spends more than this share of a connection's time on the CPU.
+/// The client may be the bottleneck if it spends more than this share of a connection's time on the
+/// CPU.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
 impl StepRunner<'_> {
@@ -53,8 +56,8 @@ impl StepRunner<'_> {
     }
 }
 
-/// Counts the CPU time of load ranks on the server's host as assay's own. Warns about busy client hosts, and about ranks whose
-/// seconds may not be those of rank 0.
+/// Counts the CPU time of load ranks on the server's host as assay's own. Warns about busy client
+/// hosts, and about ranks whose seconds may not be those of rank 0.
 pub(super) fn add_rank_remarks(record: &mut Step) {
     for rank in &record.ranks {
         if rank.is_server_host {
@@ -71,20 +74,12 @@ pub(super) fn add_rank_remarks(record: &mut Step) {
                 rank.host,
                 share * 100.0
             );
-            record
-                .warnings
-                .push(Warning::new("client::host-busy", text));
+            record.warnings.push(Warning::new("client::host-busy", text));
         }
-        let [known_to_ms, drift_ms] = [
-            rank.clock_uncertainty_ns,
-            rank.clock_drift_ns.unsigned_abs(),
-        ]
-        .map(|ns| ns / 1_000_000);
-        if rank
-            .clock_uncertainty_ns
-            .max(rank.clock_drift_ns.unsigned_abs())
-            > CLOCK_ERROR_NS_MAX
-        {
+        let [known_to_ms, drift_ms] =
+            [rank.clock_uncertainty_ns, rank.clock_drift_ns.unsigned_abs()]
+                .map(|ns| ns / 1_000_000);
+        if rank.clock_uncertainty_ns.max(rank.clock_drift_ns.unsigned_abs()) > CLOCK_ERROR_NS_MAX {
             let text = format!(
                 "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
                 rank.rank, rank.host
@@ -122,10 +117,7 @@ mod tests {
         let codes = |rank: RankLoad| -> Vec<String> {
             let mut step = Step {
                 elapsed_ns: 1_000_000_000,
-                ranks: vec![RankLoad {
-                    processors: 1,
-                    ..rank
-                }],
+                ranks: vec![RankLoad { processors: 1, ..rank }],
                 ..Step::default()
             };
             add_rank_remarks(&mut step);

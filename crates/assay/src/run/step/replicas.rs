@@ -9,7 +9,8 @@ use super::StepRunner;
 use super::remarks::note_unfinished;
 use crate::run::replication::largest_by_second;
 
-/// A step begins with lag if a replica lags by more than this, which is twice the resolution of the lag.
+/// A step begins with lag if a replica lags by more than this, which is twice the resolution of the
+/// lag.
 const LAG_BEFORE_MAX: Duration = Duration::from_millis(200);
 
 impl StepRunner<'_> {
@@ -29,7 +30,8 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Records how far the replicas lagged in a step that began and lasted this long by the clock, however it ended.
+    /// Records how far the replicas lagged in a step that began and lasted this long by the clock,
+    /// however it ended.
     pub(super) fn record_lag(
         &self,
         started_ns: Option<u64>,
@@ -49,7 +51,8 @@ impl StepRunner<'_> {
         Ok(())
     }
 
-    /// Waits until the replicas have replayed what settling wrote, and settles those that it did not reach.
+    /// Waits until the replicas have replayed what settling wrote, and settles those that it did
+    /// not reach.
     pub(super) fn catch_up_after_settling(&self, record: &mut Step) -> anyhow::Result<()> {
         let Some(replication) = self.engine.replication() else {
             return Ok(());
@@ -68,7 +71,8 @@ impl StepRunner<'_> {
         Ok(())
     }
 
-    /// Waits until the replicas show what the step wrote. Returns how many nanoseconds after its end they did.
+    /// Waits until the replicas show what the step wrote. Returns how many nanoseconds after its
+    /// end they did.
     pub(super) fn catch_up(&self, record: &mut Step) -> anyhow::Result<Option<u64>> {
         let Some(replication) = self.engine.replication() else {
             return Ok(None);

@@ -1,5 +1,6 @@
-//! Samples the load on separate threads, so that an engine that does not answer can't delay the samples of the host: the host's and
-//! the engine's counters once a second, connection states 100 times a second, and those of the engine's threads 10 times a second.
+//! Samples the load on separate threads, so that an engine that does not answer can't delay the
+//! samples of the host: the host's and the engine's counters once a second, connection states 100
+//! times a second, and those of the engine's threads 10 times a second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,8 +28,9 @@ pub enum Reading {
 
 /// The time between checks for a stall of the process by the thread that samples the host.
 const STALL_CHECK_NS: u64 = 100_000_000;
-/// The delay of its wake-up, beyond its wait for a processor, that counts as a stall of the process. On two processors with up
-/// to sixteen busy loops beside it a thread was late by up to 340 ms, all but 0.5 ms of which was that wait.
+/// The delay of its wake-up, beyond its wait for a processor, that counts as a stall of the
+/// process. On two processors with up to sixteen busy loops beside it a thread was late by up to
+/// 340 ms, all but 0.5 ms of which was that wait.
 const HELD_UP_NS_MIN: u64 = 250_000_000;
 /// The longest total stall of a valid step,
 const HELD_UP_NS_MAX: u64 = 1_000_000_000;
@@ -42,11 +44,8 @@ pub fn note_held_up(step: &mut Step) {
     if held_ns == 0 {
         return;
     }
-    let began: Vec<String> = step
-        .held_up
-        .iter()
-        .map(|held| (held.from_ns / SECOND_NS).to_string())
-        .collect();
+    let began: Vec<String> =
+        step.held_up.iter().map(|held| (held.from_ns / SECOND_NS).to_string()).collect();
     let text = format!(
         "assay itself was stalled for {:.1} s, at second {}: its process was stopped or frozen, or the machine was paused",
         held_ns as f64 / 1e9,
@@ -64,12 +63,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The time to wait for an observer after the step; then the next step gets a new one.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The mean interval between samples of connection states; intervals vary between half and three halves of it.
+/// The mean interval between samples of connection states; intervals vary between half and three
+/// halves of it.
 const STATES_EVERY_NS: u64 = 10_000_000;
 /// The mean interval between queries for the states of sessions.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
-/// The process IDs of the engine, from the thread that samples the host to the one that samples threads.
+/// The process IDs of the engine, from the thread that samples the host to the one that samples
+/// threads.
 type Processes = Arc<Mutex<Option<Vec<u32>>>>;
 
 /// The sampling threads.
@@ -93,7 +94,8 @@ pub struct SamplingResult {
 }
 
 impl Sampling {
-    /// Starts sampling a step that starts at `start_at` by `clock`. A load rank samples only its host.
+    /// Starts sampling a step that starts at `start_at` by `clock`. A load rank samples only its
+    /// host.
     pub fn begin(
         clock: &SystemClock,
         start_at: u64,
@@ -114,10 +116,7 @@ impl Sampling {
         let host = {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
-            seconds.watch = Some(StallDetector {
-                found: sender.clone(),
-                run_delay_ns: 0,
-            });
+            seconds.watch = Some(StallDetector { found: sender.clone(), run_delay_ns: 0 });
             std::thread::spawn(move || read_host(seconds, sampler, &processes, &sender))
         };
         let states = states.map(|states| {
@@ -126,13 +125,7 @@ impl Sampling {
         });
         let engine = observer
             .map(|observer| std::thread::spawn(move || read_engine(seconds, observer, &sender)));
-        Self {
-            done,
-            readings,
-            host,
-            engine,
-            states,
-        }
+        Self { done, readings, host, engine, states }
     }
 
     /// Returns the readings since the last call.
@@ -186,8 +179,8 @@ struct StallDetector {
 }
 
 impl StallDetector {
-    /// Checks a thread that slept from the first time, should have woken up at the second, and did so at the third.
-    /// `run_delay_ns` returns the time that it has waited for processors.
+    /// Checks a thread that slept from the first time, should have woken up at the second, and did
+    /// so at the third. `run_delay_ns` returns the time that it has waited for processors.
     fn woke(&self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
         let late_ns = now_ns.saturating_sub(until_ns);
         if late_ns < HELD_UP_NS_MIN {
@@ -196,10 +189,7 @@ impl StallDetector {
         // On a busy machine the thread was ready but others ran, as with any thread of the engine.
         let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
-            let held_up = LoadPause {
-                from_ns,
-                to_ns: now_ns,
-            };
+            let held_up = LoadPause { from_ns, to_ns: now_ns };
             let _ = self.found.send(Reading::LoadPause(held_up));
         }
     }
@@ -262,10 +252,8 @@ fn read_host(
     loop {
         let goes_on = seconds.wait();
         let at_ns = seconds.elapsed_ns();
-        let _ = readings.send(Reading::Host(
-            at_ns,
-            sampler.sample().map_err(|error| error.to_string()),
-        ));
+        let _ = readings
+            .send(Reading::Host(at_ns, sampler.sample().map_err(|error| error.to_string())));
         *processes.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(sampler.server_processes());
         if !goes_on {
@@ -296,10 +284,7 @@ fn sample_states(
         if !goes_on {
             return states;
         }
-        let new = processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let new = processes.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(new) = new {
             states.set_processes(new);
         }
@@ -367,10 +352,7 @@ mod tests {
     use super::*;
 
     fn remarks(held_ms: &[u64], seconds: u64) -> (usize, usize) {
-        let held = |&ms: &u64| LoadPause {
-            from_ns: SECOND_NS,
-            to_ns: SECOND_NS + ms * 1_000_000,
-        };
+        let held = |&ms: &u64| LoadPause { from_ns: SECOND_NS, to_ns: SECOND_NS + ms * 1_000_000 };
         let mut step = Step {
             elapsed_ns: seconds * SECOND_NS,
             held_up: held_ms.iter().map(held).collect(),
@@ -393,10 +375,7 @@ mod tests {
     fn a_wait_for_a_processor_is_not_a_stall() {
         let (found, readings) = channel();
         let woke = |late_ms: u64, waited_ms: u64| {
-            let watch = StallDetector {
-                found: found.clone(),
-                run_delay_ns: SECOND_NS,
-            };
+            let watch = StallDetector { found: found.clone(), run_delay_ns: SECOND_NS };
             let [until_ns, waited_ns] = [STALL_CHECK_NS, waited_ms * 1_000_000];
             let slept = [0, until_ns, until_ns + late_ms * 1_000_000];
             watch.woke(slept, || SECOND_NS + waited_ns);

@@ -13,7 +13,8 @@ pub struct SessionStates {
 }
 
 impl SessionStates {
-    /// Adds samples, the first of them so many nanoseconds into the step: states and the number of sessions in each.
+    /// Adds samples, the first of them so many nanoseconds into the step: states and the number of
+    /// sessions in each.
     pub fn add(
         &mut self,
         at_ns: u64,
@@ -29,12 +30,10 @@ impl SessionStates {
         }
     }
 
-    /// Returns the time of the first sample since the last call, and the counts since then as gauges. `None` without a sample.
+    /// Returns the time of the first sample since the last call, and the counts since then as
+    /// gauges. `None` without a sample.
     pub fn take(&mut self) -> Option<(u64, Vec<Counter>)> {
-        let Self {
-            first_look_ns,
-            views,
-        } = std::mem::take(self);
+        let Self { first_look_ns, views } = std::mem::take(self);
         let mut gauges = Vec::new();
         for (view, (samples, sessions)) in views {
             gauges.push(Counter::gauge(view.samples(), samples));
@@ -54,9 +53,7 @@ mod tests {
     #[test]
     fn sessions_are_counted_by_state_until_they_are_taken() {
         let states = |all: &[(&str, u64)]| -> Vec<(String, u64)> {
-            all.iter()
-                .map(|(name, count)| ((*name).to_owned(), *count))
-                .collect()
+            all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
         };
         let mut counted = SessionStates::default();
         assert_eq!(counted.take(), None);
@@ -64,19 +61,10 @@ mod tests {
         counted.add(7, view, 1.0, states(&[("CPU", 2), ("IO:WALSync", 1)]));
         counted.add(9, view, 1.0, states(&[("CPU", 3)]));
         let (at_ns, gauges) = counted.take().unwrap();
-        let found: Vec<(&str, f64)> = gauges
-            .iter()
-            .map(|it| (it.name.as_str(), it.value))
-            .collect();
+        let found: Vec<(&str, f64)> =
+            gauges.iter().map(|it| (it.name.as_str(), it.value)).collect();
         assert_eq!(at_ns, 7);
-        assert_eq!(
-            found,
-            [
-                ("wait_samples", 2.0),
-                ("wait.CPU", 5.0),
-                ("wait.IO:WALSync", 1.0)
-            ]
-        );
+        assert_eq!(found, [("wait_samples", 2.0), ("wait.CPU", 5.0), ("wait.IO:WALSync", 1.0)]);
         assert_eq!(counted.take(), None);
         // A sample in which no session worked counts, too.
         counted.add(20, view, 1.0, Vec::new());

@@ -20,9 +20,10 @@ pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
     all.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Estimates how often a connection was seen in each state, from the samples of its client and its server, which were taken
-/// apart. While the server works, the client waits, except while they overlap. So the rest of the client's wait is for messages
-/// on their way; less than nothing is an overlap. Empty if either was not sampled.
+/// Estimates how often a connection was seen in each state, from the samples of its client and its
+/// server, which were taken apart. While the server works, the client waits, except while they
+/// overlap. So the rest of the client's wait is for messages on their way; less than nothing is an
+/// overlap. Empty if either was not sampled.
 pub fn both_sides(
     client: &BTreeMap<ConnectionState, u64>,
     server: &BTreeMap<ConnectionState, u64>,
@@ -69,9 +70,7 @@ pub struct Followers<'a> {
 impl Followers<'_> {
     /// Ends the load if a replica is lost: commits that wait for it would never end.
     fn check(&mut self) -> Result<(), String> {
-        let followed = self
-            .replication
-            .map_or(Ok(()), Replication::check_following);
+        let followed = self.replication.map_or(Ok(()), Replication::check_following);
         followed.map_err(|error| {
             let text = format!("{error:#}");
             self.lost = Some(error);
@@ -140,8 +139,9 @@ impl<'a> StepSink<'a> {
         self.started_ns
     }
 
-    /// Takes the last readings, and records when the step began, stalls of the process, and the CPU use of assay, the server
-    /// and the host. Returns the parts that the next step reuses, and the reason why a sample could not be taken or written.
+    /// Takes the last readings, and records when the step began, stalls of the process, and the CPU
+    /// use of assay, the server and the host. Returns the parts that the next step reuses, and
+    /// the reason why a sample could not be taken or written.
     pub fn end(mut self, record: &mut Step) -> (SamplingResult, Option<String>) {
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {
@@ -187,12 +187,7 @@ impl Sink for StepSink<'_> {
         self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);
         if let Some(instruments) = self.instruments.take() {
-            let Instruments {
-                sampler,
-                observer,
-                is_embedded,
-                own_thread,
-            } = instruments;
+            let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
             let watched = connections.iter().map(|it| {
                 let (client, server) = (it.client?, it.server);
                 Some(WatchedConnection { client, server })
@@ -292,14 +287,13 @@ mod tests {
         server: &[(ConnectionState, u64)],
     ) -> Vec<(ConnectionState, u64)> {
         let side = |counts: &[(ConnectionState, u64)]| counts.iter().copied().collect();
-        both_sides(&side(client), &side(server))
-            .into_iter()
-            .collect()
+        both_sides(&side(client), &side(server)).into_iter().collect()
     }
 
     #[test]
     fn the_samples_of_both_sides_give_the_states_of_a_connection() {
-        // The client runs for 20% of the time and waits for 80%; the server works for 50%, so messages take 30%.
+        // The client runs for 20% of the time and waits for 80%; the server works for 50%, so
+        // messages take 30%.
         let client = [(Runnable, 40), (Handover, 160)];
         let server = [(Runnable, 10), (Fsync, 30), (Lock, 10), (Handover, 50)];
         let expected = [(Runnable, 30), (Fsync, 30), (Lock, 10), (Handover, 30)];

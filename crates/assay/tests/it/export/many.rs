@@ -33,8 +33,7 @@ fn rows(found: &Value) -> Vec<Vec<Value>> {
         _ => value.clone(),
     };
     let rows = found.as_array().unwrap().iter();
-    rows.map(|row| row.as_array().unwrap().iter().map(number).collect())
-        .collect()
+    rows.map(|row| row.as_array().unwrap().iter().map(number).collect()).collect()
 }
 
 /// Exports runs to where they are kept.
@@ -66,10 +65,7 @@ fn each_run_is_a_file_of_its_tables_engine_and_day() {
         let found = entries(&days);
         let names = found.iter().map(|day| day.file_name().unwrap().to_str());
         let names: Vec<_> = names.map(Option::unwrap).collect();
-        assert_eq!(
-            names,
-            ["date=2026-11-21", "date=2026-11-22", "date=2026-12-03"]
-        );
+        assert_eq!(names, ["date=2026-11-21", "date=2026-11-22", "date=2026-12-03"]);
         for (directory, day) in found.iter().zip([0, 1, 12]) {
             let name = format!("{}.parquet", recorded::id(day));
             assert_eq!(entries(directory), [directory.join(name)]);
@@ -108,13 +104,7 @@ fn check_answers(name: &str, tool: (&str, &str), script: &str) {
         return;
     };
     let place = lake();
-    let ask = |query: &str| {
-        rows(&python(
-            &tool,
-            script,
-            &[&place.join("."), Path::new(query)],
-        ))
-    };
+    let ask = |query: &str| rows(&python(&tool, script, &[&place.join("."), Path::new(query)]));
     let answers: Vec<_> = queries(name).into_iter().map(ask).collect();
     let [by_day, slower, metrics] = answers.as_slice() else {
         panic!("{answers:?}");
@@ -127,10 +117,7 @@ fn check_answers(name: &str, tool: (&str, &str), script: &str) {
             let told: [Value; 3] = [day.into(), "lab-1".into(), target.into()];
             assert_eq!(row[..3], told);
             let runs = 1.0;
-            assert_eq!(
-                (row[3].as_f64(), row[4].as_f64()),
-                (Some(median), Some(runs))
-            );
+            assert_eq!((row[3].as_f64(), row[4].as_f64()), (Some(median), Some(runs)));
         }
     }
     assert_eq!(slower.len(), 2 * 3, "{slower:?}");

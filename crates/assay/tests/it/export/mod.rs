@@ -1,8 +1,10 @@
-//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, ClickHouse, benchstat, HdrHistogram's own
-//! library and pprof.
+//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, ClickHouse,
+//! benchstat, HdrHistogram's own library and pprof.
 //!
-//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_CHDB` one that has ClickHouse as chdb, `ASSAY_TEST_BENCHSTAT` the program, as `ASSAY_TEST_PPROF` does, `ASSAY_TEST_HDRHISTOGRAM` the
-//! library's jar, which needs `java`. A tool that is missing is a skip, aloud; where it is required, a failure.
+//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_CHDB` one that has ClickHouse as
+//! chdb, `ASSAY_TEST_BENCHSTAT` the program, as `ASSAY_TEST_PPROF` does, `ASSAY_TEST_HDRHISTOGRAM`
+//! the library's jar, which needs `java`. A tool that is missing is a skip, aloud; where it is
+//! required, a failure.
 
 mod copies;
 mod many;
@@ -98,7 +100,8 @@ impl Exported {
     }
 }
 
-/// Returns true if two values are equal, except for the last digit of numbers, which the JSON reader may round.
+/// Returns true if two values are equal, except for the last digit of numbers, which the JSON
+/// reader may round.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-15 * a.abs(),
@@ -178,11 +181,9 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
             false => ("qps", "queries/s"),
         };
         assert_eq!(line["throughput_unit"], unit);
-        for (head, metric) in [
-            ("ips_rows_per_s", "ips"),
-            ("cs_per_op", "cs/o"),
-            ("throughput", fast),
-        ] {
+        for (head, metric) in
+            [("ips_rows_per_s", "ips"), ("cs_per_op", "cs/o"), ("throughput", fast)]
+        {
             let shown = &row["metrics"][metric];
             assert!(same(&line[head], shown), "{head}, {shown}, in {line}");
         }
@@ -208,12 +209,7 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         return;
     };
     let exported = Exported::new();
-    let lines = lines_of(
-        &exported,
-        &tool,
-        "seconds",
-        &["--table", "seconds", "--step", "qr100"],
-    );
+    let lines = lines_of(&exported, &tool, "seconds", &["--table", "seconds", "--step", "qr100"]);
     // Two kinds of operation.
     assert_eq!(lines.len() as u32, 2 * REPEATS * 2 * SECONDS);
     for line in &lines {
@@ -239,9 +235,8 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         .filter(|line| line["op"] == "query" && line["target"] == BASE)
         .map(|line| line["ok_count"].as_u64().unwrap())
         .sum();
-    let expected: u64 = (1..=REPEATS)
-        .map(|repeat| queries_per_second(BASE, repeat) * u64::from(SECONDS))
-        .sum();
+    let expected: u64 =
+        (1..=REPEATS).map(|repeat| queries_per_second(BASE, repeat) * u64::from(SECONDS)).sum();
     assert_eq!(total, expected);
 }
 
@@ -288,10 +283,7 @@ fn verdicts_are_those_of_the_comparison() {
     let csv = exported.to_file("verdicts.csv", &["--format", "csv", "--table", "verdicts"]);
     let run = exported.run.to_str().unwrap();
     let compared = exported.place.assay(&["compare", run, "--format", "csv"]);
-    assert_eq!(
-        compared.expect_code(0).stdout,
-        fs_err::read_to_string(csv).unwrap()
-    );
+    assert_eq!(compared.expect_code(0).stdout, fs_err::read_to_string(csv).unwrap());
     let is_of = |line: &&Value| line["metric"] == "throughput" && line["step"] == "qr100";
     let line = lines.iter().find(is_of).unwrap();
     let ratio = line["ratio"].as_f64().unwrap();
@@ -341,11 +333,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
         .unwrap_or_else(|| panic!("{text}"));
     let fields: Vec<&str> = result.split(',').collect();
     assert_eq!((fields[1], fields[3]), ("1035", "930"), "{text}");
-    assert_eq!(
-        (fields[5], fields[6]),
-        ("-10.14%", "p=0.004 n=6+5"),
-        "{text}"
-    );
+    assert_eq!((fields[5], fields[6]), ("-10.14%", "p=0.004 n=6+5"), "{text}");
     // Times get their unit's prefix by benchstat itself: it knows them as seconds.
     let text = compare("max-response-sec");
     assert!(text.contains(",0.25,"), "{text}");
@@ -361,24 +349,13 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
     let lines: Vec<&str> = head.lines().collect();
     assert_eq!(
         lines[..4],
-        [
-            "run: known",
-            "assay-version: 0.1.0",
-            "cpu: Some CPU @ 2 GHz",
-            "engine: postgres"
-        ]
+        ["run: known", "assay-version: 0.1.0", "cpu: Some CPU @ 2 GHz", "engine: postgres"]
     );
     assert!(lines.contains(&"Unit queries/s better=higher"), "{text}");
     assert!(lines.contains(&"Unit switches/op better=lower"), "{text}");
     let (base, other) = results.split_once("\n\n").unwrap();
     let base: Vec<&str> = base.lines().collect();
-    assert_eq!(
-        base[..2],
-        [
-            "target: old.tuned",
-            "# build old, config tuned, postgres 1.2"
-        ]
-    );
+    assert_eq!(base[..2], ["target: old.tuned", "# build old, config tuned, postgres 1.2"]);
     assert_eq!(base.len() as u32, 2 + REPEATS);
     assert!(
         base[2].starts_with(
@@ -402,9 +379,7 @@ fn a_format_that_cannot_say_invalid_is_not_written_of_invalid_results_alone() {
     let file = exported.place.join("benchmarks.txt");
     let options = ["--format", "benchstat", "--step", "qr100", "-o"];
     let ended = exported.export(&[&options[..], &[file.to_str().unwrap()]].concat());
-    ended
-        .expect_code(4)
-        .expect_in_stderr(&["left out: qr100 of new.tuned", "no valid result"]);
+    ended.expect_code(4).expect_in_stderr(&["left out: qr100 of new.tuned", "no valid result"]);
     assert!(!file.exists());
 }
 
@@ -443,10 +418,7 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     assert!(!tags.contains("invalid"), "{tags}");
     let text = processed(&jar, &log, &["-tag", "qr100.query.response"]);
     let count = queries_per_second(BASE, 1) * u64::from(SECONDS);
-    assert!(
-        text.contains(&format!("Total count    = {count:>12}")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("Total count    = {count:>12}")), "{text}");
     // In milliseconds, to three digits.
     assert!(text.contains("#[Max     =      250.0"), "{text}");
 
@@ -482,9 +454,7 @@ fn a_real_run_comes_out_whole() {
     let plan = workload(1_000, 500, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
     let run = place.run(&plan, &["--quiet"]).run_directory();
     let run = run.to_str().unwrap();
-    place
-        .assay(&["export", run, "--format", "hdr", "-o", "logs"])
-        .expect_code(0);
+    place.assay(&["export", run, "--format", "hdr", "-o", "logs"]).expect_code(0);
     let shown = Shown::read(&place, Path::new(run));
     let count = |kind: &str| &shown.row("null.default", "qr100")["ops"][kind]["count"];
     let log = entries(&place.join("logs")).remove(0);
@@ -499,10 +469,7 @@ fn a_real_run_comes_out_whole() {
 fn an_export_says_what_it_cannot_do() {
     let exported = Exported::new();
     let check = |options: &[&str], told: &[&str]| {
-        exported
-            .export(options)
-            .expect_code(2)
-            .expect_in_stderr(told);
+        exported.export(options).expect_code(2).expect_in_stderr(told);
     };
     check(&["--format", "hdr"], &["one file per cell", "-o DIR"]);
     check(
@@ -537,9 +504,6 @@ fn a_directory_gets_a_file_and_stdout_the_same() {
 fn a_device_stays_what_it_is() {
     let exported = Exported::new();
     let options = ["--format", "parquet", "-o", "/dev/full"];
-    exported
-        .export(&options)
-        .expect_code(1)
-        .expect_in_stderr(&["No space left on device"]);
+    exported.export(&options).expect_code(1).expect_in_stderr(&["No space left on device"]);
     assert!(!fs_err::metadata("/dev/full").unwrap().is_file());
 }

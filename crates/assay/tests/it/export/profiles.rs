@@ -7,7 +7,8 @@ use words::Stacks;
 use super::recorded::{FREQUENCY_HZ, stacks};
 use super::*;
 
-/// Only the queries have samples; those of the other target are invalid in the third profiled repeat.
+/// Only the queries have samples; those of the other target are invalid in the third profiled
+/// repeat.
 const PROFILES: u32 = 3;
 
 impl Exported {
@@ -21,11 +22,7 @@ impl Exported {
 /// Returns the samples of a target in all valid profiled repeats.
 fn recorded_samples(target: &str) -> Stacks {
     let mut all = Stacks::default();
-    for _ in 0..if target == BASE {
-        PROFILES
-    } else {
-        PROFILES - 1
-    } {
+    for _ in 0..if target == BASE { PROFILES } else { PROFILES - 1 } {
         all.merge(&stacks(target));
     }
     all
@@ -36,10 +33,7 @@ fn functions(target: &str) -> BTreeMap<String, (u64, u64)> {
     let mut functions: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (frames, samples) in recorded_samples(target).iter() {
         let frames: Vec<&str> = frames.skip(1).collect();
-        functions
-            .entry(frames.last().unwrap().to_string())
-            .or_default()
-            .0 += samples;
+        functions.entry(frames.last().unwrap().to_string()).or_default().0 += samples;
         for function in BTreeSet::from_iter(frames) {
             functions.entry(function.to_owned()).or_default().1 += samples;
         }
@@ -87,10 +81,7 @@ fn top(tool: &Path, options: &[&str], files: &[&Path]) -> BTreeMap<String, (f64,
     command.env("XDG_CONFIG_HOME", files[0].parent().unwrap());
     let ended = command.args(options).args(files).output().unwrap();
     let [text, complaints] = [ended.stdout, ended.stderr].map(|it| String::from_utf8(it).unwrap());
-    assert!(
-        ended.status.success() && complaints.is_empty(),
-        "{complaints}"
-    );
+    assert!(ended.status.success() && complaints.is_empty(), "{complaints}");
     let heads = ["flat", "flat%", "sum%", "cum", "cum%"];
     let is_head = |line: &&str| line.split_whitespace().eq(heads);
     let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
@@ -151,10 +142,7 @@ fn pprof_shows_the_samples_and_the_cost_of_each_function() {
     let difference = top(&tool, &["-unit=us", &base_option], &[&other]);
     let of = |target| functions(target)["range"].0 as f64 * us_per_sample(target) * 1e6;
     let (shown, expected) = (difference["range"].0, of(OTHER) - of(BASE));
-    assert!(
-        (shown - expected).abs() <= 1e-3 * expected,
-        "{shown}, not {expected}"
-    );
+    assert!((shown - expected).abs() <= 1e-3 * expected, "{shown}, not {expected}");
     // Both targets in one file.
     let both = exported.to_file("both.pb.gz", &["--format", "pprof"]);
     let focus = format!("-tagfocus=target={OTHER}");
@@ -162,7 +150,8 @@ fn pprof_shows_the_samples_and_the_cost_of_each_function() {
     assert_eq!(selected, top(&tool, &["-sample_index=samples"], &[&other]));
 }
 
-/// Returns a column of a table in the Firefox Profiler's format, which is as long as the table says.
+/// Returns a column of a table in the Firefox Profiler's format, which is as long as the table
+/// says.
 fn column<'a>(table: &'a Value, name: &str) -> &'a [Value] {
     let column = table[name].as_array().unwrap();
     assert_eq!(table["length"], column.len(), "{name}");
@@ -173,10 +162,7 @@ fn column<'a>(table: &'a Value, name: &str) -> &'a [Value] {
 fn indexes(table: &Value, name: &str, count: usize) -> Vec<Option<usize>> {
     let indexes = column(table, name).iter().map(|value| {
         let index = value.as_u64().map(|it| it as usize);
-        assert!(
-            index.map_or(value.is_null(), |it| it < count),
-            "{name}: {value}"
-        );
+        assert!(index.map_or(value.is_null(), |it| it < count), "{name}: {value}");
         index
     });
     indexes.collect()
@@ -196,26 +182,10 @@ const COLUMNS: [(&str, &[&str]); 6] = [
             "column",
         ],
     ),
-    (
-        "funcTable",
-        &[
-            "isJS",
-            "relevantForJS",
-            "resource",
-            "source",
-            "lineNumber",
-            "columnNumber",
-        ],
-    ),
+    ("funcTable", &["isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber"]),
     ("resourceTable", &["lib", "name", "host", "type"]),
-    (
-        "nativeSymbols",
-        &["libIndex", "address", "name", "functionSize"],
-    ),
-    (
-        "markers",
-        &["data", "name", "startTime", "endTime", "phase", "category"],
-    ),
+    ("nativeSymbols", &["libIndex", "address", "name", "functionSize"]),
+    ("markers", &["data", "name", "startTime", "endTime", "phase", "category"]),
     ("samples", &["time", "weight"]),
 ];
 /// The other keys that the format requires.
@@ -263,16 +233,10 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
     let mut tids = BTreeSet::new();
     let mut main_threads = Vec::new();
     for thread in profile["threads"].as_array().unwrap() {
-        assert!(
-            THREAD.iter().all(|key| thread.get(key).is_some()),
-            "{thread}"
-        );
+        assert!(THREAD.iter().all(|key| thread.get(key).is_some()), "{thread}");
         assert!(tids.insert(thread["tid"].as_u64().unwrap()));
         if thread["isMainThread"] == true {
-            main_threads.push((
-                thread["pid"].as_str().unwrap(),
-                thread["name"].as_str().unwrap(),
-            ));
+            main_threads.push((thread["pid"].as_str().unwrap(), thread["name"].as_str().unwrap()));
         }
         for (table, columns) in COLUMNS {
             for name in columns {
@@ -290,18 +254,10 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
         // Each stack with its thread as the outermost frame.
         let mut whole: Vec<Vec<&str>> = Vec::new();
         for (at, prefix) in prefixes.iter().enumerate() {
-            assert!(
-                prefix.is_none_or(|prefix| prefix < at),
-                "a caller comes first"
-            );
+            assert!(prefix.is_none_or(|prefix| prefix < at), "a caller comes first");
             let frame = innermost[at].unwrap();
-            let text = texts[names[of_frames[frame].unwrap()].unwrap()]
-                .as_str()
-                .unwrap();
-            assert_eq!(
-                categories[frame],
-                Some(1 + usize::from(text.ends_with("_[k]")))
-            );
+            let text = texts[names[of_frames[frame].unwrap()].unwrap()].as_str().unwrap();
+            assert_eq!(categories[frame], Some(1 + usize::from(text.ends_with("_[k]"))));
             let outer = || vec![thread["name"].as_str().unwrap()];
             let mut stack = prefix.map_or_else(outer, |prefix| whole[prefix].clone());
             stack.push(text);
@@ -336,21 +292,11 @@ fn an_export_without_a_profile_says_how_to_get_one() {
         assert_eq!(ended.stdout, "");
         ended.expect_in_stderr(told);
     };
-    check(
-        &without,
-        2,
-        &[],
-        &["no profiled step is selected", "--resume RUN --profile"],
-    );
+    check(&without, 2, &[], &["no profiled step is selected", "--resume RUN --profile"]);
     let told = ["no profiled step is selected", "`old.tuned/c2/p1`"];
     check(&profiled, 2, &["--only", "**/r1"], &told);
     check(&profiled, 2, &["--only", "olde.*"], &["matches no cell"]);
-    check(
-        &profiled,
-        4,
-        &["--step", "l.i0"],
-        &["no samples", "nothing was written"],
-    );
+    check(&profiled, 4, &["--step", "l.i0"], &["no samples", "nothing was written"]);
     profiled
         .export(&["--format", "csv", "--table", "verdicts", "--only", BASE])
         .expect_code(2)

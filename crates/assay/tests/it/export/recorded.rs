@@ -15,7 +15,8 @@ const CLIENTS: u32 = 2;
 pub(super) const SECONDS: u32 = 4;
 const STARTED_UNIX_NS: u64 = 1_795_287_731_250_000_000;
 
-/// The reason why the queries of the other target's last repeat are invalid: a text that quoting must preserve.
+/// The reason why the queries of the other target's last repeat are invalid: a text that quoting
+/// must preserve.
 pub(super) const REASON: &str = "rows of pi1: \"9\" found,\n10 expected";
 
 /// Queries per second: the other target has a tenth less.
@@ -37,7 +38,8 @@ pub(super) fn id(day: u64) -> String {
 /// The samples per second of profiles.
 pub(super) const FREQUENCY_HZ: u32 = 500;
 
-/// Returns the stacks of a target's queries in one profiled repeat. The other target has more samples of `range`.
+/// Returns the stacks of a target's queries in one profiled repeat. The other target has more
+/// samples of `range`.
 pub(super) fn stacks(target: &str) -> Stacks {
     let mut stacks = Stacks::default();
     stacks.add(["postgres", "main", "query", "read"], 300);
@@ -82,10 +84,7 @@ pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u
     let run = Run {
         id: id(day),
         name: "known".to_owned(),
-        assay: record::Assay {
-            version: "0.1.0".to_owned(),
-            ..record::Assay::default()
-        },
+        assay: record::Assay { version: "0.1.0".to_owned(), ..record::Assay::default() },
         status: Status::Complete,
         base: BASE.to_owned(),
         started_unix_ns,
@@ -137,7 +136,8 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
     write_step(&begun, (2, "qr100", started(2)), &both, stacks, invalid);
 }
 
-/// A step with these kinds of operation: operations per second over all clients, and rows per operation.
+/// A step with these kinds of operation: operations per second over all clients, and rows per
+/// operation.
 fn write_step(
     cell: &CellDir,
     (number, name, started_unix_ns): (u32, &str, u64),
@@ -145,10 +145,7 @@ fn write_step(
     profile: Option<Stacks>,
     invalid: bool,
 ) {
-    let columns = [HostColumn {
-        name: "context_switch_count",
-        cumulative: true,
-    }];
+    let columns = [HostColumn { name: "context_switch_count", cumulative: true }];
     let mut writer = cell.begin_step(number, name, &columns).unwrap();
     writer.started(started_unix_ns);
     writer.host(0, 0, 0, &[Some(0)]).unwrap();
@@ -181,12 +178,7 @@ fn write_step(
     }
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);
-        let ops = Ops {
-            offered: ok,
-            ok,
-            rows: ok * rows_each,
-            ..Ops::default()
-        };
+        let ops = Ops { offered: ok, ok, rows: ok * rows_each, ..Ops::default() };
         (kind.to_owned(), ops)
     });
     if let Some(stacks) = &profile {
@@ -201,11 +193,7 @@ fn write_step(
     };
     let step = Step {
         name: name.to_owned(),
-        kind: if is_load {
-            StepKind::Load
-        } else {
-            StepKind::Query
-        },
+        kind: if is_load { StepKind::Load } else { StepKind::Query },
         status: Status::Complete,
         valid: !invalid,
         reasons: invalid.then(|| REASON.to_owned()).into_iter().collect(),
@@ -221,10 +209,7 @@ fn write_step(
             samples: stacks.total(),
             ..StepProfile::default()
         }),
-        cpu: Cpu {
-            server_ns: Some(2_000_000_000),
-            ..Cpu::default()
-        },
+        cpu: Cpu { server_ns: Some(2_000_000_000), ..Cpu::default() },
         ..Step::default()
     };
     writer.finish(&step).unwrap();

@@ -141,13 +141,14 @@ impl Api {
     }
 }
 
-/// Loads a library and its functions. It stays loaded until the process ends, because its threads may remain.
+/// Loads a library and its functions. It stays loaded until the process ends, because its threads
+/// may remain.
 ///
 /// # Errors
 /// The message of the dynamic loader, or the missing functions.
 pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
-    // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a process of its own is
-    // what it is loaded into.
+    // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a
+    // process of its own is what it is loaded into.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| error.to_string())?;
     let has = |name: &str| {
@@ -163,10 +164,7 @@ pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
             std::mem::forget(library);
             Ok(Box::leak(Box::new(api)))
         }
-        _ => Err(format!(
-            "the library lacks functions of RocksDB's C API: {}",
-            missing.join(", ")
-        )),
+        _ => Err(format!("the library lacks functions of RocksDB's C API: {}", missing.join(", "))),
     }
 }
 
@@ -181,7 +179,8 @@ impl Owned {
     /// Takes ownership of an object.
     ///
     /// # Safety
-    /// `raw` must be an object of the library that must be destroyed once, by `destroy`, and that no one else destroys.
+    /// `raw` must be an object of the library that must be destroyed once, by `destroy`, and that
+    /// no one else destroys.
     #[inline]
     pub(super) unsafe fn new(raw: Opaque, destroy: unsafe extern "C" fn(Opaque)) -> Self {
         Self { raw, destroy }

@@ -31,8 +31,8 @@ struct Many {
     copied_sizes: Vec<usize>,
 }
 
-/// One thread's session with an open database: options, a batch, an iterator, and the last values read. The library's objects
-/// are dropped before the database.
+/// One thread's session with an open database: options, a batch, an iterator, and the last values
+/// read. The library's objects are dropped before the database.
 #[derive(Debug)]
 pub struct RocksSession {
     api: &'static Api,
@@ -51,7 +51,8 @@ pub struct RocksSession {
     database: Arc<Database>,
 }
 
-// SAFETY: all pointers are to objects that are this session's alone, but for the database, which any thread may use.
+// SAFETY: all pointers are to objects that are this session's alone, but for the database, which
+// any thread may use.
 unsafe impl Send for RocksSession {}
 
 impl Drop for RocksSession {
@@ -63,7 +64,8 @@ impl Drop for RocksSession {
 impl RocksSession {
     pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
         let api = database.api;
-        // SAFETY: no arguments; what is returned is ours, and destroyed by the function of its kind.
+        // SAFETY: no arguments; what is returned is ours, and destroyed by the function of its
+        // kind.
         unsafe {
             let batch = || Owned::new((api.writebatch_create)(), api.writebatch_destroy);
             Self {
@@ -107,8 +109,8 @@ impl RocksSession {
                 check(api, failure)?;
                 break;
             }
-            // SAFETY: the iterator is valid, so that it has a key and a value, which stay until it is moved: below,
-            // when neither is used any more.
+            // SAFETY: the iterator is valid, so that it has a key and a value, which stay until it
+            // is moved: below, when neither is used any more.
             let (key, value) = unsafe {
                 let (mut key_size, mut value_size) = (0, 0);
                 let key = (api.iter_key)(iterator, &mut key_size);
@@ -143,7 +145,8 @@ impl RocksSession {
 }
 
 impl KeyValueSession for RocksSession {
-    /// Turns off the library's per-thread counters, like `db_bench`. They are not read, and took 15 % of a reader's time.
+    /// Turns off the library's per-thread counters, like `db_bench`. They are not read, and took 15
+    /// % of a reader's time.
     fn enter_thread(&mut self) {
         // SAFETY: sets a variable of the thread.
         unsafe { (self.api.set_perf_level)(PERF_LEVEL_DISABLE) }
@@ -213,7 +216,8 @@ impl KeyValueSession for RocksSession {
     #[inline]
     fn write_batch(&mut self) -> Result<(), Error> {
         let mut failure = null_mut();
-        // SAFETY: the database is held open; the batch is this session's and not emptied by the call.
+        // SAFETY: the database is held open; the batch is this session's and not emptied by the
+        // call.
         unsafe { (self.api.write)(self.raw, self.write.raw, self.batch.raw, &mut failure) };
         check(self.api, failure)?;
         self.clear_batch();
@@ -224,7 +228,8 @@ impl KeyValueSession for RocksSession {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         self.pinned = None;
         let mut failure = null_mut();
-        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
+        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is
+        // ours.
         let value = unsafe {
             let (read, start) = (self.read.raw, key.as_ptr().cast());
             (self.api.get_pinned)(self.raw, read, start, key.len(), &mut failure)
@@ -233,8 +238,8 @@ impl KeyValueSession for RocksSession {
         if value.is_null() {
             return Ok(None);
         }
-        // SAFETY: the value is pinned until it is released, for which this session has to be borrowed mutably: not
-        // while what is returned lives.
+        // SAFETY: the value is pinned until it is released, for which this session has to be
+        // borrowed mutably: not while what is returned lives.
         unsafe {
             self.pinned = Some(Owned::new(value, self.api.pinnableslice_destroy));
             Ok(Some(pinned_bytes(self.api, value)))
@@ -255,8 +260,8 @@ impl KeyValueSession for RocksSession {
         many.failures.resize(count, null_mut());
         if let Some(batched) = self.api.batched_multi_get_cf {
             many.pinned.resize(count, null_mut());
-            // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends after the call at the
-            // earliest; what is left in the places is ours.
+            // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends
+            // after the call at the earliest; what is left in the places is ours.
             unsafe {
                 batched(
                     self.raw,
@@ -302,19 +307,21 @@ impl KeyValueSession for RocksSession {
     fn found(&self, index: usize) -> Option<&[u8]> {
         let many = &self.many;
         if let Some(&value) = many.pinned.get(index).filter(|value| !value.is_null()) {
-            // SAFETY: pinned until it is released, for which this session has to be borrowed mutably.
+            // SAFETY: pinned until it is released, for which this session has to be borrowed
+            // mutably.
             return Some(unsafe { pinned_bytes(self.api, value) });
         }
         let &value = many.copied.get(index).filter(|value| !value.is_null())?;
-        // SAFETY: a copy of that size, ours until it is released, for which this session has to be borrowed mutably.
+        // SAFETY: a copy of that size, ours until it is released, for which this session has to be
+        // borrowed mutably.
         Some(unsafe { bytes(value, many.copied_sizes[index]) })
     }
 
     #[inline]
     fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error> {
         let kept = self.iterator.take_if(|_| scan.view == View::Kept);
-        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go, and when
-        // `visit` panics.
+        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the
+        // database is let go, and when `visit` panics.
         let iterator = kept.unwrap_or_else(|| unsafe {
             let raw = (self.api.create_iterator)(self.raw, self.read.raw);
             Owned::new(raw, self.api.iter_destroy)

@@ -26,7 +26,8 @@ fn take(api: &Api, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: not null, so it is a text with a zero at its end that is ours until it is given back, once, here.
+    // SAFETY: not null, so it is a text with a zero at its end that is ours until it is given back,
+    // once, here.
     unsafe {
         let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
         (api.free)(text.cast::<c_void>());
@@ -56,7 +57,8 @@ pub(in crate::rocksdb) struct Options {
 
 // SAFETY: the object behind it is plain data and shared pointers, bound to no thread.
 unsafe impl Send for Options {}
-// SAFETY: through `&self` it is only read, or given to functions that copy it or read its atomic counters.
+// SAFETY: through `&self` it is only read, or given to functions that copy it or read its atomic
+// counters.
 unsafe impl Sync for Options {}
 
 impl Options {
@@ -94,9 +96,7 @@ impl Options {
     /// Returns the library's statistics as text, if they are on.
     pub(in crate::rocksdb) fn statistics(&self) -> Option<String> {
         // SAFETY: the options live; the text that is returned is ours.
-        take(self.api, unsafe {
-            (self.api.options_statistics_get_string)(self.owned.raw)
-        })
+        take(self.api, unsafe { (self.api.options_statistics_get_string)(self.owned.raw) })
     }
 
     /// Sets whether to create the database, which then must not exist.
@@ -108,14 +108,14 @@ impl Options {
         }
     }
 
-    /// Sets a lock-free cache for tables. Returns false if the version has none. Call it before other options of tables are
-    /// set, because it resets them.
+    /// Sets a lock-free cache for tables. Returns false if the version has none. Call it before
+    /// other options of tables are set, because it resets them.
     pub(in crate::rocksdb) fn set_clock_cache(&mut self, cache: ClockCache) -> bool {
         let Some(create) = self.api.cache_create_hyper_clock else {
             return false;
         };
-        // SAFETY: each of the three objects is made here; the options copy or share what they are given, so the cache
-        // and the options of tables are given back at once.
+        // SAFETY: each of the three objects is made here; the options copy or share what they are
+        // given, so the cache and the options of tables are given back at once.
         unsafe {
             let cache = create(cache.capacity, cache.entry_charge);
             let table = (self.api.block_based_options_create)();
@@ -138,16 +138,16 @@ pub(in crate::rocksdb) struct Database {
     options: Options,
 }
 
-// SAFETY: the library's database may be used by any number of threads, and be closed by any of them when the others are
-// done with it: those that use it hold it by a shared pointer.
+// SAFETY: the library's database may be used by any number of threads, and be closed by any of them
+// when the others are done with it: those that use it hold it by a shared pointer.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: both were given by the library and are given back once. Whoever uses the database holds it, so there
-        // is nobody left.
+        // SAFETY: both were given by the library and are given back once. Whoever uses the database
+        // holds it, so there is nobody left.
         unsafe {
             // Other versions stop their background work when they close.
             if let Some(cancel) = self.api.cancel_all_background_work {
@@ -168,7 +168,8 @@ impl Database {
         let families = [options.owned.raw.cast_const()];
         let mut family = null_mut();
         let mut failure = null_mut();
-        // SAFETY: one name, one set of options, one place for a handle, as is said; all borrowed for the call.
+        // SAFETY: one name, one set of options, one place for a handle, as is said; all borrowed
+        // for the call.
         let raw = unsafe {
             (api.open_column_families)(
                 options.owned.raw,
@@ -181,21 +182,14 @@ impl Database {
             )
         };
         check(api, failure)?;
-        Ok(Self {
-            api,
-            raw,
-            family,
-            options,
-        })
+        Ok(Self { api, raw, family, options })
     }
 
     /// Returns a property as text; `None` if the version does not know it.
     pub(in crate::rocksdb) fn property(&self, name: &str) -> Option<String> {
         let name = text(name).ok()?;
         // SAFETY: the database is open; the text that is returned is ours.
-        take(self.api, unsafe {
-            (self.api.property_value)(self.raw, name.as_ptr())
-        })
+        take(self.api, unsafe { (self.api.property_value)(self.raw, name.as_ptr()) })
     }
 
     /// Returns a numeric property; `None` if the version does not know it.

@@ -1,4 +1,5 @@
-//! Texts that the libraries of several versions wrote after the same small load, with statistics on.
+//! Texts that the libraries of several versions wrote after the same small load, with statistics
+//! on.
 
 use super::*;
 
@@ -45,10 +46,7 @@ fn levels_are_read_by_the_names_of_the_columns() {
             ("level_bytes.2", 3.37 * 1024.0 * 1024.0),
             ("level_score.1", 1.1),
             ("level_compaction_and_flush_seconds.1", 6.75),
-            (
-                "level_compaction_read_bytes.2",
-                0.1 * 1024.0 * 1024.0 * 1024.0,
-            ),
+            ("level_compaction_read_bytes.2", 0.1 * 1024.0 * 1024.0 * 1024.0),
             ("level_compaction_and_flush_written_bytes.2", 0.0),
             ("file_count", 124.0),
             ("lsm_bytes", 7.78 * 1024.0 * 1024.0),
@@ -57,10 +55,7 @@ fn levels_are_read_by_the_names_of_the_columns() {
             ("compaction_and_flush_count", 399.0),
             ("deepest_level", 3.0),
             ("flush_written_bytes", 0.012 * 1024.0 * 1024.0 * 1024.0),
-            (
-                "compaction_and_flush_written_bytes",
-                4.47 * 20.2 * 1024.0 * 1024.0,
-            ),
+            ("compaction_and_flush_written_bytes", 4.47 * 20.2 * 1024.0 * 1024.0),
             ("compaction_read_bytes", 4.09 * 20.2 * 1024.0 * 1024.0),
         ],
     );
@@ -109,13 +104,7 @@ fn blobs_that_compaction_read_and_wrote_are_in_the_row_of_sums() {
     let none = row.trim_end().strip_suffix("0.0       0.0").unwrap();
     let some = text.replace(row, &format!("{none}0.5       2.5"));
     let gib = 1024.0 * 1024.0 * 1024.0;
-    holds(
-        &family(&some),
-        &[
-            ("blob_read_bytes", 0.5 * gib),
-            ("blob_written_bytes", 2.5 * gib),
-        ],
-    );
+    holds(&family(&some), &[("blob_read_bytes", 0.5 * gib), ("blob_written_bytes", 2.5 * gib)]);
     // Versions without blobs in the tree don't tell.
     let counters = family(texts!("rocksdb-6.0.1").family);
     assert!(!counters.iter().any(|it| it.name.starts_with("blob_")));
@@ -151,10 +140,7 @@ fn reasons_of_stalls_have_one_name_in_all_versions() {
         &family(texts!("rocksdb-6.29.5").family),
         &[
             ("write_stall_count.l0-file-count-limit-delays", 244.0),
-            (
-                "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
-                15.0,
-            ),
+            ("write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction", 15.0),
             ("write_stall_count.l0-file-count-limit-stops", 6.0),
             ("write_stall_count.memtable-limit-stops", 149.0),
             ("write_stall_count.pending-compaction-bytes-stops", 0.0),
@@ -188,10 +174,7 @@ fn totals_of_stalls_leave_out_those_that_are_counted_within_others() {
             Counter::cumulative(format!("{STALLS}write-buffer-manager-limit-stops"), 5.0),
         ];
         add_stall_totals(&mut counters);
-        let added: Vec<_> = counters[6..]
-            .iter()
-            .map(|it| (it.label(), it.value))
-            .collect();
+        let added: Vec<_> = counters[6..].iter().map(|it| (it.label(), it.value)).collect();
         assert_eq!(added, [(Some(format!("total-{sort}").as_str()), total)]);
     }
 }
@@ -199,7 +182,8 @@ fn totals_of_stalls_leave_out_those_that_are_counted_within_others() {
 #[test]
 fn rounded_bytes_tell_by_how_much_they_may_be_off() {
     let of = |uptime: f64| finer("1.00 GB, 10.00 MB/s", Some(uptime)).unwrap();
-    // After an hour the sum says more; soon after the start the rate: 100 s x 0.005 MB/s, and 0.05 s of 10 MB/s.
+    // After an hour the sum says more; soon after the start the rate: 100 s x 0.005 MB/s, and 0.05
+    // s of 10 MB/s.
     assert_eq!(of(3600.0), (GIB, 0.005 * GIB));
     assert_eq!(of(100.0), (1000.0 * MIB, MIB));
 }
@@ -252,11 +236,7 @@ fn tickers_are_exact_and_histograms_are_none() {
     assert!(counters.iter().all(|it| !it.name.contains("P50")));
     let synced = "rocksdb.wal.file.sync.micros P50 : 1.0 COUNT : 2 SUM : 25\n";
     holds(&tickers(synced), &[("wait_seconds.WAL sync", 25e-6)]);
-    assert!(
-        counters
-            .iter()
-            .all(|it| it.name != "ticker.rocksdb.db.write.stall")
-    );
+    assert!(counters.iter().all(|it| it.name != "ticker.rocksdb.db.write.stall"));
     // The texts say the same, less exactly.
     let told = family(texts!("rocksdb-6.29.5").family);
     let told = value(&told, "compaction_and_flush_written_bytes");
@@ -267,12 +247,7 @@ fn tickers_are_exact_and_histograms_are_none() {
 fn of_sum_and_rate_the_one_that_was_rounded_less_is_taken() {
     // After 20 s hundredths of a MB/s say more than hundredths of a GB; after a day they say less.
     let bytes = |text, uptime| finer(text, uptime).map(|(bytes, _)| bytes);
-    let after = |seconds| {
-        bytes(
-            "0.09 GB write, 4.47 MB/s write, 0.08 GB read",
-            Some(seconds),
-        )
-    };
+    let after = |seconds| bytes("0.09 GB write, 4.47 MB/s write, 0.08 GB read", Some(seconds));
     assert_eq!(after(20.0), Some(4.47 * 20.0 * MIB));
     assert_eq!(after(86_400.0), Some(0.09 * GIB));
     assert_eq!(bytes("1.5 GB", Some(1.0)), Some(1.5 * GIB));
@@ -281,13 +256,7 @@ fn of_sum_and_rate_the_one_that_was_rounded_less_is_taken() {
 
 #[test]
 fn other_texts_give_no_counters() {
-    for text in [
-        "",
-        "\n\n",
-        "Level\n L0",
-        "Stalls(count): x",
-        "Uptime(secs): soon",
-    ] {
+    for text in ["", "\n\n", "Level\n L0", "Stalls(count): x", "Uptime(secs): soon"] {
         assert_eq!(family(text), [], "{text}");
         assert_eq!(database(text), [], "{text}");
         assert_eq!(tickers(text), [], "{text}");

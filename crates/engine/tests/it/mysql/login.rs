@@ -16,10 +16,7 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
         // Not every build has its file.
         let _ = session.query("install soname 'auth_ed25519'");
         &[
-            (
-                "native",
-                "identified via mysql_native_password using password('secret')",
-            ),
+            ("native", "identified via mysql_native_password using password('secret')"),
             ("signed", "identified via ed25519 using password('secret')"),
         ]
     } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
@@ -29,18 +26,13 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
         let _ =
             session.query("install plugin mysql_native_password soname 'mysql_native_password.so'");
         &[
-            (
-                "native",
-                "identified with mysql_native_password by 'secret'",
-            ),
-            (
-                "cached",
-                "identified with caching_sha2_password by 'secret'",
-            ),
+            ("native", "identified with mysql_native_password by 'secret'"),
+            ("cached", "identified with caching_sha2_password by 'secret'"),
             ("hashed", "identified with sha256_password by 'secret'"),
         ]
     };
-    // A server before 8.0 without RSA accepts such a password only over a TLS version that is no longer supported.
+    // A server before 8.0 without RSA accepts such a password only over a TLS version that is no
+    // longer supported.
     let is_old = installed().is_some_and(|it| it.version.number < (8, 0, 0));
     let has_no_key = is_old && {
         let rows = session.query("show global status like 'Rsa_public_key'");
@@ -96,15 +88,9 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
             assert_eq!(error.class, ErrorClass::Refused, "{name}: {error}");
         }
     }
-    let nowhere = Address {
-        database: "nowhere".into(),
-        ..mysql.address().clone()
-    };
+    let nowhere = Address { database: "nowhere".into(), ..mysql.address().clone() };
     let error = MysqlSession::connect(&nowhere).err().unwrap();
-    assert_eq!(
-        (error.class, error.code.as_deref()),
-        (ErrorClass::Refused, Some("1049"))
-    );
+    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Refused, Some("1049")));
 }
 
 #[test]
@@ -131,14 +117,9 @@ fn what_keeps_a_run_from_a_server_is_found() {
         eventually("its sessions have ended", || {
             mysql.connect().unwrap().query_i64(others).unwrap() == Some(0)
         });
-        let needs = Needs {
-            connections,
-            makes_tables,
-        };
+        let needs = Needs { connections, makes_tables };
         let obstacles = attached.obstacles(needs).unwrap();
-        let told = obstacles
-            .into_iter()
-            .map(|it| format!("{} ({})", it.what, it.help));
+        let told = obstacles.into_iter().map(|it| format!("{} ({})", it.what, it.help));
         told.collect::<Vec<_>>()
     };
     let one = |mut told: Vec<String>, words: &[&str]| {
@@ -158,23 +139,14 @@ fn what_keeps_a_run_from_a_server_is_found() {
         &["lacks privileges in database `ib`: CREATE, INDEX (run `grant create, index on ib.*"],
     );
     assert_eq!(found("weak", 5, false), Vec::<String>::new());
-    run_all(&[
-        "grant all on ib.* to weak@localhost",
-        "set global read_only = on",
-    ]);
-    one(
-        found("weak", 5, true),
-        &["the server is read-only: `read_only` is on"],
-    );
+    run_all(&["grant all on ib.* to weak@localhost", "set global read_only = on"]);
+    one(found("weak", 5, true), &["the server is read-only: `read_only` is on"]);
     // A user with all privileges may write anyway.
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&["set global read_only = off"]);
     one(
         found("weak", 5_000, true),
-        &[
-            "the run needs 5000 connections, but the server accepts only 1",
-            "max_connections",
-        ],
+        &["the run needs 5000 connections, but the server accepts only 1", "max_connections"],
     );
     let limited = if is_mariadb() || installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
         "grant usage on *.* to weak@localhost with max_user_connections 3"
@@ -182,10 +154,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
         "alter user weak@localhost with max_user_connections 3"
     };
     run_all(&[limited]);
-    one(
-        found("weak", 5, true),
-        &["the user may open only 3 more", "max_user_connections"],
-    );
+    one(found("weak", 5, true), &["the user may open only 3 more", "max_user_connections"]);
     assert_eq!(found("weak", 3, true), Vec::<String>::new());
     let timeout = if is_mariadb() {
         "set global max_statement_time = 7"
@@ -195,10 +164,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
         "set global max_execution_time = 7000"
     };
     run_all(&[timeout]);
-    one(
-        found("weak", 3, false),
-        &["the server cancels long statements: `max_", " = 7"],
-    );
+    one(found("weak", 3, false), &["the server cancels long statements: `max_", " = 7"]);
 }
 
 #[test]
@@ -217,10 +183,7 @@ fn a_server_that_runs_already_is_used_and_left_running() {
     assert_eq!(attached.process_id(), mysql.process_id());
     assert_eq!(attached.storage(), mysql.storage());
     attached.stop().unwrap();
-    assert_eq!(
-        mysql.connect().unwrap().query_i64("select 1").unwrap(),
-        Some(1)
-    );
+    assert_eq!(mysql.connect().unwrap().query_i64("select 1").unwrap(), Some(1));
     let url = format!("mysql://root@localhost/other?socket={}", socket.display());
     let error = Mysql::attach(&url).err().unwrap();
     assert!(
@@ -239,12 +202,8 @@ fn connections_beyond_the_servers_limit_are_refused() {
     let mut root = mysql.connect().unwrap();
     root.query("set global max_connections = 10").unwrap();
     root.query("create user guest@localhost").unwrap();
-    root.query("grant select on ib.* to guest@localhost")
-        .unwrap();
-    let guest = Address {
-        user: "guest".into(),
-        ..mysql.address().clone()
-    };
+    root.query("grant select on ib.* to guest@localhost").unwrap();
+    let guest = Address { user: "guest".into(), ..mysql.address().clone() };
     let mut sessions = Vec::new();
     let refused = loop {
         match MysqlSession::connect(&guest) {
@@ -282,17 +241,11 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                     );
                 }
                 Err(error) => {
-                    assert!(
-                        mode == SslMode::Require && !has_tls,
-                        "{name} {mode:?}: {error}"
-                    );
+                    assert!(mode == SslMode::Require && !has_tls, "{name} {mode:?}: {error}");
                     assert_eq!(error.class, ErrorClass::Refused);
                 }
             }
-            let wrong = Address {
-                password: Some(Secret::new("wrong")),
-                ..address
-            };
+            let wrong = Address { password: Some(Secret::new("wrong")), ..address };
             assert_eq!(
                 class_of(MysqlSession::connect(&wrong)),
                 ErrorClass::Refused,
@@ -338,10 +291,7 @@ impl Tcp {
         let file = directory.join("tcp.cnf");
         let owner = fs_err::metadata(&directory).unwrap();
         let args = |port| {
-            let own = format!(
-                "port={port}\nbind_address=127.0.0.1\nsocket={}\n",
-                socket.display()
-            );
+            let own = format!("port={port}\nbind_address=127.0.0.1\nsocket={}\n", socket.display());
             fs_err::write(&file, format!("{text}{own}")).unwrap();
             vec![format!("--defaults-file={}", file.display()).into()]
         };
@@ -349,12 +299,7 @@ impl Tcp {
         let answer = |_| Mysql::attach(&url).ok();
         let program = &installation.program;
         let (guarded, port, mysql) = on_a_port(&place.log(), program, &owner, args, answer);
-        Some(Self {
-            mysql,
-            port,
-            _guarded: guarded,
-            _place: place,
-        })
+        Some(Self { mysql, port, _guarded: guarded, _place: place })
     }
 
     fn address(&self) -> Address {
@@ -367,10 +312,7 @@ impl Tcp {
 
     fn has_tls(&self, root: &mut MysqlSession) -> bool {
         let rows = root.query("show global variables like 'have_ssl'").unwrap();
-        let required = Address {
-            ssl_mode: SslMode::Require,
-            ..self.address()
-        };
+        let required = Address { ssl_mode: SslMode::Require, ..self.address() };
         let disagrees = |error: engine::Error| error.message.contains("the TLS handshake");
         if Mysql::has_old_tls() && MysqlSession::connect(&required).is_err_and(disagrees) {
             return false;

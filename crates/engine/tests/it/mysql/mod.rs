@@ -1,5 +1,6 @@
-//! MySQL and MariaDB, with real servers: the distribution's, or the build that `ASSAY_TEST_MYSQL` names (a directory, or
-//! whatever else `locate` understands). Tests that need MyRocks run if the build has it. These tests hold on every version:
+//! MySQL and MariaDB, with real servers: the distribution's, or the build that `ASSAY_TEST_MYSQL`
+//! names (a directory, or whatever else `locate` understands). Tests that need MyRocks run if the
+//! build has it. These tests hold on every version:
 //!
 //! ```sh
 //! for build in /opt/mysql-* /opt/mariadb-*; do ASSAY_TEST_MYSQL=$build cargo test -p engine mysql; done
@@ -38,11 +39,7 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
     let Some(installation) = installed() else {
         return Vec::new();
     };
-    if installation
-        .files
-        .iter()
-        .any(|file| file.ends_with("ha_rocksdb.so"))
-    {
+    if installation.files.iter().any(|file| file.ends_with("ha_rocksdb.so")) {
         vec!["innodb", "rocksdb"]
     } else {
         assert!(
@@ -72,12 +69,7 @@ impl TestServer for Mysql {
                           max_allowed_packet = 64M\n";
     const SQL: Sql = Sql {
         temporary: |columns| format!("create temporary table t ({columns}) engine=memory"),
-        types: [
-            "int",
-            "bigint",
-            "datetime(6)",
-            "varchar(99) character set utf8mb4",
-        ],
+        types: ["int", "bigint", "datetime(6)", "varchar(99) character set utf8mb4"],
         whole_second: ".000000",
         // More than a packet holds, exactly as much, and a little.
         large: &[20_000_000, 0xff_ff_ff, 0xff_ff_ff - 30, 3_000_000, 5],
@@ -88,10 +80,7 @@ impl TestServer for Mysql {
             "select count(*) from information_schema.processlist \
              where state = 'User sleep' and info like '%to be interrupted%'",
         ],
-        work: [
-            "select benchmark(300000, md5('a'))",
-            "select benchmark(1000000000000, md5('x'))",
-        ],
+        work: ["select benchmark(300000, md5('a'))", "select benchmark(1000000000000, md5('x'))"],
         session: [
             "select connection_id()",
             "kill ?",
@@ -109,16 +98,8 @@ impl TestServer for Mysql {
         file: "ibdata1",
         refused: &[
             ("colour", "red", &["colour", "red"]),
-            (
-                "innodb_flush_method",
-                "many",
-                &["innodb_flush_method", "many"],
-            ),
-            (
-                "default_storage_engine",
-                "nosuch",
-                &["default_storage_engine", "nosuch"],
-            ),
+            ("innodb_flush_method", "many", &["innodb_flush_method", "many"]),
+            ("default_storage_engine", "nosuch", &["default_storage_engine", "nosuch"]),
         ],
         taken: ("innodb-page-size", "4k"),
         refused_at_once: &[
@@ -126,13 +107,7 @@ impl TestServer for Mysql {
             ("innodb_buffer_pool_size", "lots", "innodb_buffer_pool_size"),
             ("colour", "red", "colour"),
         ],
-        old: (
-            &[(
-                "mysqld",
-                "echo 'mysqld  Ver 5.1.73 for Linux on x86_64 (x)'",
-            )],
-            "MySQL 5.1.73",
-        ),
+        old: (&[("mysqld", "echo 'mysqld  Ver 5.1.73 for Linux on x86_64 (x)'")], "MySQL 5.1.73"),
         broken: &[("mysqld", FAKE)],
         nowhere: "mysql://me:secret@localhost/ib?socket=/nowhere",
     };
@@ -190,17 +165,13 @@ impl TestServer for Mysql {
 
     fn is_encrypted(session: &mut MysqlSession) -> bool {
         let rows = session.query("show session status like 'Ssl_cipher'");
-        rows.unwrap()[0][1]
-            .as_deref()
-            .is_some_and(|cipher| !cipher.is_empty())
+        rows.unwrap()[0][1].as_deref().is_some_and(|cipher| !cipher.is_empty())
     }
 
     /// MySQL before 5.7 and MariaDB before 10.5 can't refuse them.
     fn refuses_plain(&self) -> bool {
         let settings = self.settings().unwrap();
-        settings
-            .iter()
-            .any(|it| it.name == "require_secure_transport")
+        settings.iter().any(|it| it.name == "require_secure_transport")
     }
 
     /// Some versions before 8.0.16 support only DHE or TLS 1.1.

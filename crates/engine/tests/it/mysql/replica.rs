@@ -13,10 +13,7 @@ use crate::guard::{eventually, is_running, signal};
 fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
     place.with_options(&place.path().join("data"), &build(), set, |options| {
         Mysql::start(&StartOptions {
-            replicas: Some(ForReplicas {
-                port,
-                logical: false,
-            }),
+            replicas: Some(ForReplicas { port, logical: false }),
             ..options
         })
     })
@@ -81,9 +78,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         set.push((&threads, "3"));
         let replica = start_replica(&other, &primary, &set).unwrap();
         let mut reader = replica.connect().unwrap();
-        eventually("the table is there", || {
-            reader.query_i64("select count(*) from t").is_ok()
-        });
+        eventually("the table is there", || reader.query_i64("select count(*) from t").is_ok());
         let status = |name: &str| format!("show status like 'rpl_semi_sync_{source}_{name}'");
         let mut not_waited = String::new();
         if is_semi_sync {
@@ -96,9 +91,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         }
         session.query("insert into t values (1)").unwrap();
         let rows = "select count(*) from t";
-        eventually("the row is there", || {
-            reader.query_i64(rows).unwrap() == Some(1)
-        });
+        eventually("the row is there", || reader.query_i64(rows).unwrap() == Some(1));
         let engine = "select engine from information_schema.tables where table_name = 't'";
         assert!(value(&mut reader, engine).eq_ignore_ascii_case(storage_engine));
         let setting = format!("show global variables like '{threads}'");
@@ -119,22 +112,16 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
                 .all(|name| behind(name) == 0.0)
         });
         // The replica applies no more, but still receives.
-        reader
-            .query(&format!("stop {follower} sql_thread"))
-            .unwrap();
+        reader.query(&format!("stop {follower} sql_thread")).unwrap();
         for row in 2..12 {
-            session
-                .query(&format!("insert into t values ({row})"))
-                .unwrap();
+            session.query(&format!("insert into t values ({row})")).unwrap();
         }
         eventually("it lacks what it has not applied", || {
             let behind = behind(&mut session, &mut poller);
             let received = behind("written_bytes") == 0.0 && behind("relay_log_bytes") > 100.0;
             received && behind("transactions_behind") == 10.0
         });
-        reader
-            .query(&format!("start {follower} sql_thread"))
-            .unwrap();
+        reader.query(&format!("start {follower} sql_thread")).unwrap();
         eventually("it follows again", || {
             Mysql::replication_error(&mut poller).unwrap().is_none()
                 && reader.query_i64(rows).unwrap() == Some(11)

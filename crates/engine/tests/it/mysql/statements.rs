@@ -9,9 +9,7 @@ use super::shared;
 fn a_column_whose_type_changes_is_read_by_the_new_one() {
     for shared in shared() {
         let mut session = shared.server.connect().unwrap();
-        session
-            .query("create temporary table t (a int unsigned) engine=memory")
-            .unwrap();
+        session.query("create temporary table t (a int unsigned) engine=memory").unwrap();
         session.query("insert into t values (4000000000)").unwrap();
         let select = session.prepare("select a from t", &[]).unwrap();
         let read = |session: &mut MysqlSession| {

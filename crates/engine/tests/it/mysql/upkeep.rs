@@ -12,35 +12,23 @@ use crate::tables::{fill, insert, none_is_there_twice, run, table, value};
 fn counters_grow_with_the_work() {
     for shared in shared() {
         let counted = table("count1", None);
-        let mut observer = shared
-            .server
-            .observer(std::slice::from_ref(&counted))
-            .unwrap();
+        let mut observer = shared.server.observer(std::slice::from_ref(&counted)).unwrap();
         let before = observer.counters().unwrap();
         assert!(
-            !before
-                .iter()
-                .any(|counter| counter.name.ends_with("count1")),
+            !before.iter().any(|counter| counter.name.ends_with("count1")),
             "no table, no counters"
         );
         let mut session = fill(&shared.server, &counted, 200);
         run(
             &mut session,
-            &shared
-                .server
-                .dialect()
-                .create_indexes(&counted, engine::IndexStatements::Usual),
+            &shared.server.dialect().create_indexes(&counted, engine::IndexStatements::Usual),
         );
-        session
-            .query("delete from count1 where transactionid <= 50")
-            .unwrap();
+        session.query("delete from count1 where transactionid <= 50").unwrap();
         // Sizes are as old as the statistics.
         session.query("analyze table count1").unwrap();
         if shared.variant == "rocksdb" {
             // A level that never had a file is none.
-            session
-                .query("set global rocksdb_force_flush_memtable_now = 1")
-                .unwrap();
+            session.query("set global rocksdb_force_flush_memtable_now = 1").unwrap();
         }
         let after = observer.counters().unwrap();
         let grown = |name: &str| value(&after, name) - value(&before, name);
@@ -82,18 +70,13 @@ fn counters_grow_with_the_work() {
             assert!(value(&after, "each_index_leaf_bytes.count1.PRIMARY") >= 16384.0);
             let file = value(&after, "file_bytes.count1");
             let parts = ["table_bytes.count1", "index_bytes.count1"].map(|it| value(&after, it));
-            assert!(
-                file > parts.iter().sum(),
-                "the file has more than the indexes"
-            );
+            assert!(file > parts.iter().sum(), "the file has more than the indexes");
             // The statistics and the last change have times in whole seconds.
             session.query("select sleep(1.1)").unwrap();
             session.query("analyze table count1").unwrap();
             assert_eq!(role(&mut *observer), Some(Role::PartBytes));
             session.query("select sleep(1.1)").unwrap();
-            session
-                .query("delete from count1 where transactionid = 51")
-                .unwrap();
+            session.query("delete from count1 where transactionid = 51").unwrap();
             assert_eq!(role(&mut *observer), Some(Role::OldPartBytes));
             for name in [
                 "innodb_page_read_count",
@@ -193,22 +176,13 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
             .unwrap();
         let tables = [
             table("settle1", None),
-            table(
-                "settle2",
-                Some(Partitions {
-                    count: 3,
-                    rows_each: 100,
-                }),
-            ),
+            table("settle2", Some(Partitions { count: 3, rows_each: 100 })),
             table("absent", None),
         ];
         for table in &tables[..2] {
             let mut session = fill(&mysql, table, 300);
             session
-                .query(&format!(
-                    "delete from {} where transactionid <= 250",
-                    table.name
-                ))
+                .query(&format!("delete from {} where transactionid <= 250", table.name))
                 .unwrap();
         }
         let before = mysql.settings().unwrap();
@@ -217,47 +191,24 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
             at_most: Duration::from_secs(300),
         };
         let settled = mysql.settle(&tables, limits, &GO_ON).unwrap();
-        let done: Vec<&str> = settled
-            .actions
-            .iter()
-            .map(|action| action.what.as_str())
-            .collect();
+        let done: Vec<&str> = settled.actions.iter().map(|action| action.what.as_str()).collect();
         let analyzed = done.iter().filter(|what| what.starts_with("ANALYZE"));
         assert_eq!(analyzed.count(), 2, "{done:?}");
         assert_eq!(settled.unfinished, [""; 0]);
         if storage_engine == "rocksdb" {
             assert!(value(&settled.pending_before, "rocksdb_memtable_bytes") > 0.0);
-            assert_eq!(
-                value(&settled.pending_after, "rocksdb_flush_pending_count"),
-                0.0
-            );
-            assert!(
-                done.iter()
-                    .any(|what| what.contains("force_flush_memtable")),
-                "{done:?}"
-            );
+            assert_eq!(value(&settled.pending_after, "rocksdb_flush_pending_count"), 0.0);
+            assert!(done.iter().any(|what| what.contains("force_flush_memtable")), "{done:?}");
             // Either way something is said of it.
-            let can = before
-                .iter()
-                .any(|it| it.name == "rocksdb_compact_lzero_now");
+            let can = before.iter().any(|it| it.name == "rocksdb_compact_lzero_now");
             let l0 = done.iter().find(|what| what.contains("compact_lzero_now"));
             assert_eq!(l0.is_some_and(|it| it.starts_with("set global")), can);
-            assert_eq!(
-                l0.is_some_and(|it| it.starts_with("L0 not compacted")),
-                !can
-            );
+            assert_eq!(l0.is_some_and(|it| it.starts_with("L0 not compacted")), !can);
         } else {
+            assert!(value(&settled.pending_after, "dirty_page_count") <= 64.0, "{settled:?}");
+            assert!(value(&settled.pending_after, "history_list_length") <= 100.0, "{settled:?}");
             assert!(
-                value(&settled.pending_after, "dirty_page_count") <= 64.0,
-                "{settled:?}"
-            );
-            assert!(
-                value(&settled.pending_after, "history_list_length") <= 100.0,
-                "{settled:?}"
-            );
-            assert!(
-                done.iter()
-                    .any(|what| what.starts_with("restored") && what.contains("pct = 77")),
+                done.iter().any(|what| what.starts_with("restored") && what.contains("pct = 77")),
                 "{done:?}"
             );
         }
@@ -278,15 +229,10 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
         return;
     }
     let place = Place::new();
-    let mysql = place
-        .start(&[("default_storage_engine", "innodb")])
-        .unwrap();
+    let mysql = place.start(&[("default_storage_engine", "innodb")]).unwrap();
     let updated = table("purged1", None);
     let mut session = fill(&mysql, &updated, 1);
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most: Duration::from_secs(300),
-    };
+    let limits = SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(300) };
     // More transactions than a list of history at rest may have.
     let mut update = || {
         for price in 0..500 {
@@ -295,11 +241,7 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
         }
     };
     update();
-    let settle = || {
-        mysql
-            .settle(std::slice::from_ref(&updated), limits, &GO_ON)
-            .unwrap()
-    };
+    let settle = || mysql.settle(std::slice::from_ref(&updated), limits, &GO_ON).unwrap();
     assert_eq!(settle().unfinished, [""; 0]);
     // A snapshot needs what it sees.
     let mut holder = mysql.connect().unwrap();
@@ -333,15 +275,9 @@ fn a_transaction_held_open_sees_what_was() {
         let mut holder = shared.server.connect().unwrap();
         holder.query(dialect.begin()).unwrap();
         writer.query("delete from held1").unwrap();
-        assert_eq!(
-            holder.query_i64("select count(*) from held1").unwrap(),
-            Some(10)
-        );
+        assert_eq!(holder.query_i64("select count(*) from held1").unwrap(), Some(10));
         holder.query(dialect.commit()).unwrap();
-        assert_eq!(
-            holder.query_i64("select count(*) from held1").unwrap(),
-            Some(0)
-        );
+        assert_eq!(holder.query_i64("select count(*) from held1").unwrap(), Some(0));
         run(&mut writer, &dialect.drop_table(&held));
     }
 }

@@ -35,9 +35,7 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
     );
     close(closed_build.as_ref());
     let data_dir = place.path().join("data");
-    let error = place
-        .try_config_of(&closed_build, &data_dir, &[])
-        .unwrap_err();
+    let error = place.try_config_of(&closed_build, &data_dir, &[]).unwrap_err();
     assert!(
         matches!(&error, SetupError::Build { .. }) && error.to_string().contains("can't enter"),
         "{error}"
@@ -113,15 +111,9 @@ fn a_path_may_be_long_and_have_blanks_and_quotes() {
     }
     let place = Place::new();
     let long = "far too long for the path of a socket ".repeat(4);
-    let data_dir = place
-        .path()
-        .join("it's a \"d\u{e4}ta\" $dir, really\\")
-        .join(long.trim());
+    let data_dir = place.path().join("it's a \"d\u{e4}ta\" $dir, really\\").join(long.trim());
     let postgres = place.start_in(&data_dir, &build(), &[], 120).unwrap();
-    assert_eq!(
-        postgres.connect().unwrap().query_i64("select 1").unwrap(),
-        Some(1)
-    );
+    assert_eq!(postgres.connect().unwrap().query_i64("select 1").unwrap(), Some(1));
     assert!(postgres.storage().data[0].starts_with(&data_dir));
     postgres.stop().unwrap();
 }
@@ -133,7 +125,8 @@ fn a_server_that_refuses_to_stop_is_killed_and_reported() {
     }
     let place = Place::new();
     let data_dir = place.path().join("data");
-    // What is short for the stop holds for the start too: a machine that is too slow for it gets more.
+    // What is short for the stop holds for the start too: a machine that is too slow for it gets
+    // more.
     let mut limits_s = [5, 30, 180].into_iter();
     let (limit_s, postgres) = loop {
         let limit_s = limits_s.next().unwrap();
@@ -143,10 +136,7 @@ fn a_server_that_refuses_to_stop_is_killed_and_reported() {
         }
     };
     let mut session = postgres.connect().unwrap();
-    let backend = session
-        .query_i64("select pg_backend_pid()")
-        .unwrap()
-        .unwrap() as u32;
+    let backend = session.query_i64("select pg_backend_pid()").unwrap().unwrap() as u32;
     let pid = postgres.process_id().unwrap();
     // A backend that does not heed its end holds up a fast shutdown.
     freeze(backend);

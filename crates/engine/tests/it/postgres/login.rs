@@ -42,19 +42,11 @@ impl Foreign {
         let postgres = place.start(&[]).unwrap();
         let mut session = postgres.connect().unwrap();
         // Before 14 the default was md5.
-        session
-            .query("set password_encryption = 'scram-sha-256'")
-            .unwrap();
+        session.query("set password_encryption = 'scram-sha-256'").unwrap();
         for role in ["me", "only_tls", "only_plain", "clear"] {
-            session
-                .query(&format!(
-                    "create role {role} superuser login password 'right'"
-                ))
-                .unwrap();
+            session.query(&format!("create role {role} superuser login password 'right'")).unwrap();
         }
-        session
-            .query("create role no_rule login password 'right'")
-            .unwrap();
+        session.query("create role no_rule login password 'right'").unwrap();
         session
             .query("set password_encryption = md5; create role old login password 'right'")
             .unwrap();
@@ -90,14 +82,7 @@ impl Foreign {
         let answer = |port| Postgres::attach(&url(port, "me:right", "")).ok();
         let program = bin_dir.join("postgres");
         let (guarded, port, _) = on_a_port(&place.log(), &program, &owner, args, answer);
-        Self {
-            guarded,
-            port,
-            root,
-            other_root,
-            cluster,
-            _place: place,
-        }
+        Self { guarded, port, root, other_root, cluster, _place: place }
     }
 
     fn url(&self, login: &str, parameters: &str) -> String {
@@ -151,9 +136,7 @@ fn passwords_are_checked_by_every_method() {
     let server = Foreign::start("127.0.0.1");
     for role in ["me", "old", "only_plain"] {
         assert!(
-            !server
-                .is_encrypted(&format!("{role}:right"), "sslmode=disable")
-                .unwrap(),
+            !server.is_encrypted(&format!("{role}:right"), "sslmode=disable").unwrap(),
             "{role}"
         );
         let wrong = refusal(server.is_encrypted(&format!("{role}:wr0ng"), "sslmode=disable"));
@@ -165,28 +148,14 @@ fn passwords_are_checked_by_every_method() {
         assert!(!format!("{wrong} {wrong:?}").contains("wr0ng"));
     }
     let none = refusal(server.is_encrypted("me", "sslmode=disable"));
-    assert!(
-        none.class == ErrorClass::Refused && none.message.contains("password"),
-        "{none}"
-    );
+    assert!(none.class == ErrorClass::Refused && none.message.contains("password"), "{none}");
     // A password in clear text is sent only over TLS.
-    assert!(
-        server
-            .is_encrypted("clear:right", "sslmode=require")
-            .unwrap()
-    );
+    assert!(server.is_encrypted("clear:right", "sslmode=require").unwrap());
     let clear = refusal(server.is_encrypted("clear:right", "sslmode=disable"));
     assert!(clear.message.contains("in clear"), "{clear}");
-    let database = Postgres::attach(&server.url("me:right", "dbname=nowhere"))
-        .err()
-        .unwrap();
-    assert!(
-        database.help().unwrap().contains("createdb nowhere"),
-        "{database}"
-    );
-    let no_rule = Postgres::attach(&server.url("no_rule:right", ""))
-        .err()
-        .unwrap();
+    let database = Postgres::attach(&server.url("me:right", "dbname=nowhere")).err().unwrap();
+    assert!(database.help().unwrap().contains("createdb nowhere"), "{database}");
+    let no_rule = Postgres::attach(&server.url("no_rule:right", "")).err().unwrap();
     assert!(no_rule.help().unwrap().contains("pg_hba.conf"), "{no_rule}");
 }
 
@@ -203,21 +172,9 @@ fn ssl_modes_mean_what_the_servers_own_clients_mean() {
         ("only_tls:right", "sslmode=allow".to_string(), true),
         ("only_plain:right", "sslmode=prefer".to_string(), false),
         ("me:right", "sslmode=require".to_string(), true),
-        (
-            "me:right",
-            format!("sslmode=require&sslrootcert={root}"),
-            true,
-        ),
-        (
-            "me:right",
-            format!("sslmode=verify-ca&sslrootcert={root}"),
-            true,
-        ),
-        (
-            "me:right",
-            format!("sslmode=verify-full&sslrootcert={root}"),
-            true,
-        ),
+        ("me:right", format!("sslmode=require&sslrootcert={root}"), true),
+        ("me:right", format!("sslmode=verify-ca&sslrootcert={root}"), true),
+        ("me:right", format!("sslmode=verify-full&sslrootcert={root}"), true),
     ] {
         let result = server.is_encrypted(login, &parameters);
         assert_eq!(result.unwrap(), is_encrypted, "{login} {parameters}");
@@ -229,11 +186,7 @@ fn ssl_modes_mean_what_the_servers_own_clients_mean() {
         "sslmode=verify-ca&sslrootcert=/nowhere.pem".to_string(),
     ] {
         let refused = refusal(server.is_encrypted("me:right", &parameters));
-        assert_eq!(
-            refused.class,
-            ErrorClass::Refused,
-            "{parameters}: {refused}"
-        );
+        assert_eq!(refused.class, ErrorClass::Refused, "{parameters}: {refused}");
     }
     let plain = refusal(server.is_encrypted("only_tls:right", "sslmode=disable"));
     assert_eq!(plain.code.as_deref(), Some("28000"), "{plain}");
@@ -247,14 +200,11 @@ fn only_verify_full_requires_the_right_name() {
     let server = Foreign::start("db.example");
     let root = server.root.display();
     assert!(
-        server
-            .is_encrypted("me:right", &format!("sslmode=verify-ca&sslrootcert={root}"))
-            .unwrap()
+        server.is_encrypted("me:right", &format!("sslmode=verify-ca&sslrootcert={root}")).unwrap()
     );
-    let refused = refusal(server.is_encrypted(
-        "me:right",
-        &format!("sslmode=verify-full&sslrootcert={root}"),
-    ));
+    let refused = refusal(
+        server.is_encrypted("me:right", &format!("sslmode=verify-full&sslrootcert={root}")),
+    );
     let words = "the server's certificate is not valid for `127.0.0.1`, but for `db.example`";
     assert!(refused.message.contains(words), "{refused}");
 }
@@ -265,13 +215,9 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
         return;
     }
     let place = Place::new();
-    let postgres = place
-        .start(&[("autovacuum", "on"), ("autovacuum_naptime", "1s")])
-        .unwrap();
+    let postgres = place.start(&[("autovacuum", "on"), ("autovacuum_naptime", "1s")]).unwrap();
     let mut session = postgres.connect().unwrap();
-    session
-        .query("create role plain login; grant all on schema public to plain")
-        .unwrap();
+    session.query("create role plain login; grant all on schema public to plain").unwrap();
     let engine::postgres::Host::Unix(socket) = &postgres.address().host else {
         panic!("it listens elsewhere");
     };
@@ -288,13 +234,9 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
     assert_eq!(names(&plain), names(&postgres), "counters are for all");
     assert_eq!(plain.inspect(&mine, true).unwrap().rows, 10);
     let settings = plain.settings().unwrap();
-    assert!(
-        settings
-            .iter()
-            .any(|it| it.name == "shared_buffers" && it.value == "16MB")
-    );
-    // A vacuum of autovacuum's that takes long, to be seen by both; of this table alone, so that its workers are not at
-    // others.
+    assert!(settings.iter().any(|it| it.name == "shared_buffers" && it.value == "16MB"));
+    // A vacuum of autovacuum's that takes long, to be seen by both; of this table alone, so that
+    // its workers are not at others.
     let sql = "alter table mine1 set (autovacuum_vacuum_threshold = 10, autovacuum_vacuum_scale_factor = 0, \
                autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1); \
                insert into mine1 (dateandtime, price, data) \
@@ -302,29 +244,18 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
                delete from mine1 where transactionid % 2 = 0";
     writer.query(sql).unwrap();
     drop(writer);
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most: Duration::from_secs(300),
-    };
+    let limits = SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(300) };
     let workers = |postgres: &Postgres| {
         let stop = AtomicBool::new(true);
-        let settled = postgres
-            .settle(std::slice::from_ref(&mine), limits, &stop)
-            .unwrap();
+        let settled = postgres.settle(std::slice::from_ref(&mine), limits, &stop).unwrap();
         let counter = |it: &&engine::Counter| it.name == "autovacuum_worker_count";
         settled.pending_before.iter().find(counter).unwrap().value
     };
     eventually("autovacuum works on it", || workers(&postgres) == 1.0);
     assert_eq!(workers(&plain), 1.0);
-    let settled = plain
-        .settle(std::slice::from_ref(&mine), limits, &GO_ON)
-        .unwrap();
+    let settled = plain.settle(std::slice::from_ref(&mine), limits, &GO_ON).unwrap();
     let done: Vec<&str> = settled.actions.iter().map(|it| it.what.as_str()).collect();
-    assert!(
-        done.iter()
-            .any(|it| it.starts_with("VACUUM") && it.ends_with("mine1")),
-        "{done:?}"
-    );
+    assert!(done.iter().any(|it| it.starts_with("VACUUM") && it.ends_with("mine1")), "{done:?}");
     assert!(done.contains(&"CHECKPOINT: not allowed"), "{done:?}");
     plain.stop().unwrap();
     postgres.stop().unwrap();
@@ -343,10 +274,7 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
     assert!(postgres.log_path().is_none() && postgres.config_text().is_none());
     // A user without the privilege sees less, without an error.
     let stranger = Postgres::attach(&server.url("old:right", "sslmode=disable")).unwrap();
-    assert_eq!(
-        (stranger.process_id(), stranger.storage().data.len()),
-        (None, 0)
-    );
+    assert_eq!((stranger.process_id(), stranger.storage().data.len()), (None, 0));
     // An interrupt reaches a server behind TLS too.
     let mut session = postgres.connect().unwrap();
     let interrupt = session.interrupt().unwrap();
@@ -360,20 +288,12 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
         };
         eventually("it sleeps", || sleepers() == Some(1));
         interrupt();
-        assert_eq!(
-            waiting.join().unwrap().unwrap_err().class,
-            ErrorClass::Interrupted
-        );
+        assert_eq!(waiting.join().unwrap().unwrap_err().class, ErrorClass::Interrupted);
         eventually("the query is canceled", || sleepers() == Some(0));
     });
     postgres.stop().unwrap();
     assert!(server.guarded.is_alive());
-    let (ending, status) = server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(60))])
-        .unwrap();
-    assert_eq!(
-        (ending, status.as_str()),
-        (Ending::Interrupt, "exit status: 0")
-    );
+    let (ending, status) =
+        server.guarded.stop(&[(Ending::Interrupt, Duration::from_secs(60))]).unwrap();
+    assert_eq!((ending, status.as_str()), (Ending::Interrupt, "exit status: 0"));
 }

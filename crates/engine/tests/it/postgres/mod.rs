@@ -1,5 +1,6 @@
-//! PostgreSQL, with a real server: the distribution's, or the build that `ASSAY_TEST_POSTGRES` names (a directory, or
-//! whatever else `locate` understands). These tests hold on every version from 12 on:
+//! PostgreSQL, with a real server: the distribution's, or the build that `ASSAY_TEST_POSTGRES`
+//! names (a directory, or whatever else `locate` understands). These tests hold on every version
+//! from 12 on:
 //!
 //! ```sh
 //! for build in /opt/postgresql-*; do ASSAY_TEST_POSTGRES=$build cargo test -p engine postgres; done
@@ -72,11 +73,7 @@ impl TestServer for Postgres {
         next_key: 1001,
     };
     const LIFE: Life = Life {
-        set: &[
-            ("port", "6543"),
-            ("listen_addresses", "*"),
-            ("work_mem", "7MB"),
-        ],
+        set: &[("port", "6543"), ("listen_addresses", "*"), ("work_mem", "7MB")],
         config: "work_mem = '7MB'",
         notes: &["listen_addresses", "port"],
         last_words: "database system is shut down",
@@ -84,33 +81,18 @@ impl TestServer for Postgres {
         refused: &[
             ("colour", "red", &["\"colour\""]),
             ("shared_buffers", "900TB", &["shared"]),
-            (
-                "shared_preload_libraries",
-                "no_such_library",
-                &["no_such_library"],
-            ),
+            ("shared_preload_libraries", "no_such_library", &["no_such_library"]),
             ("wal_level", "minimal", &["max_wal_senders"]),
             ("max_connections", "2", &["superuser_reserved_connections"]),
         ],
         taken: ("work_mem", "8MB"),
         refused_at_once: &[
-            (
-                "shared_bufers",
-                "3",
-                "unrecognized configuration parameter \"shared_bufers\"",
-            ),
-            (
-                "shared_buffers",
-                "many",
-                "invalid value for parameter \"shared_buffers\": \"many\"",
-            ),
+            ("shared_bufers", "3", "unrecognized configuration parameter \"shared_bufers\""),
+            ("shared_buffers", "many", "invalid value for parameter \"shared_buffers\": \"many\""),
             ("work_mem", "1kB", "\"work_mem\""),
         ],
         old: (
-            &[
-                ("postgres", "echo 'postgres (PostgreSQL) 9.6.24'"),
-                ("initdb", "exit 1"),
-            ],
+            &[("postgres", "echo 'postgres (PostgreSQL) 9.6.24'"), ("initdb", "exit 1")],
             "9.6.24",
         ),
         broken: &[("postgres", FAKE), ("initdb", "echo 'say so' >&2; exit 1")],
@@ -178,7 +160,8 @@ pub(crate) fn shared() -> Option<Arc<Shared<Postgres>>> {
     Postgres::shared().pop()
 }
 
-/// Ends a session and waits until its backend has exited, because it then reports its remaining statistics.
+/// Ends a session and waits until its backend has exited, because it then reports its remaining
+/// statistics.
 pub(crate) fn end(mut session: PostgresSession) {
     let pid = session.query_i64("select pg_backend_pid()").unwrap();
     let pid = u32::try_from(pid.unwrap()).unwrap();

@@ -60,9 +60,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     // The primary goes away: the replica no longer receives its log.
     let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
     signal(pids[0], Signal::KILL);
-    eventually("it says so", || {
-        Postgres::replication_error(&mut reader).unwrap().is_some()
-    });
+    eventually("it says so", || Postgres::replication_error(&mut reader).unwrap().is_some());
     drop((reader, replica));
     eventually("nothing runs", || !pids.into_iter().any(is_running));
 }
@@ -76,23 +74,14 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     let waits = [("synchronous_standby_names", "*")];
     let (place, other) = (Place::new(), Place::new());
     let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
-    let replicas = Some(ForReplicas {
-        port: &port,
-        logical: true,
-    });
+    let replicas = Some(ForReplicas { port: &port, logical: true });
     let [primary, replica] = [&place, &other].map(|place| place.path().join("data"));
     let primary = place.with_options(&primary, &super::build(), &waits, |options| {
-        Postgres::start(&StartOptions {
-            replicas,
-            ..options
-        })
+        Postgres::start(&StartOptions { replicas, ..options })
     });
     let primary = primary.unwrap();
     let replica = other.with_options(&replica, &super::build(), &waits, |options| {
-        let options = StartOptions {
-            replicas,
-            ..options
-        };
+        let options = StartOptions { replicas, ..options };
         primary.start_replica("replica_1", &options)
     });
     let replica = replica.unwrap();
@@ -103,10 +92,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
             column("id", ColumnType::AutoInt4 { primary: false }),
             column("k", ColumnType::Int4),
         ],
-        indexes: vec![Index {
-            name: "byk",
-            columns: vec!["k"],
-        }],
+        indexes: vec![Index { name: "byk", columns: vec!["k"] }],
         partitions: None,
     };
     let [mut session, mut reader] = [&primary, &replica].map(|it| it.connect().unwrap());
@@ -128,13 +114,8 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     }
     let sums = "select 1000 * count(*) + sum(k)::int from t";
     let expected = session.query_i64(sums).unwrap();
-    eventually("the rows are there", || {
-        reader.query_i64(sums).unwrap() == expected
-    });
-    for sql in primary
-        .dialect()
-        .create_indexes(&table, IndexStatements::Usual)
-    {
+    eventually("the rows are there", || reader.query_i64(sums).unwrap() == expected);
+    for sql in primary.dialect().create_indexes(&table, IndexStatements::Usual) {
         session.query(&sql).unwrap();
     }
     for _ in 0..2 {
@@ -151,12 +132,8 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         behind.len() == 4 && behind.iter().all(|it| it.value == 0.0)
     });
     session.query("set synchronous_commit = local").unwrap();
-    reader
-        .query("insert into t (id, k) select max(id) + 1, 7 from t")
-        .unwrap();
-    reader
-        .query("create unique index only_here on t (id)")
-        .unwrap();
+    reader.query("insert into t (id, k) select max(id) + 1, 7 from t").unwrap();
+    reader.query("create unique index only_here on t (id)").unwrap();
     session.query("insert into t (k) values (8)").unwrap();
     eventually("it says that it can't apply a row", || {
         Postgres::replication_error(&mut reader).unwrap().is_some()

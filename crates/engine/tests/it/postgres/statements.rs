@@ -10,19 +10,15 @@ use crate::tables::{class_of, fill, run, table};
 fn what_a_snapshot_and_a_limit_of_time_forbid_has_its_class() {
     let Some(shared) = shared() else { return };
     let [mut one, mut two] = [(); 2].map(|()| shared.server.connect().unwrap());
-    one.query("create table snapshots (a int primary key, b int)")
-        .unwrap();
+    one.query("create table snapshots (a int primary key, b int)").unwrap();
     one.query("insert into snapshots values (1, 0)").unwrap();
     // A snapshot that is too old for the change.
-    two.query("begin isolation level repeatable read; select * from snapshots")
-        .unwrap();
+    two.query("begin isolation level repeatable read; select * from snapshots").unwrap();
     one.query("update snapshots set b = 1").unwrap();
-    assert_eq!(
-        class_of(two.query("update snapshots set b = 2")),
-        ErrorClass::Serialization
-    );
+    assert_eq!(class_of(two.query("update snapshots set b = 2")), ErrorClass::Serialization);
     two.query("rollback").unwrap();
-    // A statement that takes too long; the limit goes with its transaction, as another statement would fall under it.
+    // A statement that takes too long; the limit goes with its transaction, as another statement
+    // would fall under it.
     assert_eq!(
         class_of(two.query("set local statement_timeout = '10ms'; select pg_sleep(100)")),
         ErrorClass::Interrupted
@@ -33,10 +29,7 @@ fn what_a_snapshot_and_a_limit_of_time_forbid_has_its_class() {
 #[test]
 fn deleters_that_share_a_table_do_not_wait_for_each_other() {
     let Some(shared) = shared() else { return };
-    let by_three = Partitions {
-        count: 3,
-        rows_each: 3,
-    };
+    let by_three = Partitions { count: 3, rows_each: 3 };
     let dialect = shared.server.dialect();
     for (name, partitions) in [("queue1", None), ("queue2", Some(by_three))] {
         let queue = table(name, partitions);
@@ -44,10 +37,8 @@ fn deleters_that_share_a_table_do_not_wait_for_each_other() {
         let mut two = shared.server.connect().unwrap();
         two.query("set lock_timeout = '5s'").unwrap();
         let sql = dialect.delete_oldest(&queue, 5, true);
-        let (delete_one, delete_two) = (
-            one.prepare(&sql, &[Int8]).unwrap(),
-            two.prepare(&sql, &[Int8]).unwrap(),
-        );
+        let (delete_one, delete_two) =
+            (one.prepare(&sql, &[Int8]).unwrap(), two.prepare(&sql, &[Int8]).unwrap());
         one.query("begin").unwrap();
         one.start(delete_one);
         one.int8(0);

@@ -13,21 +13,11 @@ use crate::tables::{fill, none_is_there_twice, run, table, value};
 #[test]
 fn counters_grow_with_the_work() {
     let Some(shared) = shared() else { return };
-    for (name, partitions) in [
-        ("count1", None),
-        (
-            "count2",
-            Some(Partitions {
-                count: 2,
-                rows_each: 100,
-            }),
-        ),
-    ] {
+    for (name, partitions) in
+        [("count1", None), ("count2", Some(Partitions { count: 2, rows_each: 100 }))]
+    {
         let counted = table(name, partitions);
-        let mut observer = shared
-            .server
-            .observer(std::slice::from_ref(&counted))
-            .unwrap();
+        let mut observer = shared.server.observer(std::slice::from_ref(&counted)).unwrap();
         let before = observer.counters().unwrap();
         assert!(
             !before.iter().any(|counter| counter.name.ends_with(name)),
@@ -36,14 +26,9 @@ fn counters_grow_with_the_work() {
         let mut session = fill(&shared.server, &counted, 200);
         run(
             &mut session,
-            &shared
-                .server
-                .dialect()
-                .create_indexes(&counted, engine::IndexStatements::Usual),
+            &shared.server.dialect().create_indexes(&counted, engine::IndexStatements::Usual),
         );
-        session
-            .query(&format!("delete from {name} where transactionid <= 50"))
-            .unwrap();
+        session.query(&format!("delete from {name} where transactionid <= 50")).unwrap();
         end(session);
         let after = observer.counters().unwrap();
         assert_eq!(value(&after, &format!("dead_rows.{name}")), 50.0);
@@ -76,8 +61,8 @@ fn counters_grow_with_the_work() {
     }
 }
 
-/// The counters of the server that each version has, and those that grow when there is work: written down once more,
-/// so that a version that loses one is seen.
+/// The counters of the server that each version has, and those that grow when there is work:
+/// written down once more, so that a version that loses one is seen.
 fn expected(major: u32) -> Vec<(&'static str, bool)> {
     let mut names = vec![
         ("block_hit_count", true),
@@ -133,10 +118,7 @@ fn expected(major: u32) -> Vec<(&'static str, bool)> {
         ]);
     }
     if major >= 18 {
-        names.extend([
-            ("checkpoint_done_count", true),
-            ("slru_checkpoint_write_count", true),
-        ]);
+        names.extend([("checkpoint_done_count", true), ("slru_checkpoint_write_count", true)]);
     }
     names.sort_unstable();
     names
@@ -148,8 +130,8 @@ fn every_counter_of_the_version_is_read_and_moves() {
         return;
     }
     let place = Place::new();
-    // Autovacuum comes at the end: what it analyses before would hold back dead rows. And a page that the background
-    // writer is at when a vacuum comes by keeps its own.
+    // Autovacuum comes at the end: what it analyses before would hold back dead rows. And a page
+    // that the background writer is at when a vacuum comes by keeps its own.
     let mut set = vec![
         ("autovacuum_naptime", "1s"),
         ("autovacuum_vacuum_threshold", "10"),
@@ -192,11 +174,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     let mut session = postgres.connect().unwrap();
     run_all(
         &mut session,
-        &[
-            "vacuum moves1",
-            "delete from moves1 where transactionid <= 6000",
-            "checkpoint",
-        ],
+        &["vacuum moves1", "delete from moves1 where transactionid <= 6000", "checkpoint"],
     );
     end(session);
     let expected = expected(major());
@@ -226,24 +204,15 @@ fn every_counter_of_the_version_is_read_and_moves() {
     };
     assert_eq!(of_server(&after), names, "the counters of this version");
     let sampled = of_server(&observer.sample().unwrap());
-    let dear: Vec<&str> = names
-        .iter()
-        .filter(|name| !sampled.contains(&name.to_string()))
-        .copied()
-        .collect();
+    let dear: Vec<&str> =
+        names.iter().filter(|name| !sampled.contains(&name.to_string())).copied().collect();
     let late = |name: &&str| name.ends_with("_at_checkpoint_count") || *name == "database_bytes";
-    assert!(
-        dear.contains(&"database_bytes") && dear.iter().all(late),
-        "{dear:?}"
-    );
+    assert!(dear.contains(&"database_bytes") && dear.iter().all(late), "{dear:?}");
 
     let of_table = |counters: &[Counter], name: &str| value(counters, &format!("{name}.moves1"));
     let grown = |name: &str| of_table(&after, name) - of_table(&before, name);
     assert_eq!(of_table(&after, "dead_rows"), 1000.0);
-    assert_eq!(
-        (grown("vacuum_count"), grown("autovacuum_count")),
-        (1.0, 0.0)
-    );
+    assert_eq!((grown("vacuum_count"), grown("autovacuum_count")), (1.0, 0.0));
     assert!(grown("table_bytes") > 20_000.0 * 300.0 && grown("index_bytes") > 0.0);
     assert!(grown("rows_changed_since_analyze") >= 27_000.0);
     let has = |name: &str| after.iter().any(|it| it.name == format!("{name}.moves1"));
@@ -276,16 +245,8 @@ fn every_counter_of_the_version_is_read_and_moves() {
 fn times_that_are_not_taken_are_no_counters() {
     let Some(shared) = shared() else { return };
     let counters = shared.server.observer(&[]).unwrap().counters().unwrap();
-    for name in [
-        "block_read_ms",
-        "block_write_ms",
-        "wal_write_ms",
-        "wal_sync_ms",
-    ] {
-        assert!(
-            !counters.iter().any(|counter| counter.name == name),
-            "{name}"
-        );
+    for name in ["block_read_ms", "block_write_ms", "wal_write_ms", "wal_sync_ms"] {
+        assert!(!counters.iter().any(|counter| counter.name == name), "{name}");
     }
 }
 
@@ -297,57 +258,28 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
     // A server of its own: a transaction of another test would hold back dead rows.
     let place = Place::new();
     let postgres = place.start(&[]).unwrap();
-    let tables = [
-        table("settle1", None),
-        table(
-            "settle2",
-            Some(Partitions {
-                count: 3,
-                rows_each: 100,
-            }),
-        ),
-    ];
+    let tables =
+        [table("settle1", None), table("settle2", Some(Partitions { count: 3, rows_each: 100 }))];
     for table in &tables {
         let mut session = fill(&postgres, table, 300);
-        session
-            .query(&format!(
-                "delete from {} where transactionid <= 250",
-                table.name
-            ))
-            .unwrap();
+        session.query(&format!("delete from {} where transactionid <= 250", table.name)).unwrap();
         end(session);
     }
     let at_least = Duration::from_millis(300);
-    let limits = SettleLimits {
-        at_least,
-        at_most: Duration::from_secs(300),
-    };
+    let limits = SettleLimits { at_least, at_most: Duration::from_secs(300) };
     let settled = postgres.settle(&tables, limits, &GO_ON).unwrap();
     assert_eq!(value(&settled.pending_after, "dead_rows.settle1"), 0.0);
     assert_eq!(value(&settled.pending_after, "dead_rows.settle2"), 0.0);
-    assert_eq!(
-        value(&settled.pending_after, "autovacuum_worker_count"),
-        0.0
-    );
+    assert_eq!(value(&settled.pending_after, "autovacuum_worker_count"), 0.0);
     assert!(
         value(&settled.pending_after, "wal_since_checkpoint_bytes")
             < value(&settled.pending_before, "wal_since_checkpoint_bytes")
     );
-    let done: Vec<&str> = settled
-        .actions
-        .iter()
-        .map(|action| action.what.as_str())
-        .collect();
-    let vacuums: Vec<&&str> = done
-        .iter()
-        .filter(|what| what.starts_with("VACUUM"))
-        .collect();
+    let done: Vec<&str> = settled.actions.iter().map(|action| action.what.as_str()).collect();
+    let vacuums: Vec<&&str> = done.iter().filter(|what| what.starts_with("VACUUM")).collect();
     assert_eq!(vacuums.len(), 4, "one table and three partitions: {done:?}");
     assert_eq!(settled.unfinished, [""; 0]);
-    assert!(
-        done.contains(&"CHECKPOINT") && done.contains(&"wait for autovacuum"),
-        "{done:?}"
-    );
+    assert!(done.contains(&"CHECKPOINT") && done.contains(&"wait for autovacuum"), "{done:?}");
     let mut session = postgres.connect().unwrap();
     for table in &tables {
         run(&mut session, &postgres.dialect().drop_table(table));
@@ -360,14 +292,10 @@ fn a_vacuum_that_takes_too_long_is_canceled() {
     let locked = table("settle3", None);
     let mut session = fill(&shared.server, &locked, 10);
     // The vacuum would wait for this lock.
-    session
-        .query("begin; lock table settle3 in access exclusive mode")
-        .unwrap();
+    session.query("begin; lock table settle3 in access exclusive mode").unwrap();
     let settle = |seconds| {
-        let limits = SettleLimits {
-            at_least: Duration::ZERO,
-            at_most: Duration::from_secs(seconds),
-        };
+        let limits =
+            SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(seconds) };
         let tables = std::slice::from_ref(&locked);
         shared.server.settle(tables, limits, &GO_ON).unwrap()
     };
@@ -375,11 +303,7 @@ fn a_vacuum_that_takes_too_long_is_canceled() {
     let has_begun = |settled: &Settled| settled.actions[0].what.starts_with("VACUUM");
     let settled = [1, 10].into_iter().map(settle).find(has_begun);
     let settled = settled.unwrap_or_else(|| settle(100));
-    assert!(
-        settled.actions[0].what.ends_with("settle3: canceled"),
-        "{:?}",
-        settled.actions
-    );
+    assert!(settled.actions[0].what.ends_with("settle3: canceled"), "{:?}", settled.actions);
     let said = &settled.unfinished[..];
     assert!(
         matches!(said, [vacuum, checkpoint, _] if vacuum.ends_with("settle3` was canceled before its end")
@@ -394,17 +318,9 @@ fn effective_settings_come_with_units_and_sources() {
     let Some(shared) = shared() else { return };
     let settings = shared.server.settings().unwrap();
     assert!(settings.len() > 200 && settings.is_sorted_by(|a, b| a.name <= b.name));
-    let setting = |name: &str| {
-        settings
-            .iter()
-            .find(|setting| setting.name == name)
-            .unwrap()
-    };
+    let setting = |name: &str| settings.iter().find(|setting| setting.name == name).unwrap();
     assert_eq!(setting("shared_buffers").value, "16MB");
-    assert_eq!(
-        setting("shared_buffers").source.as_deref(),
-        Some("configuration file")
-    );
+    assert_eq!(setting("shared_buffers").source.as_deref(), Some("configuration file"));
     assert_eq!(setting("data_checksums").value, "on");
     assert_eq!(setting("listen_addresses").value, "");
 }
@@ -424,14 +340,9 @@ fn a_transaction_held_open_holds_back_old_rows() {
     holder.query(&dialect.min_key(&held)).unwrap();
     writer.query("delete from held1").unwrap();
     writer.query("vacuum held1").unwrap();
+    assert_eq!(holder.query_i64("select count(*) from held1").unwrap(), Some(10));
     assert_eq!(
-        holder.query_i64("select count(*) from held1").unwrap(),
-        Some(10)
-    );
-    assert_eq!(
-        writer
-            .query_i64("select pg_relation_size('held1') / 8192")
-            .unwrap(),
+        writer.query_i64("select pg_relation_size('held1') / 8192").unwrap(),
         Some(1),
         "a page is kept"
     );

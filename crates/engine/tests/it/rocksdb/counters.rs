@@ -12,9 +12,7 @@ use super::{Config, GO_ON, LIMITS, SMALL, config, key, on_each, small, value};
 
 fn get(counters: &[Counter], name: &str) -> f64 {
     let found = counters.iter().find(|counter| counter.name == name);
-    found
-        .unwrap_or_else(|| panic!("no `{name}` in {counters:#?}"))
-        .value
+    found.unwrap_or_else(|| panic!("no `{name}` in {counters:#?}")).value
 }
 
 fn write(database: &RocksDb, keys: u64) {
@@ -68,23 +66,17 @@ fn the_first_level_of_a_universal_tree_is_left_alone() {
         let database = RocksDb::create(library, place.path(), &config(&set)).unwrap();
         write(&database, 1000);
         let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
-        assert!(
-            settled.actions[2].what.contains("not applicable"),
-            "{settled:?}"
-        );
+        assert!(settled.actions[2].what.contains("not applicable"), "{settled:?}");
     });
 }
 
-/// Four sorted runs, the trigger of compaction, each so much smaller than the one before it that none are merged.
+/// Four sorted runs, the trigger of compaction, each so much smaller than the one before it that
+/// none are merged.
 fn runs_at_the_trigger(database: &RocksDb) {
     for (run, keys) in [8000, 2000, 500, 100].into_iter().enumerate() {
         write(database, keys);
         let limits = SettleLimits {
-            at_most: if run == 3 {
-                Duration::ZERO
-            } else {
-                LIMITS.at_most
-            },
+            at_most: if run == 3 { Duration::ZERO } else { LIMITS.at_most },
             ..LIMITS
         };
         database.settle(limits, &GO_ON).unwrap();
@@ -112,10 +104,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
             let after = &settled.pending_after;
             assert_eq!(get(after, "level_file_count.0"), 4.0, "{settled:?}");
             assert_eq!(get(after, "compaction_pending"), 1.0, "{settled:?}");
-            assert_eq!(
-                settled.actions[1].what,
-                "wait for compaction: pending, but none starts"
-            );
+            assert_eq!(settled.actions[1].what, "wait for compaction: pending, but none starts");
             assert_eq!(settled.unfinished, [""; 0]);
         }
     });
@@ -124,10 +113,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
 #[test]
 fn unfinished_work_of_settling_is_reported() {
     on_each(|library| {
-        let no_time = SettleLimits {
-            at_most: Duration::ZERO,
-            ..LIMITS
-        };
+        let no_time = SettleLimits { at_most: Duration::ZERO, ..LIMITS };
         let place = tempfile::tempdir().unwrap();
         let universal = large_runs(("compaction_style", "kCompactionStyleUniversal"));
         let database = RocksDb::create(library, place.path(), &universal).unwrap();
@@ -158,9 +144,7 @@ fn unfinished_work_of_settling_is_reported() {
         assert_eq!(first, "the first level is not empty; files left: 1");
         // The library may still be ending its flush.
         assert!(
-            others
-                .iter()
-                .all(|it| it.ends_with("time was over: 1 flush running")),
+            others.iter().all(|it| it.ends_with("time was over: 1 flush running")),
             "{others:?}"
         );
         let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
@@ -172,10 +156,7 @@ fn unfinished_work_of_settling_is_reported() {
 fn counters_move_with_the_load() {
     on_each(|library| {
         let place = tempfile::tempdir().unwrap();
-        let with_statistics = Config {
-            statistics: true,
-            ..config(&SMALL)
-        };
+        let with_statistics = Config { statistics: true, ..config(&SMALL) };
         let database = RocksDb::create(library, place.path(), &with_statistics).unwrap();
         let mut observer = database.observer();
         let before = observer.counters().unwrap();

@@ -17,9 +17,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// Returns the libraries to test; reports the test as skipped if there are none.
 pub(crate) fn libraries() -> Vec<PathBuf> {
     let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
-    let libraries: Vec<PathBuf> = std::env::split_paths(&named)
-        .filter(|path| !path.as_os_str().is_empty())
-        .collect();
+    let libraries: Vec<PathBuf> =
+        std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect();
     if libraries.is_empty() {
         let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
         assert!(
@@ -39,7 +38,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs `case`, a closure of a test, with each library, in a process of its own that runs that test of this binary.
+/// Runs `case`, a closure of a test, with each library, in a process of its own that runs that test
+/// of this binary.
 pub(crate) fn on_each<F: FnOnce(&Arc<Library>)>(case: F) {
     if let Some(path) = std::env::var_os(LIBRARY) {
         case(&Library::open(Path::new(&path)).unwrap());
@@ -89,9 +89,5 @@ pub(crate) fn alone(name: &str, library: &Path, variables: &[(&str, &Path)]) {
     };
     let (out, err) = (out.join().unwrap(), err.join().unwrap());
     let has_passed = status.is_some_and(|status| status.success()) && out.contains("1 passed");
-    assert!(
-        has_passed,
-        "{name} with {}: {status:?}\n{out}\n{err}",
-        library.display()
-    );
+    assert!(has_passed, "{name} with {}: {status:?}\n{out}\n{err}", library.display());
 }

@@ -68,20 +68,11 @@ fn options_are_read_back_as_the_library_has_them() {
         let get = |name: &str| {
             let found = settings.iter().find(|setting| setting.name == name);
             let setting = found.unwrap_or_else(|| panic!("no `{name}` in {settings:#?}"));
-            (
-                setting.value.clone(),
-                setting.source.clone().unwrap_or_default(),
-            )
+            (setting.value.clone(), setting.source.clone().unwrap_or_default())
         };
-        assert_eq!(
-            get("[CFOptions] write_buffer_size"),
-            ("65536".into(), "config".into())
-        );
+        assert_eq!(get("[CFOptions] write_buffer_size"), ("65536".into(), "config".into()));
         assert_eq!(get("[DBOptions] max_background_jobs").1, "config");
-        assert_eq!(
-            get("[DBOptions] use_direct_reads"),
-            ("false".into(), "default".into())
-        );
+        assert_eq!(get("[DBOptions] use_direct_reads"), ("false".into(), "default".into()));
         assert_eq!(get("[TableOptions/BlockBasedTable] block_size").0, "4096");
         assert_eq!(get("block_cache_capacity_bytes").0, (1 << 20).to_string());
         assert_eq!(get("perf_level"), ("disable".into(), "assay".into()));
@@ -139,10 +130,7 @@ fn an_unknown_option_is_refused_or_left_out() {
         let refused = RocksDb::create(library, place.path(), &unknown).unwrap_err();
         let text = refused.to_string();
         assert!(text.contains("`no_such_option`"), "{text}");
-        assert!(
-            text.contains("`block_based_table_factory.no_such_either`"),
-            "{text}"
-        );
+        assert!(text.contains("`block_based_table_factory.no_such_either`"), "{text}");
         assert!(text.contains(&library.version().to_string()), "{text}");
         assert!(!text.contains("write_buffer_size"), "{text}");
         assert!(refused.help().is_some());
@@ -154,14 +142,9 @@ fn an_unknown_option_is_refused_or_left_out() {
         );
         // A value that can't be is refused in either case.
         let other = tempfile::tempdir().unwrap();
-        let mut wrong = config(&[
-            ("write_buffer_size", "much"),
-            ("compression", "kNoCompression"),
-        ]);
+        let mut wrong = config(&[("write_buffer_size", "much"), ("compression", "kNoCompression")]);
         wrong.unknown = UnknownOption::Skip;
-        let text = RocksDb::create(library, other.path(), &wrong)
-            .unwrap_err()
-            .to_string();
+        let text = RocksDb::create(library, other.path(), &wrong).unwrap_err().to_string();
         assert!(text.contains("`write_buffer_size = much`"), "{text}");
         assert!(!text.contains("`compression"), "{text}");
     });
@@ -171,9 +154,7 @@ fn an_unknown_option_is_refused_or_left_out() {
 fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
     on_each(|library| {
         let mut tried = config(&SMALL);
-        tried
-            .set
-            .extend(config(&[("use_direct_reads", "true")]).set);
+        tried.set.extend(config(&[("use_direct_reads", "true")]).set);
         assert_eq!(try_config(library, &tried).unwrap(), [""; 0]);
         tried.set.extend(config(&[("no_such_option", "1")]).set);
         tried.unknown = UnknownOption::Skip;
@@ -182,18 +163,13 @@ fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
         let wrong = config(&[
             ("write_buffer_size", "much"),
             ("use_direct_reads", "perhaps"),
-            (
-                "block_cache",
-                "{id=HyperClockCache;capacity=8M;estimated_entry_charge=4K}",
-            ),
+            ("block_cache", "{id=HyperClockCache;capacity=8M;estimated_entry_charge=4K}"),
         ]);
         tried.set.extend(wrong.set);
         let text = try_config(library, &tried).unwrap_err().to_string();
-        for part in [
-            "`write_buffer_size = much`",
-            "`use_direct_reads = perhaps`",
-            "`no_such_option`",
-        ] {
+        for part in
+            ["`write_buffer_size = much`", "`use_direct_reads = perhaps`", "`no_such_option`"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         let lacks = text.contains("does not support the cache");
@@ -217,10 +193,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
                 "{id=HyperClockCache;capacity=8M;estimated_entry_charge=4K}",
                 library.has_clock_cache(false),
             ),
-            (
-                "{id=AutoHyperClockCache;capacity=8M}",
-                library.has_clock_cache(true),
-            ),
+            ("{id=AutoHyperClockCache;capacity=8M}", library.has_clock_cache(true)),
         ] {
             let place = tempfile::tempdir().unwrap();
             let mut with_cache = config(&[("block_cache", cache), ("block_size", "8192")]);
@@ -244,10 +217,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
             }
             // The cache does not reset other options of tables.
             let settings = database.settings().unwrap();
-            let block = settings
-                .iter()
-                .find(|it| it.name.ends_with("] block_size"))
-                .unwrap();
+            let block = settings.iter().find(|it| it.name.ends_with("] block_size")).unwrap();
             assert_eq!(block.value, "8192");
             let log = fs::read_to_string(database.log_path().unwrap()).unwrap();
             assert!(log.contains("HyperClockCache"), "{cache}");
@@ -272,10 +242,7 @@ fn a_database_of_a_newer_version_is_refused() {
         let refused = RocksDb::open(library, place.path(), &config(&SMALL)).unwrap_err();
         assert!(matches!(refused, SetupError::Directory { .. }));
         let text = refused.to_string();
-        assert!(
-            text.contains("99.1.0") && text.contains(library.version_text()),
-            "{text}"
-        );
+        assert!(text.contains("99.1.0") && text.contains(library.version_text()), "{text}");
     });
 }
 
@@ -296,11 +263,7 @@ fn a_database_goes_to_newer_libraries_and_not_back() {
             None => small(&library, shared).stop().unwrap(),
             Some(written) => {
                 let opened = RocksDb::open(&library, shared, &config(&SMALL));
-                assert_eq!(
-                    opened.is_ok(),
-                    written <= *library.version(),
-                    "{written}: {opened:?}"
-                );
+                assert_eq!(opened.is_ok(), written <= *library.version(), "{written}: {opened:?}");
                 if opened.is_err() {
                     return;
                 }
@@ -323,10 +286,7 @@ fn a_library_without_a_function_is_refused_with_its_name() {
         let place = tempfile::tempdir().unwrap();
         let mut bytes = fs::read(path).unwrap();
         let symbol = b"\0rocksdb_get_pinned\0";
-        let at = bytes
-            .windows(symbol.len())
-            .position(|it| it == symbol)
-            .unwrap();
+        let at = bytes.windows(symbol.len()).position(|it| it == symbol).unwrap();
         bytes[at + symbol.len() - 2] = b'X';
         let lacking = place.path().join("lacking.so");
         fs::write(&lacking, bytes).unwrap();
@@ -358,16 +318,8 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             ("max_write_buffer_number", "4abc", "an integer below 2^64"),
             ("stats_history_buffer_size", "99999999999T", "below 2^64"),
             ("max_bytes_for_level_multiplier", "10K", "a decimal number"),
-            (
-                "block_based_table_factory.block_size",
-                "4KB",
-                "an integer below 2^64",
-            ),
-            (
-                "block_based_table_factory.block_cache",
-                "4abc",
-                "expected a number",
-            ),
+            ("block_based_table_factory.block_size", "4KB", "an integer below 2^64"),
+            ("block_based_table_factory.block_cache", "4abc", "expected a number"),
         ];
         let all = wrong.map(|(name, value, _)| (name, value));
         let text = try_config(library, &config(&all)).unwrap_err().to_string();
@@ -378,11 +330,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             assert!(said.contains(expected), "{said}");
         }
         for (name, value, part) in [
-            (
-                "compaction_options_fifo",
-                "{max_table_files_size=-1}",
-                "max_table_files_size = -1",
-            ),
+            ("compaction_options_fifo", "{max_table_files_size=-1}", "max_table_files_size = -1"),
             (
                 "block_based_table_factory.block_cache",
                 "{capacity=1M;num_shard_bits=4abc}",

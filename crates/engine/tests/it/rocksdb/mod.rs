@@ -1,7 +1,8 @@
-//! RocksDB and Speedb, with real libraries: those that `ASSAY_TEST_ROCKSDB` names, separated by `:`.
+//! RocksDB and Speedb, with real libraries: those that `ASSAY_TEST_ROCKSDB` names, separated by
+//! `:`.
 //!
-//! Two libraries never share an address space. So each test runs once for each library in a separate process: the test binary
-//! with the library in `ASSAY_TEST_ROCKSDB_LIBRARY`.
+//! Two libraries never share an address space. So each test runs once for each library in a
+//! separate process: the test binary with the library in `ASSAY_TEST_ROCKSDB_LIBRARY`.
 
 mod counters;
 mod crash;
@@ -31,18 +32,12 @@ pub(crate) const SMALL: [(&str, &str); 9] = [
     ("level0_file_num_compaction_trigger", "4"),
     ("block_size", "4096"),
     ("block_cache", "{capacity=1M;num_shard_bits=2}"),
-    (
-        "block_based_table_factory.filter_policy",
-        "bloomfilter:10:false",
-    ),
+    ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
 ];
 
 pub(crate) fn config(set: &[(&str, &str)]) -> Config {
     Config {
-        set: set
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
+        set: set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         ..Config::default()
     }
 }
@@ -51,10 +46,8 @@ pub(crate) fn small(library: &Arc<Library>, directory: &Path) -> RocksDb {
     RocksDb::create(library, directory, &config(&SMALL)).unwrap()
 }
 
-pub(crate) const LIMITS: SettleLimits = SettleLimits {
-    at_least: Duration::ZERO,
-    at_most: Duration::from_secs(60),
-};
+pub(crate) const LIMITS: SettleLimits =
+    SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(60) };
 
 pub(crate) fn key(number: u64) -> [u8; 20] {
     let mut key = [b'0'; 20];

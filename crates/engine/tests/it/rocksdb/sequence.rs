@@ -7,13 +7,7 @@ use engine::{Direction, Durability, KeyValueSession, Scan, View};
 use super::{SMALL, config, key, on_each, small, value};
 
 fn scan(from: &[u8], direction: Direction, limit: u64) -> Scan<'_> {
-    Scan {
-        from,
-        direction,
-        limit,
-        view: View::Now,
-        verifies_order: true,
-    }
+    Scan { from, direction, limit, view: View::Now, verifies_order: true }
 }
 
 #[test]
@@ -102,28 +96,18 @@ fn scans_go_both_ways_in_order() {
         }
         let mut keys = Vec::new();
         let scanned = session
-            .scan(scan(&key(15), Direction::Forward, 3), |key, _| {
-                keys.push(key.to_vec())
-            })
+            .scan(scan(&key(15), Direction::Forward, 3), |key, _| keys.push(key.to_vec()))
             .unwrap();
         assert_eq!((scanned.entries, scanned.bytes), (3, 360));
         assert_eq!(keys, [key(20), key(30), key(40)]);
         keys.clear();
         session
-            .scan(scan(&key(15), Direction::Reverse, 3), |key, _| {
-                keys.push(key.to_vec())
-            })
+            .scan(scan(&key(15), Direction::Reverse, 3), |key, _| keys.push(key.to_vec()))
             .unwrap();
         assert_eq!(keys, [key(10), key(0)]);
         let beyond = session.scan(scan(&key(9999), Direction::Forward, 3), |_, _| {});
         assert_eq!(beyond.unwrap().entries, 0);
-        assert_eq!(
-            session
-                .scan(scan(b"", Direction::Forward, 0), |_, _| {})
-                .unwrap()
-                .entries,
-            0
-        );
+        assert_eq!(session.scan(scan(b"", Direction::Forward, 0), |_, _| {}).unwrap().entries, 0);
     });
 }
 
@@ -135,10 +119,7 @@ fn a_kept_view_sees_nothing_new_until_it_is_released() {
         let mut session = database.connect();
         session.put(&key(1), b"x").unwrap();
         let count = |session: &mut engine::rocksdb::RocksSession, view| {
-            let scan = Scan {
-                view,
-                ..scan(b"", Direction::Forward, 100)
-            };
+            let scan = Scan { view, ..scan(b"", Direction::Forward, 100) };
             session.scan(scan, |_, _| {}).unwrap().entries
         };
         assert_eq!(count(&mut session, View::Kept), 1);

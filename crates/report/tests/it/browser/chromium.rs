@@ -1,4 +1,5 @@
-//! Chromium without a window, driven over a pipe by its DevTools protocol: no port, no other program, no crate.
+//! Chromium without a window, driven over a pipe by its DevTools protocol: no port, no other
+//! program, no crate.
 
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Deref, DerefMut};
@@ -15,7 +16,8 @@ use serde_json::{Value, json};
 /// Longer than any request to the browser takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Longer than a page takes until something that it does by itself is done; it gives up before who asks it does.
+/// Longer than a page takes until something that it does by itself is done; it gives up before who
+/// asks it does.
 const PATIENCE_IN_PAGE: Duration = Duration::from_secs(120);
 
 /// Names under which distributions have it.
@@ -46,7 +48,8 @@ pub struct Chromium {
     folder: tempfile::TempDir,
 }
 
-/// Returns an empty page, or none: then the test that asks has been called skipped, or fails where a browser is required.
+/// Returns an empty page, or none: then the test that asks has been called skipped, or fails where
+/// a browser is required.
 pub fn page_or_test_is_skipped() -> Option<Page> {
     let answers = |program: &&&str| {
         let mut version = Command::new(program);
@@ -64,9 +67,7 @@ pub fn page_or_test_is_skipped() -> Option<Page> {
     };
     WANTED.fetch_add(1, Ordering::Relaxed);
     let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-    browser
-        .get_or_insert_with(|| Chromium::start(program))
-        .begin_page();
+    browser.get_or_insert_with(|| Chromium::start(program)).begin_page();
     Some(Page { browser })
 }
 
@@ -95,19 +96,15 @@ impl Drop for Page {
     }
 }
 
-/// Says that the test that calls it does not run: past the capture of a test's output, and in the file that
-/// `ASSAY_SKIP_LOG` names, where such tests are counted.
+/// Says that the test that calls it does not run: past the capture of a test's output, and in the
+/// file that `ASSAY_SKIP_LOG` names, where such tests are counted.
 fn say_skipped(reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let line = format!("SKIPPED {test}: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(log) = std::env::var_os("ASSAY_SKIP_LOG") {
-        let mut log = fs_err::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
+        let mut log = fs_err::OpenOptions::new().create(true).append(true).open(log).unwrap();
         log.write_all(line.as_bytes()).unwrap();
     }
 }
@@ -115,7 +112,8 @@ fn say_skipped(reason: &str) {
 impl Chromium {
     fn start(program: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // The protocol is spoken on descriptors 3 and 4; the shell makes them of its input and output.
+        // The protocol is spoken on descriptors 3 and 4; the shell makes them of its input and
+        // output.
         let mut command = Command::new("sh");
         command
             .args(["-c", r#"exec "$@" 3<&0 4>&1 </dev/null >"$0" 2>&1"#])
@@ -124,7 +122,8 @@ impl Chromium {
             .args([
                 "--headless=new",
                 "--remote-debugging-pipe",
-                // It is started as root in containers, which have little shared memory and no graphics.
+                // It is started as root in containers, which have little shared memory and no
+                // graphics.
                 "--no-sandbox",
                 "--disable-dev-shm-usage",
                 "--disable-gpu",
@@ -135,10 +134,7 @@ impl Chromium {
                 "--window-size=1280,900",
                 "--force-color-profile=srgb",
             ])
-            .arg(format!(
-                "--user-data-dir={}",
-                folder.path().join("profile").display()
-            ))
+            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
             .arg("about:blank")
             // What it makes there stays when it is killed.
             .env("TMPDIR", folder.path())
@@ -174,10 +170,8 @@ impl Chromium {
     fn begin_page(&mut self) {
         let mut created = self.ask("Target.createTarget", json!({"url": "about:blank"}));
         self.target = created["targetId"].take();
-        let attached = self.ask(
-            "Target.attachToTarget",
-            json!({"targetId": self.target, "flatten": true}),
-        );
+        let attached =
+            self.ask("Target.attachToTarget", json!({"targetId": self.target, "flatten": true}));
         self.session = attached["sessionId"].as_str().unwrap().to_string();
         for domain in ["Page", "Runtime", "Log", "Network", "Performance"] {
             self.ask(&format!("{domain}.enable"), json!({}));
@@ -220,10 +214,9 @@ impl Chromium {
     fn next(&self, waiting_for: &str) -> Value {
         match self.messages.recv_timeout(PATIENCE) {
             Ok(message) => message,
-            Err(error) => panic!(
-                "Chromium does not answer `{waiting_for}`: {error}{}",
-                self.said()
-            ),
+            Err(error) => {
+                panic!("Chromium does not answer `{waiting_for}`: {error}{}", self.said())
+            }
         }
     }
 
@@ -238,10 +231,8 @@ impl Chromium {
 
     /// Opens a file and waits until it is loaded.
     pub fn open(&mut self, file: &Path) {
-        let navigated = self.ask(
-            "Page.navigate",
-            json!({"url": format!("file://{}", file.display())}),
-        );
+        let navigated =
+            self.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
         assert!(navigated["errorText"].is_null(), "{navigated}");
         // Of this document: the empty page before it may tell as late as now that it is loaded.
         let loader = &navigated["loaderId"];
@@ -347,15 +338,14 @@ impl Chromium {
             Some("Runtime.consoleAPICalled") => event["params"]["type"] != "log",
             _ => false,
         });
-        complaints
-            .map(|event| event["params"].to_string())
-            .collect()
+        complaints.map(|event| event["params"].to_string()).collect()
     }
 }
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // Its own children are in its group. Every shell has this command; as a program it may be missing.
+        // Its own children are in its group. Every shell has this command; as a program it may be
+        // missing.
         let group = format!("kill -s KILL -- -{}", self.child.id());
         let _ = Command::new("sh").args(["-c", &group]).status();
         let _ = self.child.kill();

@@ -14,11 +14,7 @@ const FRAMES: &str = "[...document.querySelectorAll('#functions .frame')]";
 /// Returns a browser that shows the top of a report with profiles, and the folder of the report.
 fn shown() -> Option<(Page, TempDir)> {
     let mut browser = page_or_test_is_skipped()?;
-    let size = Size {
-        targets: 2,
-        seconds: 3,
-        ..SIZE
-    };
+    let size = Size { targets: 2, seconds: 3, ..SIZE };
     let mut figures = figures(size);
     add_profiles(&mut figures);
     let folder = tempfile::tempdir().unwrap();
@@ -81,9 +77,8 @@ fn a_graph_is_drawn_when_it_is_near_and_colors_what_grew_and_what_shrank() {
         "[...document.querySelectorAll('.flame')].filter((graph) => graph.hasChildNodes()).length";
     assert_eq!(browser.value(drawn), 1);
     assert_eq!(
-        browser.value(&format!(
-            "{FRAMES}.some((frame) => frame.matches('.grew, .shrank, .alone'))"
-        )),
+        browser
+            .value(&format!("{FRAMES}.some((frame) => frame.matches('.grew, .shrank, .alone'))")),
         false
     );
     let own = format!("file://{}/report.html", folder.path().display());
@@ -136,10 +131,7 @@ fn a_graph_is_read_zoomed_and_searched_with_the_keyboard_alone() {
         browser.key(key);
     }
     let said = "document.querySelector('.pick output').textContent";
-    assert_eq!(
-        browser.value(said),
-        "2 frames, 80 \u{b5}s, 53.3% of the CPU time"
-    );
+    assert_eq!(browser.value(said), "2 frames, 80 \u{b5}s, 53.3% of the CPU time");
     let matched = browser.value(&format!(
         "{FRAMES}.filter((frame) => frame.matches('.match')).map((frame) => frame.textContent)"
     ));

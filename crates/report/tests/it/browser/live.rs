@@ -41,7 +41,8 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
         browser.value("document.getElementById('cells').textContent"),
         "2 of 10 cells complete, 1 failed; about 5 min left"
     );
-    // It requests new seconds, and again those of which some connection may report late: after 22 seconds.
+    // It requests new seconds, and again those of which some connection may report late: after 22
+    // seconds.
     assert_eq!(browser.value("asked[1]"), "live.json?step=2&from=0");
     assert_eq!(browser.value("asked[2]"), "live.json?step=2&from=7");
     assert_eq!(

@@ -1,5 +1,5 @@
-//! The HTML report in a real browser. Without Chromium these tests say that they are skipped; where `chromium` is named
-//! in `ASSAY_REQUIRE_ENGINES` they fail instead.
+//! The HTML report in a real browser. Without Chromium these tests say that they are skipped; where
+//! `chromium` is named in `ASSAY_REQUIRE_ENGINES` they fail instead.
 
 mod chromium;
 mod flame;
@@ -55,9 +55,7 @@ fn place(browser: &mut Chromium, share: f64) -> (f64, f64) {
 
 /// Returns the first and the last second that the first chart shows.
 fn seconds_shown(browser: &mut Chromium) -> (f64, f64) {
-    let shown = browser.value(&format!(
-        "[{FIRST}.chart.scales.x.min, {FIRST}.chart.scales.x.max]"
-    ));
+    let shown = browser.value(&format!("[{FIRST}.chart.scales.x.min, {FIRST}.chart.scales.x.max]"));
     (shown[0].as_f64().unwrap(), shown[1].as_f64().unwrap())
 }
 
@@ -179,10 +177,7 @@ fn a_line_is_hidden_by_its_button_in_all_charts_of_its_step() {
         assert_eq!(chart[1], false, "{hidden}");
         assert_eq!(chart[0], true, "{hidden}");
     }
-    assert_eq!(
-        browser.value(&format!("{button}.getAttribute('aria-pressed')")),
-        "false"
-    );
+    assert_eq!(browser.value(&format!("{button}.getAttribute('aria-pressed')")), "false");
     browser.wait_for(&format!("{COLORED} < {colored}"));
 
     // With Ctrl the others are; and all come back by one button.
@@ -208,19 +203,13 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
     browser.mouse("mouseReleased", to, 1);
     browser.wait_for(&format!("{FIRST}.chart.scales.x.max < 150"));
     let (least, most) = seconds_shown(&mut browser);
-    assert!(
-        (least - 50.0).abs() < 5.0 && (most - 100.0).abs() < 5.0,
-        "{least} {most}"
-    );
+    assert!((least - 50.0).abs() < 5.0 && (most - 100.0).abs() < 5.0, "{least} {most}");
     let others = "[...document.querySelectorAll('#step-l-i0 figure')]
         .filter((figure) => figure.chart && figure.chart.kind === 'seconds')";
     browser.wait_for(&format!(
         "{others}.length > 1 && {others}.every((figure) => figure.chart.scales.x.max < 150)"
     ));
-    assert_eq!(
-        browser.value("document.querySelector('#step-l-i0 .whole').hidden"),
-        false
-    );
+    assert_eq!(browser.value("document.querySelector('#step-l-i0 .whole').hidden"), false);
 
     for clicks in [1, 2] {
         browser.mouse("mousePressed", to, clicks);
@@ -229,10 +218,7 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
     browser.wait_for(&format!(
         "{others}.every((figure) => figure.chart.scales.x.min === 0 && figure.chart.scales.x.max === 199)"
     ));
-    assert_eq!(
-        browser.value("document.querySelector('#step-l-i0 .whole').hidden"),
-        true
-    );
+    assert_eq!(browser.value("document.querySelector('#step-l-i0 .whole').hidden"), true);
 }
 
 #[test]
@@ -250,12 +236,7 @@ fn the_tooltip_lists_the_log_events_at_the_pointer() {
     let mut figures = figures(SIZE);
     figures.rows[0].events = Some(StepEvents {
         all: vec![
-            event(
-                50,
-                "checkpoint",
-                Some(4_500_000_000),
-                "wrote <b>7</b> buffers",
-            ),
+            event(50, "checkpoint", Some(4_500_000_000), "wrote <b>7</b> buffers"),
             event(51, "warning", None, "too often"),
         ],
         ..StepEvents::default()
@@ -277,10 +258,7 @@ fn the_tooltip_lists_the_log_events_at_the_pointer() {
             "{rows}.map((row) => row.textContent).filter((text) => text.includes(': '))"
         ))
     };
-    let [checkpoint, warning] = [
-        "checkpoint 4.5 s: wrote <b>7</b> buffers",
-        "warning: too often",
-    ];
+    let [checkpoint, warning] = ["checkpoint 4.5 s: wrote <b>7</b> buffers", "warning: too often"];
     assert_eq!(told_at(51.0), json!([warning, checkpoint]));
     assert_eq!(told_at(54.0), json!([checkpoint]));
     assert_eq!(told_at(56.0), json!([]));
@@ -293,13 +271,9 @@ fn a_chart_can_be_read_and_zoomed_with_the_keyboard_alone() {
         return;
     };
     // From the last button of the chart's caption, Tab leads to the chart.
-    browser.value(&format!(
-        "{FIRST}.querySelector('figcaption button.log').focus()"
-    ));
+    browser.value(&format!("{FIRST}.querySelector('figcaption button.log').focus()"));
     browser.key("Tab");
-    browser.wait_for(&format!(
-        "document.activeElement === {FIRST}.querySelector('.plot')"
-    ));
+    browser.wait_for(&format!("document.activeElement === {FIRST}.querySelector('.plot')"));
     for _ in 0..3 {
         browser.key("ArrowRight");
     }
@@ -307,16 +281,11 @@ fn a_chart_can_be_read_and_zoomed_with_the_keyboard_alone() {
     browser.wait_for(&format!("{tip} && !{tip}.hidden"));
     let told = browser.value(&format!("{tip}.textContent"));
     let told = told.as_str().unwrap();
-    assert!(
-        told.starts_with("second 2") && told.contains("pg15.base"),
-        "{told}"
-    );
+    assert!(told.starts_with("second 2") && told.contains("pg15.base"), "{told}");
     browser.key("+");
     browser.wait_for(&format!("{FIRST}.chart.scales.x.max < 150"));
     browser.key("Escape");
-    browser.wait_for(&format!(
-        "{FIRST}.chart.scales.x.max === 199 && {tip}.hidden"
-    ));
+    browser.wait_for(&format!("{FIRST}.chart.scales.x.max === 199 && {tip}.hidden"));
 
     // The buttons of the lines are one stop; arrows lead from one to the next.
     browser.value("document.querySelector('#step-l-i0 .lines button').focus()");
@@ -325,10 +294,7 @@ fn a_chart_can_be_read_and_zoomed_with_the_keyboard_alone() {
     assert_eq!(browser.value(&format!("{on}.dataset.line")), "1");
     browser.key("Enter");
     browser.wait_for(&format!("{on}.getAttribute('aria-pressed') === 'false'"));
-    assert_eq!(
-        browser.value(&format!("{FIRST}.chart.series[2].show")),
-        false
-    );
+    assert_eq!(browser.value(&format!("{FIRST}.chart.series[2].show")), false);
     let stops =
         browser.value("document.querySelectorAll('#step-l-i0 .lines [tabindex=\"0\"]').length");
     assert_eq!(stops, 1);
@@ -340,9 +306,8 @@ fn clients_and_the_scale_are_switched_in_each_chart() {
         return;
     };
     browser.value(&format!("{FIRST}.querySelector('button.parts').click()"));
-    let labels = browser.value(&format!(
-        "{FIRST}.chart.series.slice(1).map((series) => series.label)"
-    ));
+    let labels =
+        browser.value(&format!("{FIRST}.chart.series.slice(1).map((series) => series.label)"));
     assert_eq!(labels.as_array().unwrap().len(), 4 * 3, "{labels}");
     assert_eq!(labels[1], "pg15.base client 2");
     browser.value(&format!("{FIRST}.querySelector('button.log').click()"));

@@ -1,4 +1,5 @@
-//! Finding one's way in the page: folds, contents, the filter, sorted tables, and the address that remembers all of it.
+//! Finding one's way in the page: folds, contents, the filter, sorted tables, and the address that
+//! remembers all of it.
 
 use serde_json::json;
 
@@ -10,13 +11,7 @@ const LONG: Size = Size {
     targets: 15,
     clients: 1,
     seconds: 12,
-    steps: &[
-        ALL_STEPS[0],
-        ALL_STEPS[1],
-        ALL_STEPS[2],
-        ALL_STEPS[5],
-        ALL_STEPS[6],
-    ],
+    steps: &[ALL_STEPS[0], ALL_STEPS[1], ALL_STEPS[2], ALL_STEPS[5], ALL_STEPS[6]],
 };
 
 /// Types into the filter.
@@ -120,10 +115,7 @@ fn few_seconds_are_marks_and_the_contents_fit_a_phone() {
     let Some((mut browser, _folder)) = shown(few) else {
         return;
     };
-    assert_eq!(
-        browser.value(&format!("{FIRST}.chart.series[1].paths() === null")),
-        true
-    );
+    assert_eq!(browser.value(&format!("{FIRST}.chart.series[1].paths() === null")), true);
     let phone = json!({"width": 390, "height": 740, "deviceScaleFactor": 1, "mobile": false});
     browser.ask("Emulation.setDeviceMetricsOverride", phone);
     to_first_chart(&mut browser);

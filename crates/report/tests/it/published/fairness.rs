@@ -1,11 +1,12 @@
-//! "Tuning Postgres and the Insert Benchmark, round 6": the differences between the ends of eight clients in `l.i1`.
+//! "Tuning Postgres and the Insert Benchmark, round 6": the differences between the ends of eight
+//! clients in `l.i1`.
 
 use record::StepKind;
 
 use super::{Measured, Published};
 
-/// Config, seconds apart, percent of the fastest's time, as printed; and the fastest's and slowest's seconds, where they
-/// are told.
+/// Config, seconds apart, percent of the fastest's time, as printed; and the fastest's and
+/// slowest's seconds, where they are told.
 type Line = (&'static str, u32, &'static str, Option<(f64, f64)>);
 
 const CACHED: [Line; 15] = [
@@ -44,8 +45,8 @@ const IO_BOUND: [Line; 15] = [
     ("a28", 15468, "102.9", Some((15038.1, 30505.9))),
 ];
 
-/// Returns the fastest's and the slowest's seconds. Where these are not told there is one to a tenth of a second that both
-/// columns agree on: what the seconds apart are so many percent of.
+/// Returns the fastest's and the slowest's seconds. Where these are not told there is one to a
+/// tenth of a second that both columns agree on: what the seconds apart are so many percent of.
 fn runtimes((_, apart, percent, told): &Line) -> (f64, f64) {
     told.unwrap_or_else(|| {
         let percent: f64 = percent.parse().unwrap();
@@ -70,8 +71,8 @@ fn measured(line: &Line) -> Measured {
     }
 }
 
-/// The page prints whole seconds and a decimal of percent, both rounded to the nearest; the report's table has
-/// milliseconds.
+/// The page prints whole seconds and a decimal of percent, both rounded to the nearest; the
+/// report's table has milliseconds.
 #[track_caller]
 fn check(lines: &[Line]) {
     let targets = lines.iter().map(|line| (line.0, vec![measured(line)]));

@@ -1,6 +1,6 @@
-//! Tables that were published, made again from their inputs: these are recorded as a run that measured them, read back,
-//! and come out of the report's tables to the digits that were printed. Figures are those of the pages that each test
-//! names by title.
+//! Tables that were published, made again from their inputs: these are recorded as a run that
+//! measured them, read back, and come out of the report's tables to the digits that were printed.
+//! Figures are those of the pages that each test names by title.
 
 mod fairness;
 mod scan;
@@ -56,10 +56,7 @@ impl Published {
             name: "published".to_owned(),
             status: Status::Complete,
             base: full(targets[0].0),
-            targets: targets
-                .iter()
-                .map(|(name, _)| target(&full(name), "some"))
-                .collect(),
+            targets: targets.iter().map(|(name, _)| target(&full(name), "some")).collect(),
             cells: targets.iter().map(|(name, _)| cell(name)).collect(),
             ..Run::default()
         };
@@ -85,11 +82,7 @@ impl Published {
         directory.write_run(&run).unwrap();
         let figures = analysis::figures(&[directory]).unwrap();
         for row in &figures.rows {
-            assert!(
-                row.valid,
-                "{} of {}: {:?}",
-                row.step, row.cell.target, row.reasons
-            );
+            assert!(row.valid, "{} of {}: {:?}", row.step, row.cell.target, row.reasons);
         }
         Self { run, figures }
     }
@@ -103,14 +96,14 @@ impl Published {
         row.unwrap().metrics[name].unwrap()
     }
 
-    /// Returns the cells of a table of the report by the beginning of its title: each row's cells without color marks, by
-    /// its first word. A test's name that is shown once above its targets is skipped.
+    /// Returns the cells of a table of the report by the beginning of its title: each row's cells
+    /// without color marks, by its first word. A test's name that is shown once above its
+    /// targets is skipped.
     #[track_caller]
     fn table(&self, title: &str, test: Option<&str>) -> BTreeMap<String, Vec<String>> {
         let text = tables(&self.run, &self.figures, WIDE);
-        let from = text
-            .find(&format!("\n{title}"))
-            .unwrap_or_else(|| panic!("no `{title}` in {text}"));
+        let from =
+            text.find(&format!("\n{title}")).unwrap_or_else(|| panic!("no `{title}` in {text}"));
         text[from..]
             .lines()
             .skip_while(|line| !line.starts_with('─'))
@@ -142,23 +135,15 @@ fn full(target: &str) -> String {
 
 impl Measured {
     fn write(&self, cell: &record::CellDir, number: u32, clients: u32) {
-        let columns: Vec<HostColumn<'_>> = self
-            .host
-            .iter()
-            .map(|&(name, _)| HostColumn {
-                name,
-                cumulative: true,
-            })
-            .collect();
+        let columns: Vec<HostColumn<'_>> =
+            self.host.iter().map(|&(name, _)| HostColumn { name, cumulative: true }).collect();
         let mut writer = cell.begin_step(number, self.step, &columns).unwrap();
         let elapsed_ns = (self.seconds * 1e9).round() as u64;
         let before = vec![Some(0); columns.len()];
         writer.host(0, 0, 0, &before).unwrap();
         let after: Vec<_> = self.host.iter().map(|&(_, grown)| Some(grown)).collect();
         let last = (elapsed_ns - 1) / 1_000_000_000;
-        writer
-            .host(0, last as u32, elapsed_ns as i64, &after)
-            .unwrap();
+        writer.host(0, last as u32, elapsed_ns as i64, &after).unwrap();
         let interval = IntervalRow {
             kind: self.main_op,
             ok: self.count,
@@ -178,12 +163,7 @@ impl Measured {
     }
 
     fn step(&self, elapsed_ns: u64, clients: u32) -> Step {
-        let ops = Ops {
-            offered: self.count,
-            ok: self.count,
-            rows: self.count,
-            ..Ops::default()
-        };
+        let ops = Ops { offered: self.count, ok: self.count, rows: self.count, ..Ops::default() };
         let connection = |(client, &end): (u32, &f64)| Connection {
             client,
             role: self.main_op.to_owned(),

@@ -1,4 +1,5 @@
-//! "Fixing some of the InnoDB scan perf regressions in a MySQL fork": the tables of `scan` on three servers.
+//! "Fixing some of the InnoDB scan perf regressions in a MySQL fork": the tables of `scan` on three
+//! servers.
 
 use record::StepKind;
 
@@ -48,8 +49,8 @@ fn measured(processors: f64, figures: [f64; 6]) -> Measured {
     }
 }
 
-/// The page has two other rules: it shows `1` without decimals if both values are 0, and `inf` for a base of 0, where Assay
-/// shows no ratio.
+/// The page has two other rules: it shows `1` without decimals if both values are 0, and `inf` for
+/// a base of 0, where Assay shows no ratio.
 fn as_here(printed: &str) -> &str {
     match printed {
         "1" => "1.00",
@@ -60,9 +61,8 @@ fn as_here(printed: &str) -> &str {
 
 #[track_caller]
 fn check(processors: u32, clients: u32, absolute: &[Absolute], relative: &[Relative]) {
-    let targets = absolute
-        .iter()
-        .map(|(figures, name)| (*name, vec![measured(processors.into(), *figures)]));
+    let targets =
+        absolute.iter().map(|(figures, name)| (*name, vec![measured(processors.into(), *figures)]));
     let published = Published::new("sysbench", clients, targets.collect());
     for (figures, target) in absolute {
         for (name, figure) in NAMES.iter().zip(figures) {
@@ -76,10 +76,8 @@ fn check(processors: u32, clients: u32, absolute: &[Absolute], relative: &[Relat
         }
     }
     let base = absolute[0].1;
-    let costs = published.table(
-        &format!("range-1: cost per query relative to {base}"),
-        Some("scan"),
-    );
+    let costs =
+        published.table(&format!("range-1: cost per query relative to {base}"), Some("scan"));
     assert_eq!(costs.len(), relative.len(), "{costs:?}");
     let throughput = published.table(&format!("range-1: throughput relative to {base}"), None);
     for (column, (printed, target)) in relative.iter().enumerate() {
@@ -120,10 +118,7 @@ fn ax162_s() {
         ],
         &[
             (["1.20", "1.45", "1", "1", "0.25", "0.83"], "my8040"),
-            (
-                ["1.20", "1.46", "1", "inf", "0.65", "0.83"],
-                "my8040adv_pre",
-            ),
+            (["1.20", "1.46", "1", "inf", "0.65", "0.83"], "my8040adv_pre"),
             (["1.03", "1.32", "1", "1", "0.58", "0.98"], "my8040adv_post"),
         ],
     );
@@ -141,10 +136,7 @@ fn bee() {
         ],
         &[
             (["1.28", "3.01", "1", "0.00", "1.17", "0.78"], "my8040"),
-            (
-                ["1.11", "2.56", "1", "0.00", "1.03", "0.91"],
-                "my8040adv_post",
-            ),
+            (["1.11", "2.56", "1", "0.00", "1.03", "0.91"], "my8040adv_post"),
         ],
     );
 }

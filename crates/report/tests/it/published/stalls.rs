@@ -1,4 +1,5 @@
-//! "Speedb vs RocksDB on a large server": what delayed and stopped writes in `overwrite`, and its throughput.
+//! "Speedb vs RocksDB on a large server": what delayed and stopped writes in `overwrite`, and its
+//! throughput.
 
 use record::StepKind;
 
@@ -12,26 +13,17 @@ struct Stalls {
     /// l0-file-count-limit, memtable-limit, pending-compaction-bytes, total.
     delays: [u32; 4],
     stops: [u32; 4],
-    /// cf-l0-file-count-limit-delays-with-ongoing-compaction: counted within the first of the delays.
+    /// cf-l0-file-count-limit-delays-with-ongoing-compaction: counted within the first of the
+    /// delays.
     ongoing: u32,
 }
 
-const REASONS: [&str; 4] = [
-    "l0-file-count-limit",
-    "memtable-limit",
-    "pending-compaction-bytes",
-    "total",
-];
+const REASONS: [&str; 4] =
+    ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes", "total"];
 const ONGOING: &str = "cf-l0-file-count-limit-delays-with-ongoing-compaction";
 
 const fn stalls(target: &'static str, per_second: u64, ongoing: u32, delays: [u32; 4]) -> Stalls {
-    Stalls {
-        target,
-        per_second,
-        delays,
-        stops: [0; 4],
-        ongoing,
-    }
+    Stalls { target, per_second, delays, stops: [0; 4], ongoing }
 }
 
 const IOBUF: [Stalls; 2] = [
@@ -39,10 +31,8 @@ const IOBUF: [Stalls; 2] = [
     stalls("rocksdb", 1, 285, [285, 0, 12585, 12870]),
 ];
 
-const IODIR: [Stalls; 2] = [
-    stalls("speedb", 1, 5, [5, 22, 0, 27]),
-    stalls("rocksdb", 1, 287, [287, 0, 687, 974]),
-];
+const IODIR: [Stalls; 2] =
+    [stalls("speedb", 1, 5, [5, 22, 0, 27]), stalls("rocksdb", 1, 287, [287, 0, 687, 974])];
 
 const UPDATE_1: [Stalls; 3] = [
     stalls("8.5.4", 277_795, 1089, [1089, 0, 1207, 2296]),
@@ -73,9 +63,7 @@ fn measured(stalls: &Stalls) -> Measured {
 }
 
 fn publish(columns: &[Stalls]) -> Published {
-    let targets = columns
-        .iter()
-        .map(|stalls| (stalls.target, vec![measured(stalls)]));
+    let targets = columns.iter().map(|stalls| (stalls.target, vec![measured(stalls)]));
     Published::new("kv", 40, targets.collect())
 }
 
@@ -84,11 +72,8 @@ fn check(columns: &[Stalls]) {
     let published = publish(columns);
     let table = published.table("Write stalls by reason", None);
     for stalls in columns {
-        let printed: Vec<String> = [stalls.delays, stalls.stops]
-            .as_flattened()
-            .iter()
-            .map(u32::to_string)
-            .collect();
+        let printed: Vec<String> =
+            [stalls.delays, stalls.stops].as_flattened().iter().map(u32::to_string).collect();
         assert_eq!(table[stalls.target], printed, "{}", stalls.target);
         let all = f64::from(stalls.delays[3] + stalls.stops[3]);
         let found = published.metric(stalls.target, "overwrite", "Nstall");

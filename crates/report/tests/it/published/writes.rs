@@ -1,5 +1,6 @@
-//! "Configuration options that make writes faster or slower with MySQL and Postgres": throughput of three tests on two
-//! servers, and what the text says of one configuration in percent of another. All are rounded to the nearest percent.
+//! "Configuration options that make writes faster or slower with MySQL and Postgres": throughput of
+//! three tests on two servers, and what the text says of one configuration in percent of another.
+//! All are rounded to the nearest percent.
 
 use record::StepKind;
 
@@ -91,7 +92,8 @@ fn check(mut published: Published, said: &[Said]) {
     }
 }
 
-/// In text: (57, 83, 54), (80, 20, 62) and (46, 17, 33) percent; half for updates and about 30 % less for inserts.
+/// In text: (57, 83, 54), (80, 20, 62) and (46, 17, 33) percent; half for updates and about 30 %
+/// less for inserts.
 const SMALL_WITHOUT_FSYNC: [Said; 4] = [
     ("bl1_sync0_dw1", "bl0_sync0_dw1", "0.57 0.83 0.54"),
     ("bl0_sync0_dw1", "sync0_comp0_fpi1", "0.80 0.20 0.62"),
@@ -99,16 +101,16 @@ const SMALL_WITHOUT_FSYNC: [Said; 4] = [
     ("sync0_comp1_fpi1", "sync0_comp1_fpi0", "0.70 0.49 0.49"),
 ];
 
-/// In text: about 50, 27 and 14 percent, for all three tests together. The last two name configurations without fsync,
-/// of which none of these ratios is true; those with it give them.
+/// In text: about 50, 27 and 14 percent, for all three tests together. The last two name
+/// configurations without fsync, of which none of these ratios is true; those with it give them.
 const SMALL_WITH_FSYNC: [Said; 3] = [
     ("bl1_sync1_dw1", "bl0_sync1_dw1", "0.52 0.53 0.50"),
     ("bl0_sync1_dw1", "sync1_comp0_fpi1", "0.28 0.26 0.27"),
     ("bl1_sync1_dw1", "sync1_comp0_fpi1", "0.14 0.14 0.14"),
 ];
 
-/// In text: (44, 79, 43), (96, 16, 70) and (42, 13, 30) percent. About 5 % less with full page writes is said of all tests,
-/// and is true of the first.
+/// In text: (44, 79, 43), (96, 16, 70) and (42, 13, 30) percent. About 5 % less with full page
+/// writes is said of all tests, and is true of the first.
 const MEDIUM_WITHOUT_FSYNC: [Said; 4] = [
     ("bl1_sync0_dw1", "bl0_sync0_dw1", "0.44 0.79 0.43"),
     ("bl0_sync0_dw1", "sync0_comp0_fpi1", "0.96 0.16 0.70"),
@@ -116,8 +118,8 @@ const MEDIUM_WITHOUT_FSYNC: [Said; 4] = [
     ("sync0_comp1_fpi1", "sync0_comp1_fpi0", "0.94 0.84 0.88"),
 ];
 
-/// In text: (34, 58, 41), (133, 68, 132) and (45, 39, 54) percent, where again the names are those of configurations
-/// without fsync; about half for updates with full page writes.
+/// In text: (34, 58, 41), (133, 68, 132) and (45, 39, 54) percent, where again the names are those
+/// of configurations without fsync; about half for updates with full page writes.
 const MEDIUM_WITH_FSYNC: [Said; 4] = [
     ("bl1_sync1_dw1", "bl0_sync1_dw1", "0.34 0.58 0.41"),
     ("bl0_sync1_dw1", "sync1_compLZ4_fpi1", "1.33 0.68 1.32"),

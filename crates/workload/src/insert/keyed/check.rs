@@ -16,7 +16,8 @@ const SAMPLES: u64 = 10_000;
 /// The purpose of a random stream, the last part of its path; smaller ones belong to connections.
 const SAMPLE: u64 = 4;
 
-/// Visits all entries that begin with `start`, each with whether it is in the sample; returns their number.
+/// Visits all entries that begin with `start`, each with whether it is in the sample; returns their
+/// number.
 fn each_entry<S: KeyValueSession>(
     session: &mut S,
     start: &[u8],
@@ -59,8 +60,9 @@ impl Sampling {
 }
 
 impl Insert {
-    /// Compares a table and its indexes with what the workload knows: the number of entries, and for a sample
-    /// whether each row is what the seed says and each index entry belongs to its row.
+    /// Compares a table and its indexes with what the workload knows: the number of entries, and
+    /// for a sample whether each row is what the seed says and each index entry belongs to its
+    /// row.
     pub(super) fn check_entries<S: KeyValueSession>(
         &self,
         table: usize,
@@ -113,12 +115,7 @@ impl Insert {
             let what = format!("entries of index {} of {}", named.name, description.name);
             compared.push(entries.check(what));
         }
-        let facts = TableFacts {
-            rows: count,
-            key_min,
-            key_max,
-            index_rows,
-        };
+        let facts = TableFacts { rows: count, key_min, key_max, index_rows };
         let mut checks = ledger.check(description, &facts);
         checks.extend(compared);
         Ok(checks)
@@ -129,10 +126,7 @@ impl Insert {
         let ledger = &self.ledgers[table];
         let every = (ledger.rows / SAMPLES).max(1);
         let path = [table as u64, ledger.next_row, SAMPLE];
-        Sampling {
-            every,
-            due: Random::stream(self.seed, &path).below(every),
-        }
+        Sampling { every, due: Random::stream(self.seed, &path).below(every) }
     }
 }
 

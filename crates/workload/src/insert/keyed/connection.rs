@@ -18,8 +18,8 @@ use crate::insert::shared::SharedKeys;
 /// Rows whose entries are written in one batch when an index is created.
 const INDEX_ROWS: u64 = 1000;
 
-/// Scans upwards from `from`, the start of a key, over up to `limit` entries. Visits those of the same table or index
-/// until `visit` fails; returns their number.
+/// Scans upwards from `from`, the start of a key, over up to `limit` entries. Visits those of the
+/// same table or index until `visit` fails; returns their number.
 #[inline]
 pub(super) fn scan_up<S: KeyValueSession>(
     session: &mut S,
@@ -28,13 +28,8 @@ pub(super) fn scan_up<S: KeyValueSession>(
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let (mut entries, mut visited) = (0, Ok(()));
-    let scan = Scan {
-        from,
-        direction: Direction::Forward,
-        limit,
-        view: View::Now,
-        verifies_order: true,
-    };
+    let scan =
+        Scan { from, direction: Direction::Forward, limit, view: View::Now, verifies_order: true };
     session.scan(scan, |key, value| {
         if visited.is_ok() && key.starts_with(id(from)) {
             entries += 1;
@@ -44,7 +39,8 @@ pub(super) fn scan_up<S: KeyValueSession>(
     visited.map(|()| entries)
 }
 
-/// Returns the smallest primary key of a table, by a scan from its beginning, which passes over deleted entries.
+/// Returns the smallest primary key of a table, by a scan from its beginning, which passes over
+/// deleted entries.
 #[inline]
 pub(super) fn smallest_key<S: KeyValueSession>(
     session: &mut S,
@@ -81,7 +77,8 @@ pub(super) fn largest_key<S: KeyValueSession>(
     Ok(found)
 }
 
-/// Divides the rows of one table between several deleters: each claims a range of keys at a time, from the smallest on.
+/// Divides the rows of one table between several deleters: each claims a range of keys at a time,
+/// from the smallest on.
 #[derive(Debug, Default)]
 pub(super) struct DeleteRanges {
     /// The claimed range that is not deleted yet: its first key and length.
@@ -119,8 +116,8 @@ pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) shared: Arc<SharedKeys>,
     /// Inserts: the next commit, without its primary keys.
     pub(super) encoded: EncodedCommit,
-    /// The batch that is prepared but not written: its number of rows, and the last key that it inserts, or the key
-    /// below which it deletes all.
+    /// The batch that is prepared but not written: its number of rows, and the last key that it
+    /// inserts, or the key below which it deletes all.
     pub(super) batch: Option<(u64, i64)>,
     /// The last key that was written.
     pub(super) last_key: Option<i64>,
@@ -185,7 +182,8 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         self.index_passes.len()
     }
 
-    /// Creates indexes: writes an entry for each row. A retry starts over and writes the same entries.
+    /// Creates indexes: writes an entry for each row. A retry starts over and writes the same
+    /// entries.
     fn end(&mut self, number: usize) -> Result<(), Error> {
         let indexes = &self.index_passes[number];
         let session = &mut self.session;
@@ -254,10 +252,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     fn first_undeleted_key(&self, oldest: &OldestRows) -> i64 {
-        let claim = self
-            .delete_ranges
-            .as_ref()
-            .and_then(|delete_ranges| delete_ranges.claim);
+        let claim = self.delete_ranges.as_ref().and_then(|delete_ranges| delete_ranges.claim);
         claim.map_or(oldest.key_min, |(first, _)| first)
     }
 

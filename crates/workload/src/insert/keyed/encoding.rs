@@ -1,10 +1,11 @@
-//! Encodes rows and index entries as keys and values, in the layout of MyRocks, which sorts them by their columns.
+//! Encodes rows and index entries as keys and values, in the layout of MyRocks, which sorts them by
+//! their columns.
 //!
-//! A key starts with the number of its table or index, in four bytes. In a row's key, the primary key follows, and the value
-//! has all other columns. In an index entry's key, the columns of the index and the primary key follow, and the value is
-//! empty.
-//! Numbers in keys are big-endian with the sign bit flipped, so that they sort as bytes. Numbers in values are little-endian,
-//! and the text comes last.
+//! A key starts with the number of its table or index, in four bytes. In a row's key, the primary
+//! key follows, and the value has all other columns. In an index entry's key, the columns of the
+//! index and the primary key follow, and the value is empty.
+//! Numbers in keys are big-endian with the sign bit flipped, so that they sort as bytes. Numbers in
+//! values are little-endian, and the text comes last.
 
 use std::iter;
 
@@ -92,8 +93,8 @@ impl IndexLayout {
         buffer.extend_from_slice(&primary_key_bytes(key));
     }
 
-    /// Returns a key that is no larger than any entry whose first column, a 32-bit number, is at least `first`, and larger
-    /// than all others of the index.
+    /// Returns a key that is no larger than any entry whose first column, a 32-bit number, is at
+    /// least `first`, and larger than all others of the index.
     #[inline]
     pub(super) fn range_start(&self, first: i32) -> [u8; RANGE_START_BYTES] {
         let mut start = [0; RANGE_START_BYTES];
@@ -173,12 +174,7 @@ impl Layout {
 #[inline]
 pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&columns.date_us.to_le_bytes());
-    for value in [
-        columns.cash_register,
-        columns.customer,
-        columns.product,
-        columns.price,
-    ] {
+    for value in [columns.cash_register, columns.customer, columns.product, columns.price] {
         buffer.extend_from_slice(&value.to_le_bytes());
     }
     buffer.extend_from_slice(data.as_bytes());
@@ -191,13 +187,7 @@ pub(super) fn columns(value: &[u8]) -> Option<Columns> {
     let (numbers, _) = rest.as_chunks::<4>();
     let numbers = numbers.first_chunk()?.map(i32::from_le_bytes);
     let [cash_register, customer, product, price] = numbers;
-    Some(Columns {
-        date_us: i64::from_le_bytes(*date),
-        cash_register,
-        customer,
-        product,
-        price,
-    })
+    Some(Columns { date_us: i64::from_le_bytes(*date), cash_register, customer, product, price })
 }
 
 /// Reads a row's key and value, without its text.
@@ -220,7 +210,8 @@ fn no_row(key: &[u8]) -> Error {
     )
 }
 
-/// The encoded rows of one commit, without their primary keys, which are assigned when they are written.
+/// The encoded rows of one commit, without their primary keys, which are assigned when they are
+/// written.
 #[derive(Debug)]
 pub(super) struct EncodedCommit {
     /// Sizes of the keys of a row.
@@ -286,19 +277,8 @@ mod tests {
     use crate::insert::rows::RowSource;
 
     const INTS: [i32; 9] = [i32::MIN, -65_537, -256, -1, 0, 1, 255, 65_536, i32::MAX];
-    const LONGS: [i64; 11] = [
-        i64::MIN,
-        -(1 << 40),
-        -257,
-        -1,
-        0,
-        1,
-        255,
-        256,
-        1 << 31,
-        1 << 40,
-        i64::MAX,
-    ];
+    const LONGS: [i64; 11] =
+        [i64::MIN, -(1 << 40), -257, -1, 0, 1, 255, 256, 1 << 31, 1 << 40, i64::MAX];
 
     fn entry(index: &IndexLayout, columns: &Columns, key: i64) -> Vec<u8> {
         let mut bytes = Vec::new();

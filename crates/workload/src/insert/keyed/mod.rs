@@ -1,9 +1,9 @@
-//! The Insert Benchmark on a key-value engine: the work of a storage engine below an SQL layer, without
-//! the SQL layer. A commit is one batch of rows and their index entries.
+//! The Insert Benchmark on a key-value engine: the work of a storage engine below an SQL layer,
+//! without the SQL layer. A commit is one batch of rows and their index entries.
 //!
 //! The client does what a SQL server would do: it assigns keys, maintains index entries, and
-//! reads rows before it deletes them and their entries. Long transactions, partitions and bulk loads are
-//! not applicable.
+//! reads rows before it deletes them and their entries. Long transactions, partitions and bulk
+//! loads are not applicable.
 
 mod check;
 mod connection;
@@ -52,10 +52,7 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
         ];
         let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
         let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
-        let text = format!(
-            "not supported by key-value engines: `{}`",
-            names.join("`, `")
-        );
+        let text = format!("not supported by key-value engines: `{}`", names.join("`, `"));
         (!names.is_empty()).then_some(text)
     }
 }
@@ -67,8 +64,8 @@ impl<S: KeyValueSession, F: Fn() -> S> Connector for Keyed<F> {
         let insert = part.insert;
         let layout = insert.layout(part.table);
         let is_shared = insert.is_shared();
-        // While one client creates the indexes of a shared table, others may still insert. Both write index entries then,
-        // and duplicates are identical.
+        // While one client creates the indexes of a shared table, others may still insert. Both
+        // write index entries then, and duplicates are identical.
         let is_creating = is_shared && matches!(purpose, Purpose::Index { .. });
         let sizes = layout.key_sizes(insert.ledgers[part.table].indexed || is_creating);
         let rows_per_commit = part.step.rows_per_commit;

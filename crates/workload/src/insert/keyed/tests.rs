@@ -11,10 +11,7 @@ use crate::tests::memory::Memory;
 use crate::{Next, Summaries};
 
 fn shared() -> plan::Insert {
-    plan::Insert {
-        tables: Tables::Shared,
-        ..plan()
-    }
+    plan::Insert { tables: Tables::Shared, ..plan() }
 }
 
 /// Returns a step with a number of rows per commit.
@@ -22,20 +19,10 @@ type StepSpec = (InsertStepKind, u32);
 
 const LOAD: StepSpec = (InsertStepKind::Load { rows: 2000 }, 100);
 const INDEX: StepSpec = (InsertStepKind::Index { rows: 100 }, 10);
-const WRITE: StepSpec = (
-    InsertStepKind::Write {
-        until: WriteEnd::Rows(1000),
-        rate: None,
-    },
-    50,
-);
+const WRITE: StepSpec = (InsertStepKind::Write { until: WriteEnd::Rows(1000), rate: None }, 50);
 
 fn query(query: Query, rows_per_commit: u32) -> StepSpec {
-    let kind = InsertStepKind::Query {
-        query,
-        rate: 100.0,
-        time: Duration::ZERO,
-    };
+    let kind = InsertStepKind::Query { query, rate: 100.0, time: Duration::ZERO };
     (kind, rows_per_commit)
 }
 
@@ -66,11 +53,7 @@ impl Bench {
 
     fn with_seed(plan: &plan::Insert, seed: u64) -> Self {
         let clients = 2 + u32::from(plan.tables == Tables::Shared);
-        Self {
-            insert: Insert::new(plan, clients, seed),
-            memory: Arc::default(),
-            number: 0,
-        }
+        Self { insert: Insert::new(plan, clients, seed), memory: Arc::default(), number: 0 }
     }
 
     /// Returns a benchmark with loaded and indexed tables.
@@ -162,10 +145,7 @@ impl Bench {
 fn run_one(work: &mut Task, kind: usize, result: &mut StepResult) -> u64 {
     let mut executed = work.program.execute();
     for _ in 0..2 {
-        if executed
-            .as_ref()
-            .is_err_and(|error| error.class.is_transient())
-        {
+        if executed.as_ref().is_err_and(|error| error.class.is_transient()) {
             executed = work.program.execute();
         }
     }
@@ -193,29 +173,19 @@ fn the_whole_benchmark_leaves_the_expected_data() {
         (IndexSet::Before2023Dec, IndexStatements::One),
     ];
     for (indexes, index_statements) in ways {
-        let mut bench = Bench::new(&plan::Insert {
-            indexes,
-            index_statements,
-            ..plan()
-        });
+        let mut bench = Bench::new(&plan::Insert { indexes, index_statements, ..plan() });
         let result = bench.step(LOAD, u64::MAX);
         assert_eq!((result.inserted, result.unexpected), (4000, 0));
         assert_eq!(bench.memory.map().len(), 4000, "rows alone");
         assert_eq!(bench.broken(), [""; 0]);
 
         let result = bench.step(INDEX, u64::MAX);
-        assert_eq!(
-            (result.inserted, result.roles),
-            (200, vec!["index", "index"])
-        );
+        assert_eq!((result.inserted, result.roles), (200, vec!["index", "index"]));
         assert_eq!(bench.memory.map().len(), 4 * 4200);
         assert_eq!(bench.broken(), [""; 0]);
 
         let result = bench.step(WRITE, u64::MAX);
-        assert_eq!(
-            (result.inserted, result.deleted, result.unexpected),
-            (2000, 2000, 0)
-        );
+        assert_eq!((result.inserted, result.deleted, result.unexpected), (2000, 2000, 0));
         assert_eq!(result.roles, ["insert", "delete", "insert", "delete"]);
         assert_eq!(bench.broken(), [""; 0]);
 
@@ -228,9 +198,7 @@ fn the_whole_benchmark_leaves_the_expected_data() {
             assert_eq!((result.inserted, result.deleted), (400, 390));
             assert_eq!(bench.broken(), [""; 0]);
             let step = step(0, kind, rows_per_commit);
-            let check = bench
-                .insert
-                .check_point_queries(&step, result.queries, result.query_rows);
+            let check = bench.insert.check_point_queries(&step, result.queries, result.query_rows);
             let is_point = how == Query::Point;
             assert_eq!(check.map(|check| check.holds), is_point.then_some(true));
         }
@@ -242,10 +210,7 @@ fn the_whole_benchmark_leaves_the_expected_data() {
 #[test]
 fn fewer_indexes_are_kept_and_scanned() {
     for indexes in 0..3 {
-        let mut bench = Bench::new(&plan::Insert {
-            secondary_indexes: indexes,
-            ..plan()
-        });
+        let mut bench = Bench::new(&plan::Insert { secondary_indexes: indexes, ..plan() });
         let mut steps = vec![LOAD, INDEX, WRITE, query(Query::Range, 5)];
         if indexes == 0 {
             steps = vec![LOAD, WRITE];
@@ -281,17 +246,11 @@ fn queries_find_the_expected_rows_and_write_nothing() {
     let mut bench = Bench::ready(&plan());
     let before = bench.memory.map().clone();
     for query in [Query::Range, Query::Point] {
-        let kind = InsertStepKind::Query {
-            query,
-            rate: 0.0,
-            time: Duration::ZERO,
-        };
+        let kind = InsertStepKind::Query { query, rate: 0.0, time: Duration::ZERO };
         let result = bench.step((kind, 0), 250);
         assert_eq!((result.roles, result.unexpected), (vec!["query"; 2], 0));
         let check =
-            bench
-                .insert
-                .check_point_queries(&step(0, kind, 0), result.queries, result.query_rows);
+            bench.insert.check_point_queries(&step(0, kind, 0), result.queries, result.query_rows);
         assert!(check.is_none_or(|check| check.holds));
         assert_eq!(bench.broken(), [""; 0]);
     }
@@ -315,12 +274,7 @@ fn clients_that_share_a_table_share_its_keys_and_its_oldest_rows() {
     let mut bench = Bench::ready(&shared());
     assert_eq!(bench.broken(), [""; 0]);
     let before = bench.insert.rows();
-    for kind in [
-        WRITE,
-        query(Query::Range, 50),
-        query(Query::Point, 50),
-        WRITE,
-    ] {
+    for kind in [WRITE, query(Query::Range, 50), query(Query::Point, 50), WRITE] {
         let result = bench.step(kind, 33);
         assert_eq!(result.unexpected, 0);
         assert_eq!(result.deleted % 50, 0, "each delete found all its rows");
@@ -347,10 +301,7 @@ fn threads_that_share_a_table_assign_and_delete_each_key_once() {
                 }
             }
         };
-        let threads: Vec<_> = works
-            .iter_mut()
-            .map(|work| scope.spawn(move || run(work)))
-            .collect();
+        let threads: Vec<_> = works.iter_mut().map(|work| scope.spawn(move || run(work))).collect();
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
     assert_eq!(rows, [350, 350, 350, 350, 300, 300]);
@@ -450,21 +401,14 @@ fn a_damaged_row_or_entry_is_found() {
 fn queries_report_a_missing_entry() {
     let mut bench = Bench::ready(&plan());
     let middle = bench.insert.layout(0).indexes()[0].range_start(5000);
-    bench
-        .memory
-        .map()
-        .retain(|key, _| !key.starts_with(&middle[..4]) || key[..] < middle[..]);
+    bench.memory.map().retain(|key, _| !key.starts_with(&middle[..4]) || key[..] < middle[..]);
     let (_, mut works) = bench.begin(query(Query::Range, 50));
     let mut result = StepResult::default();
     for _ in 0..60 {
         assert_eq!(works[0].program.prepare(), Next::Ready(0));
         run_one(&mut works[0], 0, &mut result);
     }
-    assert!(
-        (5..15).contains(&result.unexpected),
-        "{}",
-        result.unexpected
-    );
+    assert!((5..15).contains(&result.unexpected), "{}", result.unexpected);
 
     let mut bench = Bench::ready(&plan());
     bench.memory.map().retain(|key, _| {
@@ -474,9 +418,7 @@ fn queries_report_a_missing_entry() {
     let result = bench.step(query(Query::Point, 50), 300);
     let (kind, rows_per_commit) = query(Query::Point, 50);
     let step = step(0, kind, rows_per_commit);
-    let check = bench
-        .insert
-        .check_point_queries(&step, result.queries, result.query_rows);
+    let check = bench.insert.check_point_queries(&step, result.queries, result.query_rows);
     assert!(!check.unwrap().holds);
 }
 
@@ -507,9 +449,7 @@ fn a_delete_of_too_few_rows_is_reported() {
     let deleter = &mut works[2];
     let mut result = StepResult::default();
     for expected in [0, 30, 0] {
-        let Next::Ready(kind) = deleter.program.prepare() else {
-            panic!()
-        };
+        let Next::Ready(kind) = deleter.program.prepare() else { panic!() };
         assert_eq!(run_one(deleter, kind, &mut result), expected);
     }
     assert_eq!(result.unexpected, 2);
@@ -557,9 +497,7 @@ fn a_delete_that_failed_last_is_repeated_in_the_next_step() {
     let mut rows = vec![0; works.len()];
     for (number, work) in works.iter_mut().enumerate() {
         for operation in 0..5 {
-            let Next::Ready(kind) = work.program.prepare() else {
-                panic!()
-            };
+            let Next::Ready(kind) = work.program.prepare() else { panic!() };
             if work.role == "delete" && number == 2 && operation == 4 {
                 *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other];
             }
@@ -591,11 +529,8 @@ fn an_interrupt_ends_the_creation_of_an_index() {
 
 #[test]
 fn unsupported_options_are_reported() {
-    let asked = plan::Insert {
-        partitions: 2,
-        long_transaction: Some(Duration::from_secs(1)),
-        ..plan()
-    };
+    let asked =
+        plan::Insert { partitions: 2, long_transaction: Some(Duration::from_secs(1)), ..plan() };
     let not_applicable = |plan: &plan::Insert| {
         let bench = Bench::new(plan);
         let (kind, rows_per_commit) = LOAD;

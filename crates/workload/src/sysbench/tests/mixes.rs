@@ -10,11 +10,7 @@ fn weighted(weight: u32, statement: &str) -> String {
 /// Two lookups, then three lookups, an update or an insert, with weights 6, 3 and 1.
 fn mixed(keys: &str) -> plan::Sysbench {
     let lookups = |count: u32| LOOKUP.replacen('{', &format!("{{ repeat = {count},"), 1);
-    let weighted = [
-        weighted(6, &lookups(3)),
-        weighted(3, UPDATE),
-        weighted(1, INSERT),
-    ];
+    let weighted = [weighted(6, &lookups(3)), weighted(3, UPDATE), weighted(1, INSERT)];
     let [three, update, insert] = &weighted;
     mine("", keys, &[&lookups(2), three, update, insert])
 }
@@ -27,9 +23,7 @@ fn half(keys: &str, more: &[&str]) -> Test {
 
 /// Returns the first word of each statement that was sent.
 fn words(sent: &[SentStatement]) -> Vec<&str> {
-    sent.iter()
-        .map(|sent| sent.sql.split(' ').next().unwrap())
-        .collect()
+    sent.iter().map(|sent| sent.sql.split(' ').next().unwrap()).collect()
 }
 
 #[test]
@@ -46,11 +40,7 @@ fn an_event_runs_all_statements_without_and_one_with_a_weight() {
             "INSERT" => (2, 3),
             other => panic!("{other}"),
         };
-        assert!(
-            remaining[..2].iter().all(|word| *word == "SELECT"),
-            "{:?}",
-            &remaining[..length]
-        );
+        assert!(remaining[..2].iter().all(|word| *word == "SELECT"), "{:?}", &remaining[..length]);
         counts[kind] += 1;
         remaining.drain(..length);
     }
@@ -59,10 +49,7 @@ fn an_event_runs_all_statements_without_and_one_with_a_weight() {
     for (count, share) in counts.into_iter().zip([0.6, 0.3, 0.1]) {
         let expected = share * EVENTS as f64;
         let deviation = (expected * (1.0 - share)).sqrt();
-        assert!(
-            (count as f64 - expected).abs() < 5.0 * deviation,
-            "{counts:?}"
-        );
+        assert!((count as f64 - expected).abs() < 5.0 * deviation, "{counts:?}");
     }
 }
 
@@ -107,10 +94,7 @@ fn an_event_that_only_reads_begins_a_read_only_transaction() {
 fn a_failed_event_is_retried_with_the_same_statement() {
     let test = half("transaction = true", &[]);
     for seed in 0..10 {
-        let session = Notes {
-            answers: vec![Err(ErrorClass::Deadlock), Ok(0)],
-            ..Notes::default()
-        };
+        let session = Notes { answers: vec![Err(ErrorClass::Deadlock), Ok(0)], ..Notes::default() };
         let mut connection = connection(&test, seed, session);
         connection.prepare();
         assert!(connection.execute().is_err());
@@ -132,10 +116,7 @@ fn rows_that_only_some_events_reinsert_count_as_deleted() {
     };
     assert!(reinserts_deleted(delete, insert));
     assert!(!reinserts_deleted(delete, &weighted(1, insert)));
-    assert!(!reinserts_deleted(
-        &weighted(1, delete),
-        &weighted(1, insert)
-    ));
+    assert!(!reinserts_deleted(&weighted(1, delete), &weighted(1, insert)));
     assert!(!reinserts_deleted(delete, INSERT));
 }
 

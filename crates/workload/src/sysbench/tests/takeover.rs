@@ -14,10 +14,7 @@ fn unindexed(set: &str, steps: &[&str]) -> plan::Sysbench {
 
 /// Takes over tables that match the plan except for the seed, which is unknown.
 fn taken(engine: &Sqlite, plan: &plan::Sysbench) -> (Sysbench, Vec<String>) {
-    let options = Options {
-        seed: 99,
-        ..OPTIONS
-    };
+    let options = Options { seed: 99, ..OPTIONS };
     let mut sysbench = Sysbench::new(plan, options);
     let messages = sysbench.adopt_tables(engine).unwrap();
     (sysbench, messages)
@@ -47,10 +44,7 @@ fn a_second_cell_continues_with_the_tables_of_the_first() {
     let [messages] = &messages[..] else {
         panic!("{messages:?}");
     };
-    assert!(
-        messages.contains("the plan's `rows = 1501`, as do 2 other tables"),
-        "{messages}"
-    );
+    assert!(messages.contains("the plan's `rows = 1501`, as do 2 other tables"), "{messages}");
     // All rows exist, and the changes are checked against the initial state.
     assert!(second.ledgers.iter().all(Ledger::is_whole));
     on(&mut second, "insert", &engine, 50);
@@ -62,9 +56,7 @@ fn missing_rows_are_reported_and_allowed() {
     let small = "tables=2 rows=20";
     let (_directory, engine, _) = loaded(&plan(small, &[], ""), OPTIONS);
     let mut session = engine.connect().unwrap();
-    session
-        .query("delete from sbtest1 where id between 5 and 14")
-        .unwrap();
+    session.query("delete from sbtest1 where id between 5 and 14").unwrap();
     session
         .query(
             "insert into sbtest1 (id, k, c, pad) select id + 1000, k, c, pad from sbtest2 limit 10",
@@ -75,10 +67,7 @@ fn missing_rows_are_reported_and_allowed() {
     let [messages] = &messages[..] else {
         panic!("{messages:?}");
     };
-    assert!(
-        messages.starts_with("`sbtest1` lacks 10 of the ids 1 to 20: "),
-        "{messages}"
-    );
+    assert!(messages.starts_with("`sbtest1` lacks 10 of the ids 1 to 20: "), "{messages}");
     let (found, wrong) = on(&mut sysbench, "point-query", &engine, 100);
     assert!(found < 190, "{found}");
     assert_eq!(wrong, 0);
@@ -88,10 +77,7 @@ fn missing_rows_are_reported_and_allowed() {
 #[test]
 fn an_index_exists_if_required_and_not_before_its_step() {
     let makes = plan("", &[], "");
-    let wants = plan::Sysbench {
-        steps: Vec::new(),
-        ..makes.clone()
-    };
+    let wants = plan::Sysbench { steps: Vec::new(), ..makes.clone() };
     let (_directory, engine, _) = loaded(&makes, OPTIONS);
     let refused = |plan| {
         let mut sysbench = Sysbench::new(plan, OPTIONS);
@@ -113,18 +99,12 @@ fn an_index_exists_if_required_and_not_before_its_step() {
         session.query(&sql).unwrap();
     }
     let there = refused(&makes);
-    assert!(
-        there.contains("already has the index `k_1` on `k`"),
-        "{there}"
-    );
+    assert!(there.contains("already has the index `k_1` on `k`"), "{there}");
     let (sysbench, messages) = taken(&engine, &wants);
     assert_eq!((sysbench.is_indexed(), messages.len()), (true, 0));
     let (sysbench, messages) = taken(&engine, &unindexed("", &["scan"]));
     assert!(sysbench.is_indexed());
-    assert!(
-        messages[0].contains("the plan's `secondary-index = false`"),
-        "{messages:?}"
-    );
+    assert!(messages[0].contains("the plan's `secondary-index = false`"), "{messages:?}");
 }
 
 #[test]
@@ -135,19 +115,9 @@ fn a_table_of_another_program_is_refused() {
         let mut sysbench = Sysbench::new(&unindexed("", &["scan"]), OPTIONS);
         sysbench.adopt_tables(&engine).unwrap_err().message
     };
-    assert!(
-        refused().starts_with("`sbtest1` is not a sysbench table"),
-        "{}",
-        refused()
-    );
-    session
-        .query("create table sbtest1 (id text, k integer, c text, pad text)")
-        .unwrap();
-    assert!(
-        refused().starts_with("`sbtest1` has no index on `id`"),
-        "{}",
-        refused()
-    );
+    assert!(refused().starts_with("`sbtest1` is not a sysbench table"), "{}", refused());
+    session.query("create table sbtest1 (id text, k integer, c text, pad text)").unwrap();
+    assert!(refused().starts_with("`sbtest1` has no index on `id`"), "{}", refused());
 }
 
 #[test]
@@ -162,9 +132,7 @@ fn comparisons_that_are_not_possible_are_reported() {
     };
     let left_out = |sysbench: &Sysbench| -> Vec<(String, String)> {
         let checks = sysbench.check_table(0, &facts).into_iter();
-        checks
-            .filter_map(|check| Some((check.what, check.left_out?)))
-            .collect()
+        checks.filter_map(|check| Some((check.what, check.left_out?))).collect()
     };
     let index_check = ("rows in index k of sbtest1".into(), "why not".into());
     assert_eq!(left_out(&sysbench), [index_check]);

@@ -7,7 +7,8 @@ use glob::Pattern;
 
 use super::{Line, Runs};
 
-/// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no usable spread.
+/// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no
+/// usable spread.
 const REPEATS: u32 = 5;
 
 /// Returns the commands that add repeats to the cells of some comparisons, one for each run.
@@ -31,11 +32,8 @@ pub(super) fn commands(
         let (base_lines, own_lines) = (lines_of(base), lines_of(&row.cell.target));
         // Both are measured again in the last run that has both, so that they take turns.
         let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
-        let common_run = own_lines
-            .iter()
-            .map(|line| line.run)
-            .filter(|&run| has(&base_lines, run))
-            .max();
+        let common_run =
+            own_lines.iter().map(|line| line.run).filter(|&run| has(&base_lines, run)).max();
         let last_run = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
         for (lines, run) in [
             (&base_lines, common_run.or(last_run(&base_lines))),
@@ -92,8 +90,8 @@ impl Repeats {
     }
 }
 
-/// Returns the repeats that would allow a verdict. `None` if more repeats don't help: the step does not exist, or the
-/// number is impractical.
+/// Returns the repeats that would allow a verdict. `None` if more repeats don't help: the step does
+/// not exist, or the number is impractical.
 fn more_repeats(row: &ComparedStep, thresholds: &Thresholds) -> Option<Repeats> {
     match row.verdict {
         Verdict::Single | Verdict::Invalid => Some(Repeats::AtLeast(REPEATS)),
@@ -125,28 +123,18 @@ mod tests {
     use super::super::tests::row;
     use super::*;
 
-    /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of `percent`.
+    /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of
+    /// `percent`.
     fn noisy(percent: f64) -> (ComparedStep, Thresholds) {
-        let value = analysis::Sample {
-            run: 0,
-            repeat: 1,
-            value: 1.0,
-        };
+        let value = analysis::Sample { run: 0, repeat: 1, value: 1.0 };
         let row = ComparedStep {
             values: vec![value; 5],
             base_values: vec![value; 5],
-            interval: Some(analysis::Interval {
-                low: 0.77,
-                high: 1.14,
-                confidence: 0.95,
-            }),
+            interval: Some(analysis::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
             spread: Some(0.1),
             ..row(Verdict::TooNoisy, Some(REPEATS_CAP))
         };
-        let thresholds = Thresholds {
-            default: percent / 100.0,
-            ..Thresholds::default()
-        };
+        let thresholds = Thresholds { default: percent / 100.0, ..Thresholds::default() };
         (row, thresholds)
     }
 
@@ -164,7 +152,8 @@ mod tests {
     #[test]
     fn the_threshold_determines_the_repeats_which_add_to_those_of_all_runs() {
         let (row, thresholds) = noisy(10.0);
-        // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05 standard deviations.
+        // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05
+        // standard deviations.
         let more = more_repeats(&row, &thresholds).unwrap();
         assert!(matches!(more, Repeats::More(4..=6)), "{more:?}");
         assert_eq!(more.total_with(3) - 3, more.total_with(5) - 5);
@@ -176,10 +165,7 @@ mod tests {
 
     #[test]
     fn a_path_is_quoted_for_the_shell() {
-        assert_eq!(
-            quoted("results/20261121T190211Z-a.b"),
-            "results/20261121T190211Z-a.b"
-        );
+        assert_eq!(quoted("results/20261121T190211Z-a.b"), "results/20261121T190211Z-a.b");
         assert_eq!(quoted("my runs/it's"), "'my runs/it'\\''s'");
     }
 }
