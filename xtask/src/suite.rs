@@ -156,11 +156,10 @@ fn jobs<'a>(
         {
             // Statements and counters differ between versions; starting and stopping a server does
             // not.
-            let tests: &'static [&'static str] = match all {
-                true => &["postgres::"],
-                false => {
-                    &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"]
-                }
+            let tests: &'static [&'static str] = if all {
+                &["postgres::"]
+            } else {
+                &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"]
             };
             let name = format!("{}, other PostgreSQL", binary.name);
             let mut other = job(name, tests, &[]);

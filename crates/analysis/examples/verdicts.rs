@@ -50,14 +50,11 @@ fn main() -> ExitCode {
         let truth = Truth { noise, drift, ..Truth::default() };
         line(truth, &[(4, 2), (5, 2), (10, 2), (15, 3)]);
     }
-    match is_kept {
-        true => ExitCode::SUCCESS,
-        false => {
-            println!(
-                "\na balanced order with five repeats or more makes more than 5 % false claims"
-            );
-            ExitCode::FAILURE
-        }
+    if is_kept {
+        ExitCode::SUCCESS
+    } else {
+        println!("\na balanced order with five repeats or more makes more than 5 % false claims");
+        ExitCode::FAILURE
     }
 }
 

@@ -292,12 +292,11 @@ fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Optio
     let assay =
         growth_per_second(host, "assay_cpu_ns")? + over(load_ranks_ns as f64, seconds(step)?)?;
     // An embedded engine works in assay's process, which then counts as the server's too.
-    let server = match embedded {
-        true => 0.0,
-        false => {
-            step.cpu.server_ns?;
-            sum_of(host, &["server_cpu_user_ns", "server_cpu_system_ns"])?
-        }
+    let server = if embedded {
+        0.0
+    } else {
+        step.cpu.server_ns?;
+        sum_of(host, &["server_cpu_user_ns", "server_cpu_system_ns"])?
     };
     Some((working - assay - server).max(0.0))
 }

@@ -368,9 +368,10 @@ impl<'a> TargetProfile<'a> {
         let shares = samples.iter().zip(totals());
         let shares = shares.map(|(count, total)| *count as f64 / *total as f64);
         let between = Mean::of(&shares.collect::<Vec<_>>()).unwrap_or_default();
-        let (variance, freedom) = match between.variance > counting {
-            true => (between.variance, between.freedom),
-            false => (counting, f64::INFINITY),
+        let (variance, freedom) = if between.variance > counting {
+            (between.variance, between.freedom)
+        } else {
+            (counting, f64::INFINITY)
         };
         CostEstimate {
             us: share * self.cpu.value,
@@ -395,12 +396,11 @@ impl CostEstimate {
         let parts = || self.parts.iter().chain(&base.parts);
         let variance: f64 = parts().map(|(variance, _)| variance).sum();
         let spread: f64 = parts().map(|(it, freedom)| it * it / freedom).sum();
-        let margin_us = match variance > 0.0 {
-            true => {
-                let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
-                quantile(error_rate, freedom) * variance.sqrt()
-            }
-            false => 0.0,
+        let margin_us = if variance > 0.0 {
+            let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
+            quantile(error_rate, freedom) * variance.sqrt()
+        } else {
+            0.0
         };
         let difference_us = self.us - base.us;
         CostDifference {

@@ -233,10 +233,7 @@ fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
     }
     missed.sort();
     missed.dedup();
-    match missed.is_empty() {
-        true => unknown,
-        false => TrialVerdict::Missed(missed),
-    }
+    if missed.is_empty() { unknown } else { TrialVerdict::Missed(missed) }
 }
 
 /// Returns the rate that a step achieved: rows or events per second.
@@ -246,10 +243,7 @@ fn achieved(row: &Row) -> Option<f64> {
     }
     let kind = row.main_op.as_deref()?;
     let op = row.ops.get(kind)?;
-    Some(match operation::has_rate_in_rows(kind) {
-        true => op.rows_per_second,
-        false => op.per_second,
-    })
+    Some(if operation::has_rate_in_rows(kind) { op.rows_per_second } else { op.per_second })
 }
 
 /// Returns the kinds of operations whose response times are bounded: those that have the rate. Long

@@ -145,10 +145,7 @@ fn read_profiled(
     let cell = read.cell;
     for step in &read.steps {
         let row = row_or_damage((run, record), &cell, step)?;
-        let stacks = match row.damaged {
-            true => None,
-            false => step.profile()?,
-        };
+        let stacks = if row.damaged { None } else { step.profile()? };
         figures.profiled.push(ProfiledStep {
             profile: step.step().profile.clone().unwrap_or_default(),
             stacks: stacks.unwrap_or_default(),
@@ -196,10 +193,7 @@ impl CellRead {
         let cell = cell.unwrap_or_else(|| planned(run, reference));
         // Nothing that was measured depends on them.
         let events = directory.read_log_events().unwrap_or_default();
-        let steps = match is_begun {
-            true => directory.read_steps()?,
-            false => Vec::new(),
-        };
+        let steps = if is_begun { directory.read_steps()? } else { Vec::new() };
         Ok(Self {
             missing: directory.missing_steps(&cell.steps, &steps),
             cell,
@@ -373,10 +367,7 @@ fn op_figures(
     histograms: &BTreeMap<String, Histogram<u64>>,
     seconds: f64,
 ) -> OpFigures {
-    let per_second = |count: u64| match seconds > 0.0 {
-        true => count as f64 / seconds,
-        false => 0.0,
-    };
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let service = histograms.get(&format!("{kind}.service"));
     // Without a schedule the response time is the service time.
     let response = histograms.get(&format!("{kind}.response")).or(service);
@@ -411,17 +402,14 @@ fn op_figures(
 /// applicable. Traffic is only that of the load if the load and the server are on different hosts.
 fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
     let is_remote = cell.server_host == ServerHost::Remote;
-    let has_traffic = match is_remote {
-        // Load ranks make the traffic on their own hosts.
-        true => step.ranks.is_empty(),
-        false => step.ranks.iter().any(|rank| !rank.is_server_host),
+    let has_traffic = if is_remote {
+        step.ranks.is_empty()
+    } else {
+        step.ranks.iter().any(|rank| !rank.is_server_host)
     };
     host.columns.retain(|column| {
         let is_traffic = column.name.starts_with("network_") || column.name.starts_with("tcp_");
-        match is_traffic {
-            true => has_traffic,
-            false => !is_remote || column.name.starts_with("assay_"),
-        }
+        if is_traffic { has_traffic } else { !is_remote || column.name.starts_with("assay_") }
     });
     host
 }

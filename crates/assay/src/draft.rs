@@ -142,10 +142,7 @@ impl Draft<'_> {
         }
         let configs = self.config_names();
         let first = format!("{}.{}", self.builds[0].name, configs[0]);
-        let role = match self.is_against_itself {
-            true => "against-itself",
-            false => "base",
-        };
+        let role = if self.is_against_itself { "against-itself" } else { "base" };
         let _ = writeln!(
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
@@ -226,10 +223,7 @@ mod tests {
                         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}\n{text}");
                     assert!(!text.contains(['{', '}']) || *engine == Engine::RocksDb, "{text}");
-                    let targets = match is_quick {
-                        true => 2,
-                        false => 1 + configs.len(),
-                    };
+                    let targets = if is_quick { 2 } else { 1 + configs.len() };
                     assert_eq!((plan.targets.len(), plan.repeats), (targets, 7), "{text}");
                 }
             }

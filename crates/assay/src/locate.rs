@@ -97,10 +97,7 @@ pub fn locate(
                 let is_of_data = error.chain().any(|cause| {
                     matches!(cause.downcast_ref(), Some(SetupError::Directory { .. }))
                 });
-                let place = match is_of_data {
-                    true => file.place_of(|key| key == "data-dir"),
-                    false => place,
-                };
+                let place = if is_of_data { file.place_of(|key| key == "data-dir") } else { place };
                 let failure = failure_of(&error);
                 let (message, help) = (failure.causes.join(": "), failure.help.as_deref());
                 diagnostics.push(refusal("build::unusable", place, message, help));

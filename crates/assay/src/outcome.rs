@@ -48,10 +48,7 @@ pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) ->
     most_similar_first(names, unknown, |name| name.as_ref());
     let nearest = names.first()?.as_ref();
     let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
-    let proposal = match is_similar {
-        true => format!("did you mean `{nearest}`? "),
-        false => String::new(),
-    };
+    let proposal = if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() };
     let listed = names.iter().take(NAMES_MAX).map(AsRef::as_ref);
     let listed: Vec<&str> = listed.collect();
     let more = match names.len() - listed.len() {

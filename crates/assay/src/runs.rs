@@ -64,10 +64,7 @@ pub fn exit_of_reading(figures: &Figures) -> Exit {
     for damage in &figures.damages {
         eprint_line!("error: {}", report::terminal_text(damage));
     }
-    match figures.damages.is_empty() {
-        true => Exit::Ok,
-        false => Exit::Failed,
-    }
+    if figures.damages.is_empty() { Exit::Ok } else { Exit::Failed }
 }
 
 /// Returns the error that the runs lack a step, with the known steps, the most similar first.

@@ -32,10 +32,8 @@ impl Configs<'_> {
     /// Returns the needs of the cells from a replica that this many connections watch.
     pub fn needs_of_replicas(&self, watching: u32) -> Needs {
         let mut configs = self.targets.keys().map(|&it| &self.file.plan.configs[it]);
-        let reading = match configs.any(|config| config.reads_replicas) {
-            true => self.needs.connections,
-            false => 0,
-        };
+        let reading =
+            if configs.any(|config| config.reads_replicas) { self.needs.connections } else { 0 };
         Needs { connections: watching + reading, makes_tables: false }
     }
 

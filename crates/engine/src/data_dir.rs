@@ -109,9 +109,10 @@ impl DataDir {
     }
 
     fn require_marker(&self) -> Result<(), SetupError> {
-        match Self::has_marker(&self.path)? {
-            true => Ok(()),
-            false => Err(not_ours(self.path.clone(), "is not assay's: it has no marker")),
+        if Self::has_marker(&self.path)? {
+            Ok(())
+        } else {
+            Err(not_ours(self.path.clone(), "is not assay's: it has no marker"))
         }
     }
 

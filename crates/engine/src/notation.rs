@@ -250,10 +250,7 @@ pub(crate) fn without_unit(text: &str) -> Option<String> {
 /// matters.
 pub(crate) fn lower_words(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ' ' | '=');
-    match text.chars().all(is_word) {
-        true => text.to_ascii_lowercase(),
-        false => text.to_owned(),
-    }
+    if text.chars().all(is_word) { text.to_ascii_lowercase() } else { text.to_owned() }
 }
 
 /// Looks a setting's word up in a table of synonyms, and returns the word that the server reports

@@ -119,10 +119,7 @@ impl<'a, 's> Supervisor<'a, 's> {
         // Connections that still wait for a reply are cut off after the grace period.
         let since_ns = *self.over_since_ns.get_or_insert(now_ns);
         let is_given_up = self.interrupted || self.recording.is_err();
-        let grace = match is_given_up {
-            true => INTERRUPT_GRACE,
-            false => self.limits.grace,
-        };
+        let grace = if is_given_up { INTERRUPT_GRACE } else { self.limits.grace };
         if u128::from(now_ns - since_ns) < grace.as_nanos() {
             return;
         }

@@ -76,9 +76,10 @@ fn report_duplicate(cx: &mut Context<'_>, text: &str, span: Span) {
         let at = first + span.start - start;
         Place::File((at..at + key.len()).into())
     });
-    let help = match line.starts_with('[') {
-        true => "merge the two tables, or rename one of them",
-        false => "remove one of them",
+    let help = if line.starts_with('[') {
+        "merge the two tables, or rename one of them"
+    } else {
+        "remove one of them"
     };
     cx.error("plan::duplicate-key", Place::File(span), message)
         .label("given again")

@@ -493,10 +493,7 @@ fn check_dry(
         return;
     }
     let place = (loaded.place).or(per_commit.place).or(delete_per_insert.place);
-    let if_elsewhere = |other: Place| match other == place {
-        true => Place::Nowhere,
-        false => other,
-    };
+    let if_elsewhere = |other: Place| if other == place { Place::Nowhere } else { other };
     let clients =
         if deleters == 1 { String::new() } else { format!(", for each of {deleters} clients") };
     let message = format!(

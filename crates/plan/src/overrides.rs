@@ -64,13 +64,10 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
                 let place = all.part(start + range.start, start + range.end);
                 let (what, expected) = document::message_of(&error);
                 let message = format!("the value {} is not valid TOML: {what}", code(raw));
-                let help = match raw.starts_with('[') {
-                    true => {
-                        "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
-                    }
-                    false => {
-                        "put the whole argument in single quotes, so that the shell leaves it as it is"
-                    }
+                let help = if raw.starts_with('[') {
+                    "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
+                } else {
+                    "put the whole argument in single quotes, so that the shell leaves it as it is"
                 };
                 cx.error("plan::set", place, message)
                     .label(format!("expected {expected}"))

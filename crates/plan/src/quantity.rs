@@ -388,10 +388,7 @@ impl<T: Number> ValueKind for Quantity<T> {
         let units: Vec<&str> = self.dimension.units.iter().map(|(unit, _)| *unit).collect();
         let pattern = format!("^[0-9][0-9._]*(e[0-9]+)?({})$", units.join("|"));
         let text = json!({ "type": "string", "pattern": pattern });
-        match units.contains(&"") {
-            true => json!({ "anyOf": [{ "type": "number" }, text] }),
-            false => text,
-        }
+        if units.contains(&"") { json!({ "anyOf": [{ "type": "number" }, text] }) } else { text }
     }
 }
 

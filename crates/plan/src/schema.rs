@@ -111,9 +111,10 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
             continue;
         }
         let is_named = TABLES_OF_NAMES.contains(&above[1]) || above[0] == "config";
-        let slot = match is_named {
-            true => &mut node["additionalProperties"],
-            false => &mut node["properties"][name],
+        let slot = if is_named {
+            &mut node["additionalProperties"]
+        } else {
+            &mut node["properties"][name]
         };
         if slot.is_null() || *slot == json!(false) {
             *slot = match schema {
@@ -125,10 +126,7 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
                 },
             };
         }
-        node = match LISTS.contains(name) {
-            true => &mut slot["items"],
-            false => slot,
-        };
+        node = if LISTS.contains(name) { &mut slot["items"] } else { slot };
         above = [above[1], *name];
     }
 }

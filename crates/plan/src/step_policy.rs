@@ -21,9 +21,10 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section, has_replicas: bo
     let keys = ["settle-at-least", "settle-at-most"];
     let defaults = [Duration::ZERO, Duration::from_secs(1200)];
     let (settle_at_least, settle_at_most) = cx.pair(section, keys, &time, defaults);
-    let lag_at_most = match has_replicas {
-        true => cx.value(section, "lag-at-most", &time, LAG_AT_MOST),
-        false => LAG_AT_MOST,
+    let lag_at_most = if has_replicas {
+        cx.value(section, "lag-at-most", &time, LAG_AT_MOST)
+    } else {
+        LAG_AT_MOST
     };
     StepPolicy { checks, error_limit, attempts, settle_at_least, settle_at_most, lag_at_most }
 }

@@ -150,9 +150,10 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targe
             let name = format!("{}.{name}", declared.config.engine.name());
             let message = format!("config {} is in no target", code(&name));
             let mut builds = parts.builds.iter();
-            let help = match builds.any(|(build, _)| build.engine == declared.config.engine) {
-                true => HELP,
-                false => "add a build of its engine, or remove it",
+            let help = if builds.any(|(build, _)| build.engine == declared.config.engine) {
+                HELP
+            } else {
+                "add a build of its engine, or remove it"
             };
             unused("plan::unused-config", declared.place, message, help);
         }

@@ -225,10 +225,8 @@ pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place:
     };
     let message = format!("{message}: {}", code(text));
     let similar = text.replace([' ', '.', '/', ':'], "-");
-    let similar = match is_name(&similar) {
-        true => format!("did you mean {}?", code(&similar)),
-        false => String::new(),
-    };
+    let similar =
+        if is_name(&similar) { format!("did you mean {}?", code(&similar)) } else { String::new() };
     cx.error("plan::bad-name", place, message).label(label).help(similar).help(NAME_HELP);
     false
 }

@@ -29,10 +29,7 @@ impl Frequency {
             .map(|name| format!("{directory}/{name}/scaling_cur_freq"))
             .filter(|file| proc.text(file).is_some())
             .collect();
-        match files.is_empty() {
-            true => Self::Unknown,
-            false => Self::Policies(files),
-        }
+        if files.is_empty() { Self::Unknown } else { Self::Policies(files) }
     }
 
     /// Returns the frequency of the fastest processor in kHz. A mean would depend on how many

@@ -247,18 +247,15 @@ impl ThreadStates {
             seen(client, activity, buffer);
             return Some(own_state(activity));
         };
-        let (client, server) = match self.is_server_first {
-            true => {
-                let activity = server.activity(proc, buffer)?;
-                seen(server, activity, buffer);
-                (client.activity(proc, buffer)?, activity)
-            }
-            false => {
-                let client = client.activity(proc, buffer)?;
-                let activity = server.activity(proc, buffer)?;
-                seen(server, activity, buffer);
-                (client, activity)
-            }
+        let (client, server) = if self.is_server_first {
+            let activity = server.activity(proc, buffer)?;
+            seen(server, activity, buffer);
+            (client.activity(proc, buffer)?, activity)
+        } else {
+            let client = client.activity(proc, buffer)?;
+            let activity = server.activity(proc, buffer)?;
+            seen(server, activity, buffer);
+            (client, activity)
         };
         let runnable = Activity::State(ConnectionState::Runnable);
         Some(match (client, server) {

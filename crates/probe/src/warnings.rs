@@ -206,11 +206,10 @@ const CHECKS: [Check; 17] = [
         let allowed = at.facts.number("cpu_allowed_count");
         let allowed = allowed.unwrap_or(u64::from(at.facts.cpu_count));
         let active = at.context.active_connections;
-        let crowded = match active > 0 && u64::from(active) >= allowed {
-            true => {
-                format!("; {active} connections that work at the same time keep all of them busy")
-            }
-            false => String::new(),
+        let crowded = if active > 0 && u64::from(active) >= allowed {
+            format!("; {active} connections that work at the same time keep all of them busy")
+        } else {
+            String::new()
         };
         at.context.has_local_server.then(|| {
             format!(

@@ -62,8 +62,9 @@ const PERMISSION_HELP: &str = "; set `sysctl kernel.perf_event_paranoid=1`, or r
 /// Returns what to do if `perf` was not permitted to sample.
 fn permission_help(stderr: &str) -> &'static str {
     let is_about = |part: &str| stderr.to_lowercase().contains(part);
-    match is_about("perf_event_paranoid") || is_about("permission") || is_about("not permitted") {
-        true => PERMISSION_HELP,
-        false => "",
+    if is_about("perf_event_paranoid") || is_about("permission") || is_about("not permitted") {
+        PERMISSION_HELP
+    } else {
+        ""
     }
 }

@@ -35,10 +35,7 @@ pub struct Settings {
 impl Settings {
     /// Returns the event that is sampled, as `perf` names it.
     pub fn event(&self) -> &'static str {
-        match self.has_cycles {
-            true => "cycles",
-            false => "cpu-clock",
-        }
+        if self.has_cycles { "cycles" } else { "cpu-clock" }
     }
 }
 

@@ -102,10 +102,7 @@ fn frame(text: &str, names: &mut HashMap<String, String>) -> Option<String> {
             }
         },
     };
-    Some(match address >= KERNEL {
-        true => format!("{name}_[k]"),
-        false => name,
-    })
+    Some(if address >= KERNEL { format!("{name}_[k]") } else { name })
 }
 
 #[cfg(test)]

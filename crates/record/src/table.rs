@@ -258,10 +258,7 @@ fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
             (Physical::INT64, Some(since_1970_utc))
         }
     };
-    let repetition = match column.optional {
-        true => Repetition::OPTIONAL,
-        false => Repetition::REQUIRED,
-    };
+    let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     let field = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
         .with_logical_type(logical)
@@ -447,9 +444,10 @@ fn read<T: DataType>(
         Some(levels) => Some(levels.iter().filter(|&&level| level == 1).count()),
         None => Some(count),
     };
-    match present == Some(values.len()) {
-        true => Ok(values),
-        false => Err(General("a column with more or fewer values than rows".into())),
+    if present == Some(values.len()) {
+        Ok(values)
+    } else {
+        Err(General("a column with more or fewer values than rows".into()))
     }
 }
 

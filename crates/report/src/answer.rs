@@ -23,9 +23,10 @@ const NAMED: usize = 4;
 /// how sure it is.
 pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
     let Comparison { run, figures, compared, findings, .. } = *comparison;
-    match run.search.is_some() {
-        true => searches::results(run, figures),
-        false => compared_sentences(figures, compared, findings),
+    if run.search.is_some() {
+        searches::results(run, figures)
+    } else {
+        compared_sentences(figures, compared, findings)
     }
 }
 
@@ -368,10 +369,7 @@ mod tests {
                 high: ratio * 1.05,
                 confidence: 0.98,
             }),
-            pairing: match is_single || is_absent {
-                true => Pairing::Single,
-                false => Pairing::Paired,
-            },
+            pairing: if is_single || is_absent { Pairing::Single } else { Pairing::Paired },
             values: vec![sample; if is_single { 1 } else { 5 }],
             verdict,
             ..ComparedStep::default()

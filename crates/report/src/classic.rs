@@ -85,10 +85,13 @@ fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
                 };
                 let cell = grid.cell(table, first + at, number);
                 let tone = match shade {
-                    Shade::Good | Shade::Bad if matrix.is_repeated() => match sla_met[at] {
-                        true => Tone::Plain,
-                        false => Tone::SlaMissed,
-                    },
+                    Shade::Good | Shade::Bad if matrix.is_repeated() => {
+                        if sla_met[at] {
+                            Tone::Plain
+                        } else {
+                            Tone::SlaMissed
+                        }
+                    }
                     shade => shade.into(),
                 };
                 *cell = Cell::toned(std::mem::take(&mut cell.text), tone);
@@ -189,10 +192,7 @@ fn rate_cell(
         return Cell::not_applicable();
     };
     let text = fixed(sla.achieved, decimals);
-    let tone = match sla.met {
-        true => Tone::Plain,
-        false => Tone::SlaMissed,
-    };
+    let tone = if sla.met { Tone::Plain } else { Tone::SlaMissed };
     if !row.valid {
         let letter = footnotes.letter(matrix, line, row);
         return Cell::marked(text, format!("{}!{letter}", tone.mark()), Tone::Invalid);
@@ -382,10 +382,7 @@ fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
         are_left_out |= table.rows.len() < all;
     }
     tables.retain(Table::has_figures);
-    let which = match tables.is_empty() {
-        true => "tests",
-        false => "other tests",
-    };
+    let which = if tables.is_empty() { "tests" } else { "other tests" };
     let usual = usual.filter(|_| are_left_out)?;
     Some(format!("{which}: {usual} each"))
 }

@@ -112,10 +112,7 @@ fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
         settings.map(|setting| line(setting, all))
     };
     let count = of(DifferenceKind::Undeclared).count();
-    let shown = match all || count <= UNDECLARED_MAX + 1 {
-        true => count,
-        false => UNDECLARED_MAX,
-    };
+    let shown = if all || count <= UNDECLARED_MAX + 1 { count } else { UNDECLARED_MAX };
     let mut lines: Vec<String> = of(DifferenceKind::Declared)
         .chain(of(DifferenceKind::Unverified))
         .chain(of(DifferenceKind::Undeclared).take(shown))

@@ -89,10 +89,7 @@ fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     let base = finding.base.as_deref().unwrap_or("expected");
     // The names of figures that are not compared have their targets.
     let is_compared = finding.evidence.iter().any(|it| it.base.is_some());
-    let columns = match is_compared {
-        true => vec![base, &finding.target, "change"],
-        false => vec!["value"],
-    };
+    let columns = if is_compared { vec![base, &finding.target, "change"] } else { vec!["value"] };
     let mut table = Table::new(
         format!("finding-{}", number + 1),
         "Figures",
@@ -102,13 +99,14 @@ fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
     let changed = finding.evidence.iter().filter(|it| it.is_shown());
     for shown in changed.take(LISTED) {
         let value = |value: Option<f64>| Cell::plain(value.map(figure).unwrap_or_default());
-        let cells = match is_compared {
-            true => vec![
+        let cells = if is_compared {
+            vec![
                 value(shown.base),
                 value(shown.value),
                 Cell::plain(change(shown).unwrap_or_default()),
-            ],
-            false => vec![value(shown.value)],
+            ]
+        } else {
+            vec![value(shown.value)]
         };
         let unit = match shown.unit.strip_prefix("us") {
             Some(not_shown) => format!("{us}{not_shown}"),

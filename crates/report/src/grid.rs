@@ -101,10 +101,7 @@ impl<'a, L> Grid<'a, L> {
 
     /// Returns the cell of a line in a step of the table.
     pub(crate) fn cell<'t>(&self, table: &'t mut Table, line: usize, step: usize) -> &'t mut Cell {
-        let (row, column) = match self.across {
-            true => (step, line),
-            false => (line, step),
-        };
+        let (row, column) = if self.across { (step, line) } else { (line, step) };
         &mut table.rows[row].cells[column]
     }
 }

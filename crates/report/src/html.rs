@@ -205,9 +205,10 @@ fn summary(
     let tables = |made: Vec<Table>| tables(names, made);
     let compared = comparison.compared;
     let has_others = !compared.rows.is_empty();
-    let each = match matrix.is_repeated() {
-        true => "throughput of each target and repeat",
-        false => "throughput of each target",
+    let each = if matrix.is_repeated() {
+        "throughput of each target and repeat"
+    } else {
+        "throughput of each target"
     };
     let folded = |what: &str, content: Markup| {
         markup! { details { summary { (what) } (content) } }

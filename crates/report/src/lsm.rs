@@ -95,24 +95,18 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
         figure_table(matrix, step, (id, title), &columns, metric)
     };
-    let work = match is_idle {
-        true => {
-            is_read.then(|| columns_table("lsm-work", "LSM tree: amplification", &[LSM_WORK_IDLE]))
-        }
-        false => {
-            let title = "LSM tree: amplification, and what flushes and compactions did";
-            Some(columns_table("lsm-work", title, &[LSM_WORK]))
-        }
+    let work = if is_idle {
+        is_read.then(|| columns_table("lsm-work", "LSM tree: amplification", &[LSM_WORK_IDLE]))
+    } else {
+        let title = "LSM tree: amplification, and what flushes and compactions did";
+        Some(columns_table("lsm-work", title, &[LSM_WORK]))
     };
-    let state = match is_idle {
-        true => {
-            let title = "LSM tree: pending compaction, and its shape";
-            columns_table("lsm-state", title, &[LSM_STATE])
-        }
-        false => {
-            let title = "LSM tree: write stalls, pending compaction, and its shape";
-            columns_table("lsm-state", title, &[LSM_STALLS, LSM_STATE])
-        }
+    let state = if is_idle {
+        let title = "LSM tree: pending compaction, and its shape";
+        columns_table("lsm-state", title, &[LSM_STATE])
+    } else {
+        let title = "LSM tree: write stalls, pending compaction, and its shape";
+        columns_table("lsm-state", title, &[LSM_STALLS, LSM_STATE])
     };
     let others = [
         Some(state),
@@ -301,9 +295,12 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             column.name = settled;
         }
     }
-    let value = |row: &Row, name: &str| match name.starts_with("service_us_") {
-        true => time_of(row.ops.get(step.main_op?)?, name),
-        false => row.metric(name),
+    let value = |row: &Row, name: &str| {
+        if name.starts_with("service_us_") {
+            time_of(row.ops.get(step.main_op?)?, name)
+        } else {
+            row.metric(name)
+        }
     };
     let title = format!(
         "Summary as in db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",

@@ -96,10 +96,8 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
     let has_one_config = has_one(|(.., config)| (*config).to_owned());
     let targets = targets.iter().filter(|_| are_names && has_one_build != has_one_config);
-    let short = targets.map(|&(name, build, config)| match has_one_build {
-        true => (name, config),
-        false => (name, build),
-    });
+    let short = targets
+        .map(|&(name, build, config)| if has_one_build { (name, config) } else { (name, build) });
     short.collect()
 }
 

@@ -93,10 +93,8 @@ fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     };
     let (id, note) = match &drawing {
         Drawing::Heat(map) => {
-            let missed = match map.has_missed() {
-                true => format!("; * is {RATE_MISSED}"),
-                false => String::new(),
-            };
+            let missed =
+                if map.has_missed() { format!("; * is {RATE_MISSED}") } else { String::new() };
             (
                 "heat-map",
                 format!(

@@ -61,9 +61,10 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     };
     for (line, row) in rows().filter(|(_, row)| !row.valid) {
         let place = format!("{} {}", matrix.label(line), row.step);
-        let texts = match row.reasons.is_empty() {
-            true => vec!["no reason recorded".into()],
-            false => row.reasons.clone(),
+        let texts = if row.reasons.is_empty() {
+            vec!["no reason recorded".into()]
+        } else {
+            row.reasons.clone()
         };
         let severity = match row.status {
             _ if row.damaged => Severity::Damaged,
@@ -141,10 +142,7 @@ fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec
         place += &format!(": {}", line.missing.join(", "));
     }
     let is_failed = cell.status == Some(Status::Failed);
-    let severity = match is_failed {
-        true => Severity::Error,
-        false => Severity::Missing,
-    };
+    let severity = if is_failed { Severity::Error } else { Severity::Missing };
     let what = (!is_failed || cell.causes.is_empty()).then(|| what.to_string());
     let texts = what.into_iter().chain(cell.causes.iter().cloned());
     (severity, place, texts.collect())

@@ -103,10 +103,7 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let head = format!("service\n{head}\n\u{b5}s");
         columns.push(Column::from((*service, head.as_str(), Decimals::Microseconds)));
     }
-    let times = match is_scheduled {
-        true => "response and service times",
-        false => "response times",
-    };
+    let times = if is_scheduled { "response and service times" } else { "response times" };
     let title = format!("Quality of service: {} of each second, and {times}", unit(step));
     figure_table(matrix, step, ("quality", &title), &columns, figure)
 }
@@ -436,9 +433,10 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
             let cell = |step: &StepHead<'_>| {
                 let row = line.row(step.name)?;
                 let text = fixed(of(row)?, *decimals);
-                Some(match comparable(row) {
-                    true => Cell::plain(text),
-                    false => Cell::toned(text, Tone::Invalid),
+                Some(if comparable(row) {
+                    Cell::plain(text)
+                } else {
+                    Cell::toned(text, Tone::Invalid)
                 })
             };
             let cells = steps.iter().map(|step| cell(step).unwrap_or_else(Cell::not_run));

@@ -14,9 +14,8 @@ pub(crate) fn table(run: &Run, figures: &Figures) -> Option<Table> {
     let search = run.search.as_ref()?;
     let searched = rate_searches(run, figures);
     let has_several_clients = distinct(searched.iter().map(|it| it.clients)).len() > 1;
-    let lead = |target: String, clients: String| match has_several_clients {
-        true => vec![target, clients],
-        false => vec![target],
+    let lead = |target: String, clients: String| {
+        if has_several_clients { vec![target, clients] } else { vec![target] }
     };
     let figures: [(&str, Option<Figure>); 4] = [
         ("achieved", Some(|it| it.achieved)),
@@ -67,11 +66,10 @@ pub(crate) fn results(run: &Run, figures: &Figures) -> Vec<String> {
 type Figure = fn(&RateTrial) -> Option<f64>;
 
 fn name(searched: &SearchedTarget, with_clients: bool) -> String {
-    match with_clients {
-        true => {
-            format!("{} with {}", searched.target, counted(searched.clients as usize, "client"))
-        }
-        false => searched.target.clone(),
+    if with_clients {
+        format!("{} with {}", searched.target, counted(searched.clients as usize, "client"))
+    } else {
+        searched.target.clone()
     }
 }
 
@@ -110,11 +108,12 @@ fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String 
         SearchState::Found { sustained, missed } => {
             let is_tried = searched.trials.iter().any(|it| it.rate == Some(*missed));
             let (sustained, missed) = (rate_text(*sustained), rate_text(*missed));
-            match is_tried {
-                true => format!("{name} sustains {sustained}/s {what}, but not {missed}/s."),
-                false => format!(
+            if is_tried {
+                format!("{name} sustains {sustained}/s {what}, but not {missed}/s.")
+            } else {
+                format!(
                     "{name} sustains {sustained}/s {what}; without a rate it achieves {missed}/s."
-                ),
+                )
             }
         }
         SearchState::NotLimited(rate) => {

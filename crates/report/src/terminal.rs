@@ -296,10 +296,7 @@ impl Text {
 
     /// Returns the unit of microseconds: `µs`, or `us` in ASCII.
     pub(crate) fn microseconds(&self) -> &'static str {
-        match self.style.unicode {
-            true => "\u{b5}s",
-            false => "us",
-        }
+        if self.style.unicode { "\u{b5}s" } else { "us" }
     }
 
     /// Returns the complete text.
@@ -518,10 +515,7 @@ impl Text {
     /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the
     /// first by two more spaces. In Markdown, indented paragraphs are list items.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
-        let text = &match self.style.unicode {
-            true => typeset(text),
-            false => text.to_string(),
-        };
+        let text = &if self.style.unicode { typeset(text) } else { text.to_string() };
         if self.is_markdown {
             let item = !indent.is_empty();
             self.text.push_str(&markdown::paragraph(text, item));

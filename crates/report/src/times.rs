@@ -84,10 +84,7 @@ fn per_time(
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
     lead.extend(has_two_times.then(|| "time".to_string()));
-    let title_of_times = match has_two_times {
-        true => "Response and service time",
-        false => "Response time",
-    };
+    let title_of_times = if has_two_times { "Response and service time" } else { "Response time" };
     let mut table = Table::new(
         format!("{id}-{}", anchor(step.name)),
         format!("{title_of_times}: {title}"),

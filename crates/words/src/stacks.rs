@@ -66,9 +66,10 @@ impl Stacks {
         let mut numbers = vec![0; other.nodes.len()];
         for (at, node) in other.nodes.iter().enumerate() {
             let caller = numbers[node.caller as usize];
-            numbers[at] = match at > 0 && kept(at) {
-                true => self.callee(caller, names[node.name as usize]),
-                false => caller,
+            numbers[at] = if at > 0 && kept(at) {
+                self.callee(caller, names[node.name as usize])
+            } else {
+                caller
             };
             self.nodes[numbers[at]].samples += node.samples;
         }

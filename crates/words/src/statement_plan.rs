@@ -26,10 +26,7 @@ impl StatementPlan {
     /// values: its digest, since where a statement was cut depends on them. Older records lack
     /// it.
     pub fn key(&self) -> String {
-        match self.digest.is_empty() {
-            true => masked(&self.statement),
-            false => self.digest.clone(),
-        }
+        if self.digest.is_empty() { masked(&self.statement) } else { self.digest.clone() }
     }
 }
 

@@ -129,9 +129,10 @@ fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
         (_, false) => "FAILED",
     };
     // Without CPU time of the peer there is no ratio.
-    let facts = match middle.is_nan() {
-        true => "n/a".to_owned(),
-        false => format!("median {middle:.3}, {minimum:.3} to {maximum:.3}"),
+    let facts = if middle.is_nan() {
+        "n/a".to_owned()
+    } else {
+        format!("median {middle:.3}, {minimum:.3} to {maximum:.3}")
     };
     let count = values.len();
     println!("{verdict:<6} {name}: {facts} in {count} rounds{words}");

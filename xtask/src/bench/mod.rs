@@ -97,10 +97,7 @@ impl Setup {
     /// Builds Assay and its examples, and returns their folder. Where MPI is installed, Assay can
     /// use it: so a benchmark of load ranks doesn't compile it again.
     fn build_assay(&self) -> Result<PathBuf> {
-        let feature = match prepare::is_installed(prepare::MPI) {
-            true => " --features mpi",
-            false => "",
-        };
+        let feature = if prepare::is_installed(prepare::MPI) { " --features mpi" } else { "" };
         self.build("assay", &format!("--bin assay --examples{feature}"))
     }
 }

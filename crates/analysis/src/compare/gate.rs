@@ -98,14 +98,11 @@ enum Judged {
 }
 
 fn judge(row: &ComparedStep, threshold: f64) -> Judged {
-    let is_beyond = |ratio: f64| match row.more_is_better {
-        true => 1.0 - ratio > threshold,
-        false => ratio - 1.0 > threshold,
+    let is_beyond = |ratio: f64| {
+        if row.more_is_better { 1.0 - ratio > threshold } else { ratio - 1.0 > threshold }
     };
-    let worst = row.interval.map(|interval| match row.more_is_better {
-        true => interval.low,
-        false => interval.high,
-    });
+    let worst =
+        row.interval.map(|interval| if row.more_is_better { interval.low } else { interval.high });
     match row.verdict {
         Verdict::Faster => Judged::Passed,
         Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
@@ -127,10 +124,7 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
 /// be distinguished from the threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
-    let limit = match row.more_is_better {
-        true => 1.0 - threshold,
-        false => 1.0 + threshold,
-    };
+    let limit = if row.more_is_better { 1.0 - threshold } else { 1.0 + threshold };
     let from = match row.verdict {
         Verdict::Slower => row.ratio?,
         _ => 1.0,

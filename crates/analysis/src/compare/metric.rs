@@ -66,9 +66,10 @@ pub fn more_is_better(metric: &str) -> bool {
 /// [`crate::CompareOptions::metrics`].
 pub fn costs(figures: &Figures) -> Vec<&'static str> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
-    let costs: &[&str] = match figures.rows.iter().any(|row| row.workload == "insert") {
-        true => &INSERT_COMPARISON_METRICS,
-        false => &COMPARISON_METRICS,
+    let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
+        &INSERT_COMPARISON_METRICS
+    } else {
+        &COMPARISON_METRICS
     };
     costs.iter().copied().filter(has).collect()
 }

@@ -43,9 +43,10 @@ impl PowerAnalysis {
         while enough - too_few > 1 {
             let middle = u32::midpoint(too_few, enough);
             let least = self.effect(middle, spread);
-            match least.is_some_and(|least| least <= effect) {
-                true => enough = middle,
-                false => too_few = middle,
+            if least.is_some_and(|least| least <= effect) {
+                enough = middle
+            } else {
+                too_few = middle
             }
         }
         enough

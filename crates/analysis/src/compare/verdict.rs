@@ -313,9 +313,10 @@ pub(super) fn notes_of_repeats<'a>(
         rows().filter(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
     if let Some(first) = alone.next() {
         let has_several = |row: &ComparedStep| row.machines.count > 1;
-        let changes = match has_several(first) || alone.any(has_several) {
-            true => "changes of the machine, and differences between machines, look",
-            false => "changes of the machine look",
+        let changes = if has_several(first) || alone.any(has_several) {
+            "changes of the machine, and differences between machines, look"
+        } else {
+            "changes of the machine look"
         };
         notes.push(format!(
             "where base and target did not take turns, or too few of their repeats are pairs, {changes} like changes of the \
@@ -362,14 +363,13 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let small = percent.min(100.0 - percent);
-    let decimals = match small > 0.0 {
-        true => (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize,
-        false => 0,
-    };
+    let decimals =
+        if small > 0.0 { (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
     let text = format!("{percent:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 

@@ -91,9 +91,10 @@ pub fn differences_text(differences: &[FactDifference], absent: &str) -> String 
             value.len() > VALUE_LENGTH_MAX || value.contains('\n')
         };
         let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| absent.to_owned());
-        match is_long(first) || is_long(now) {
-            true => format!("`{name}` has changed"),
-            false => format!("`{name}` {} -> {}", shown(first), shown(now)),
+        if is_long(first) || is_long(now) {
+            format!("`{name}` has changed")
+        } else {
+            format!("`{name}` {} -> {}", shown(first), shown(now))
         }
     };
     first_texts(&differences.iter().map(text).collect::<Vec<_>>())

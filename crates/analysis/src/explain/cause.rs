@@ -271,9 +271,10 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
 fn bytes_detail(case: &Case<'_>, metric: &str, us: Pair) -> Option<Detail> {
     let kb = case.metric(metric)?;
     let is_same_direction = (kb.growth() > 0.0) == (us.growth() > 0.0);
-    Some(match is_same_direction && !kb.is_same() {
-        true => Detail::BytesChanged,
-        false => Detail::BytesUnchanged,
+    Some(if is_same_direction && !kb.is_same() {
+        Detail::BytesChanged
+    } else {
+        Detail::BytesUnchanged
     })
 }
 
@@ -335,9 +336,10 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     };
     let percent = case.pair(mean)?;
     let share = stalled_share(case, percent, stalled_percent)?;
-    let (longer, other) = match percent.growth() > 0.0 {
-        true => (&case.side, percent.base),
-        false => (&case.base, percent.value),
+    let (longer, other) = if percent.growth() > 0.0 {
+        (&case.side, percent.base)
+    } else {
+        (&case.base, percent.value)
     };
     let is_longer =
         |row: &&&Row| stalled_percent(row).is_some_and(|of| of >= other + STALLED_POINTS);

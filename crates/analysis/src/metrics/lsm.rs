@@ -66,9 +66,10 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
         let counted = |series: &CounterSeries| series.values.get(second).copied().flatten();
         let count_of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
         let sum: f64 = counts.iter().map(count_of).sum();
-        match sum > 0.0 {
-            true => counts.iter().for_each(|it| give(it.0, time * count_of(it) / sum)),
-            false => give(UNKNOWN, time),
+        if sum > 0.0 {
+            counts.iter().for_each(|it| give(it.0, time * count_of(it) / sum))
+        } else {
+            give(UNKNOWN, time)
         }
     }
     seconds

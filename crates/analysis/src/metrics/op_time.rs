@@ -36,9 +36,8 @@ pub(super) fn op_time(
         main.iter().map(|connection| figure(connection)).sum()
     };
     let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
-    let server = |ns: fn(&record::ThreadUse) -> u64| match embedded {
-        true => Some(0.0),
-        false => sum(&|it| it.server_thread.as_ref().map(ns)),
+    let server = |ns: fn(&record::ThreadUse) -> u64| {
+        if embedded { Some(0.0) } else { sum(&|it| it.server_thread.as_ref().map(ns)) }
     };
 
     let client_cpu = sum(&|it| Some(it.cpu_user_ns + it.cpu_system_ns));
@@ -77,10 +76,7 @@ pub(super) fn op_time(
 
     let events = |count: CountOf| -> Option<f64> {
         let of_both = |it: &&Connection| {
-            let server = match embedded {
-                true => 0.0,
-                false => it.server_thread?.events.whole(count)?,
-            };
+            let server = if embedded { 0.0 } else { it.server_thread?.events.whole(count)? };
             Some(it.events.whole(count)? + server)
         };
         main.iter().map(of_both).sum()
@@ -146,11 +142,10 @@ fn main_connections(step: &Step) -> Vec<&Connection> {
 /// compaction, and assay's own sampling with an embedded engine. `None` if either time is unknown.
 fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
     let connections = step.connections.iter();
-    let (all, served): (u64, Option<u64>) = match embedded {
-        true => {
-            (step.cpu.assay_ns, connections.map(|it| Some(it.cpu_user_ns + it.cpu_system_ns)).sum())
-        }
-        false => (step.cpu.server_ns?, connections.map(|it| Some(it.server_thread?.cpu_ns)).sum()),
+    let (all, served): (u64, Option<u64>) = if embedded {
+        (step.cpu.assay_ns, connections.map(|it| Some(it.cpu_user_ns + it.cpu_system_ns)).sum())
+    } else {
+        (step.cpu.server_ns?, connections.map(|it| Some(it.server_thread?.cpu_ns)).sum())
     };
     // The server's time is in ticks, so that the difference may be below zero.
     Some((all as f64 - served? as f64).max(0.0))

@@ -34,9 +34,10 @@ fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
         };
         assert!(next > 0.0 && trials.iter().all(|it| it.rate != Some(next)));
         let missed = TrialVerdict::Missed(vec![MissedBound::ResponseTime]);
-        trials.push(match next <= limit {
-            true => trial(Some(next), next, TrialVerdict::Sustained),
-            false => trial(Some(next), limit, missed),
+        trials.push(if next <= limit {
+            trial(Some(next), next, TrialVerdict::Sustained)
+        } else {
+            trial(Some(next), limit, missed)
         });
         assert!(trials.len() < 40, "{trials:?}");
     }

@@ -536,10 +536,7 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         let (in_a, in_b) = (a.declares(key), b.declares(key));
         let canonical = |option: Option<&'_ DeclaredOption>| option.map(|it| it.canonical.clone());
         let is_declared = canonical(in_a) != canonical(in_b);
-        let mark = match is_declared {
-            true => DifferenceKind::Declared,
-            false => DifferenceKind::Undeclared,
-        };
+        let mark = if is_declared { DifferenceKind::Declared } else { DifferenceKind::Undeclared };
         let alone = |setting: &Setting| OneSidedSetting {
             name: setting.name.clone(),
             value: setting.value.clone(),

@@ -92,9 +92,10 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         let (columns, state) = match build {
             Err(error) => (["?"; 4].map(str::to_owned), Err(error.to_string())),
             Ok(build) => {
-                let state = match args.verify {
-                    true => build.verify().map(|()| "verified"),
-                    false => build.manifest.quick_check(&build.folder).map(|()| "ok"),
+                let state = if args.verify {
+                    build.verify().map(|()| "verified")
+                } else {
+                    build.manifest.quick_check(&build.folder).map(|()| "ok")
                 };
                 let size = build.size_bytes().div_ceil(1_000_000).to_string();
                 let manifest = build.manifest;

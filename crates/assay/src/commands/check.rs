@@ -50,10 +50,10 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         let _ = writeln!(text, "\ndifferences between the configs and the base:");
         text.push_str(&differences_text(differences));
     }
-    match args.all {
-        true => text.push_str(&everything(plan)),
-        false => text
-            .push_str("\n`--all` shows every value and its origin, and the order of the cells\n"),
+    if args.all {
+        text.push_str(&everything(plan))
+    } else {
+        text.push_str("\n`--all` shows every value and its origin, and the order of the cells\n")
     }
     print(&text)?;
     Ok(Exit::Ok)
@@ -76,10 +76,7 @@ fn summary(plan: &Plan, data_root: &Path) -> String {
         size(needed),
     );
     if let Some(free) = free {
-        let remark = match free < needed {
-            true => "; too much: only",
-            false => ";",
-        };
+        let remark = if free < needed { "; too much: only" } else { ";" };
         let (free, place) = (size(free), data_root.display());
         let _ = write!(text, "{remark} {free} free for `{place}`");
     }

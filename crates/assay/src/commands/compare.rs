@@ -47,9 +47,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if !args.by.is_empty() {
         return factors::by_factor(args, &shown, &sources, &figures, notes);
     }
-    let shown_targets: Vec<String> = match args.by_step.is_empty() {
-        true => Vec::new(),
-        false => shown.targets.iter().map(|it| it.name.clone()).collect(),
+    let shown_targets: Vec<String> = if args.by_step.is_empty() {
+        Vec::new()
+    } else {
+        shown.targets.iter().map(|it| it.name.clone()).collect()
     };
     let groups = groups::by_base(&args.bases, shown, figures)?;
     if args.gate && groups.len() > 1 {
@@ -103,10 +104,7 @@ fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
             Printed::Json(json) => groups.push(json),
         }
     }
-    match groups.is_empty() {
-        true => Ok(text),
-        false => json_text(&serde_json::json!({ "groups": groups })),
-    }
+    if groups.is_empty() { Ok(text) } else { json_text(&serde_json::json!({ "groups": groups })) }
 }
 
 /// The result of a comparison.
@@ -147,10 +145,8 @@ fn prepare(
     recorded: &[Recorded],
     args: &CompareArgs,
 ) -> anyhow::Result<Prepared> {
-    let notes = match args.by_run {
-        true => compat::check_by_run(recorded),
-        false => compat::check_repeats(recorded),
-    };
+    let notes =
+        if args.by_run { compat::check_by_run(recorded) } else { compat::check_repeats(recorded) };
     let mut notes = notes.map_err(UsageError::from)?;
     // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;

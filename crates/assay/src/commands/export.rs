@@ -164,10 +164,7 @@ impl Selection {
 
     /// Returns the exit code of an export that was written.
     fn exit(&self) -> Exit {
-        match self.saw_damage.get() {
-            true => Exit::Failed,
-            false => Exit::Ok,
-        }
+        if self.saw_damage.get() { Exit::Failed } else { Exit::Ok }
     }
 
     /// Returns the selected steps without their series of seconds.
@@ -185,10 +182,7 @@ impl Selection {
     fn figures(&self, tables: &[ExportTable]) -> anyhow::Result<Figures> {
         let of_rows = [ExportTable::Steps, ExportTable::Metrics];
         let takes_rows = tables.iter().any(|table| of_rows.contains(table));
-        let rows = match takes_rows {
-            true => self.rows()?,
-            false => Vec::new(),
-        };
+        let rows = if takes_rows { self.rows()? } else { Vec::new() };
         let compare = || {
             let recorded = Recorded::read(&self.directories)?;
             let paths = self.directories.iter().map(|it| it.path().to_owned());
@@ -234,9 +228,12 @@ impl Selection {
             }
             (ExportTable::Seconds, _) => {
                 let mut table = SecondTable::new(form, &runs, sink)?;
-                self.each(|step, row| match is_of_engine(&row) {
-                    true => Ok(table.add(&row, step.step().started_unix_ns)?),
-                    false => Ok(()),
+                self.each(|step, row| {
+                    if is_of_engine(&row) {
+                        Ok(table.add(&row, step.step().started_unix_ns)?)
+                    } else {
+                        Ok(())
+                    }
                 })?;
                 Ok(table.finish()?)
             }
@@ -337,9 +334,10 @@ impl Selection {
             let cells = self.runs.iter().flat_map(|run| &run.cells);
             let profiled = cells.filter(|cell| cell.key.profiled);
             let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
-            let help = match names.is_empty() {
-                true => "`assay run --resume RUN --profile` adds profiles to a run".into(),
-                false => format!("profiled cells: {}", names.join(", ")),
+            let help = if names.is_empty() {
+                "`assay run --resume RUN --profile` adds profiles to a run".into()
+            } else {
+                format!("profiled cells: {}", names.join(", "))
             };
             return Err(UsageError::new("no profiled step is selected", Some(help)).into());
         }

@@ -30,10 +30,7 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         text.push_str(&format!("{name:width$}  {value}\n"));
     }
     if let Some(fsync) = host.fsync {
-        let unit = match style().unicode {
-            true => "\u{b5}s",
-            false => "us",
-        };
+        let unit = if style().unicode { "\u{b5}s" } else { "us" };
         let us = |ns: u64| format!("{:.0} {unit}", ns as f64 / 1e3);
         text.push_str(&format!(
             "{:width$}  p50 {}, p99 {}, max {} ({} writes of 4 KiB, each with fdatasync)\n",

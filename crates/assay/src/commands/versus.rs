@@ -330,9 +330,10 @@ fn reject_duplicates(
     for (index, identity) in identities.iter().enumerate() {
         if let Some(first) = identities[..index].iter().position(|it| it == identity) {
             let (one, other) = (&args.targets[first], &args.targets[index]);
-            let message = match one == other {
-                true => format!("`{one}` is given twice"),
-                false => format!("`{one}` and `{other}` are the same build, `{identity}`"),
+            let message = if one == other {
+                format!("`{one}` is given twice")
+            } else {
+                format!("`{one}` and `{other}` are the same build, `{identity}`")
             };
             return Err(UsageError::new(message, Some(help(one))).into());
         }
@@ -400,10 +401,7 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
 
 /// Returns the name of the plan's file without its extension, made of the builds and configs.
 fn stem(draft: &Draft<'_>, is_against_itself: bool) -> String {
-    let mut words = vec![match is_against_itself {
-        true => "aa",
-        false => "versus",
-    }];
+    let mut words = vec![if is_against_itself { "aa" } else { "versus" }];
     words.extend(draft.builds.iter().map(|build| build.name.as_str()));
     words.extend(draft.configs.iter().map(|config| config.name.as_str()));
     words.join("-").chars().take(64).collect()
@@ -441,9 +439,10 @@ fn command_line() -> String {
     let args = args.map(|arg| {
         let arg = words::redact(&arg).replace(char::is_control, " ");
         let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
-        match !arg.is_empty() && arg.chars().all(is_plain) {
-            true => arg,
-            false => format!("'{}'", arg.replace('\'', r"'\''")),
+        if !arg.is_empty() && arg.chars().all(is_plain) {
+            arg
+        } else {
+            format!("'{}'", arg.replace('\'', r"'\''"))
         }
     });
     let words: Vec<String> = std::iter::once("assay".to_owned()).chain(args).collect();

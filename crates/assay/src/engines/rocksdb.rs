@@ -84,9 +84,10 @@ fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Con
         // At most one: a config with more is rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
-        unknown: match config.skips_unknown_options {
-            true => rocksdb::UnknownOption::Skip,
-            false => rocksdb::UnknownOption::Refuse,
+        unknown: if config.skips_unknown_options {
+            rocksdb::UnknownOption::Skip
+        } else {
+            rocksdb::UnknownOption::Refuse
         },
         statistics: config.statistics,
     };

@@ -92,10 +92,7 @@ fn watch<E: Replicated + 'static>(
     let is_foreign = primary.server().is_none();
     let watched =
         Replicas::watch(primary, replicas, &conductor.clock, timeout, &conductor.stop, |table| {
-            match is_foreign {
-                true => cell.note_table(table),
-                false => Ok(()),
-            }
+            if is_foreign { cell.note_table(table) } else { Ok(()) }
         })?;
     Ok(Rc::new(watched))
 }

@@ -163,9 +163,10 @@ impl OpState {
     /// Adds latencies. The page shows response times if there is a schedule, else service times.
     fn time(&mut self, latency: &Latency) {
         let count = latency.buckets.iter().sum();
-        match latency.is_response {
-            true => self.response.add(latency),
-            false => self.service.add(latency),
+        if latency.is_response {
+            self.response.add(latency)
+        } else {
+            self.service.add(latency)
         }
         let is_scheduled = self.response.count() > 0;
         let second = self.second(latency.second);
@@ -300,10 +301,7 @@ impl RunState {
                     number: self.step_count,
                     cell: self.cell.clone(),
                     name,
-                    state: match measures {
-                        true => StepPhase::Preparing,
-                        false => StepPhase::Finishing,
-                    },
+                    state: if measures { StepPhase::Preparing } else { StepPhase::Finishing },
                     elapsed_s: 0.0,
                     lag_s: None,
                     time_s: None,

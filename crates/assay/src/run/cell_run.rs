@@ -183,10 +183,8 @@ impl<'a> CellRun<'a> {
         let is_first = self.record.engine_version.is_empty();
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
-        self.record.server_host = match engine.is_on_other_host() {
-            true => ServerHost::Remote,
-            false => ServerHost::Local,
-        };
+        self.record.server_host =
+            if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
         self.record.settings = engine.settings()?;
         if is_first {
             self.note_limits(engine.limits());
@@ -227,11 +225,12 @@ impl<'a> CellRun<'a> {
         }
         let tables = workload.tables().to_vec();
         let mut runner = workload.runner(engine);
-        match makes_tables {
-            true => self.with_tables(engine, &tables, foreign, |this| {
+        if makes_tables {
+            self.with_tables(engine, &tables, foreign, |this| {
                 this.run_all_steps(engine, &mut *runner, options.nonce)
-            }),
-            false => self.run_all_steps(engine, &mut *runner, options.nonce),
+            })
+        } else {
+            self.run_all_steps(engine, &mut *runner, options.nonce)
         }
     }
 
@@ -315,10 +314,7 @@ impl<'a> CellRun<'a> {
             url: self.url.clone(),
         });
         let result = begun.and_then(|()| self.run_steps(&steps, runner, all));
-        let alive = match self.conductor.is_stopped() {
-            true => ranks.check_alive(),
-            false => Ok(()),
-        };
+        let alive = if self.conductor.is_stopped() { ranks.check_alive() } else { Ok(()) };
         if let Err(error) = alive {
             // Before the server is stopped: `mpirun` kills this process soon.
             self.record.failure = Some(failure_of(&error));
@@ -398,8 +394,9 @@ fn limit_settings(record: &Cell) -> Vec<Setting> {
         });
         notation::limit_setting(what, value)
     };
-    match record.embedded && record.limits.is_empty() {
-        true => Vec::new(),
-        false => ["cpus", "cpu-quota", "memory"].map(setting).into(),
+    if record.embedded && record.limits.is_empty() {
+        Vec::new()
+    } else {
+        ["cpus", "cpu-quota", "memory"].map(setting).into()
     }
 }

@@ -98,10 +98,7 @@ impl RunContext {
 /// Creates the data directory if needed, and returns its full path.
 fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(path).map_err(|error| {
-        let help = match is_of_results {
-            true => "use `--results` to choose a writable directory; databases are made in it unless `--data` names another",
-            false => "use `--data` to choose a writable directory",
-        };
+        let help = if is_of_results { "use `--results` to choose a writable directory; databases are made in it unless `--data` names another" } else { "use `--data` to choose a writable directory" };
         let message = format!("cannot create the data directory: {error}");
         UsageError::new(message, Some(help.into()))
     })?;

@@ -56,9 +56,10 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     let Some(rate) = workload.step_rate(step) else {
         let can_be = steps.iter().filter(|name| workload.step_rate(name).is_some());
         let can_be: Vec<&str> = can_be.copied().collect();
-        let help = match can_be.is_empty() {
-            true => "`find` needs the Insert Benchmark or sysbench's tests".to_owned(),
-            false => format!("steps that can have one: `{}`", can_be.join("`, `")),
+        let help = if can_be.is_empty() {
+            "`find` needs the Insert Benchmark or sysbench's tests".to_owned()
+        } else {
+            format!("steps that can have one: `{}`", can_be.join("`, `"))
         };
         return Err(error(format!("step `{step}` can't have a rate"), help).into());
     };

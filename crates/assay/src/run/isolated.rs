@@ -53,10 +53,7 @@ pub(super) fn run(
     match run_process(conductor, reference, planned, &directory, &mut record) {
         Ok(Some(status)) => Ok(status),
         Ok(None) => {
-            let status = match conductor.is_stopped() {
-                true => Status::Interrupted,
-                false => Status::Failed,
-            };
+            let status = if conductor.is_stopped() { Status::Interrupted } else { Status::Failed };
             cell::end(conductor, &directory, record, Ok(status))
         }
         // A recording failure ends the run.

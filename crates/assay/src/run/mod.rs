@@ -101,9 +101,8 @@ fn begin(
     preflight::reject_impossible(&file)?;
     file.keep_files()?;
     let mut cells = matrix::references(&file.plan);
-    cells.retain(|cell| match args.aa {
-        true => against_itself::matches(&only, &file.plan, cell),
-        false => only.matches(cell),
+    cells.retain(|cell| {
+        if args.aa { against_itself::matches(&only, &file.plan, cell) } else { only.matches(cell) }
     });
     if let Some(search) = &args.search {
         find::refuse_without_replicas(&file.plan, search, &cells)?;

@@ -34,9 +34,6 @@ pub(super) fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
 /// given again.
 pub(super) fn resume_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
-    let plan = match run.plan.password_removed {
-        true => " PLAN",
-        false => "",
-    };
+    let plan = if run.plan.password_removed { " PLAN" } else { "" };
     format!("assay run --resume {path}{plan}")
 }

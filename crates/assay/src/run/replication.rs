@@ -233,11 +233,10 @@ impl<E: Replicated + 'static> Replicas<E> {
         if !follows && !stop.load(Ordering::Relaxed) {
             let late = locked(&self.watch.heartbeats).late();
             let seconds = timeout.as_secs();
-            let hint = match self.is_foreign {
-                true => {
-                    "; check that it follows the server of `url` and receives all tables of this database"
-                }
-                false => "",
+            let hint = if self.is_foreign {
+                "; check that it follows the server of `url` and receives all tables of this database"
+            } else {
+                ""
             };
             let error = locked(&self.watch.heartbeats).replicas[late].error.take();
             let error =

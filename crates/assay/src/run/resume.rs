@@ -140,10 +140,7 @@ pub fn add_repeats(
 /// Raises the plan's repeats to those that were added to its run.
 pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
     for cell in cells.iter().map(|cell| &cell.key) {
-        let repeats = match cell.profiled {
-            true => &mut plan.profile.repeats,
-            false => &mut plan.repeats,
-        };
+        let repeats = if cell.profiled { &mut plan.profile.repeats } else { &mut plan.repeats };
         *repeats = (*repeats).max(cell.repeat);
     }
 }

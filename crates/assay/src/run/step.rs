@@ -346,10 +346,10 @@ impl<'a> StepRunner<'a> {
             record.cpu.client_system_ns += connection.cpu_system_ns;
             let sampled = states.next().unwrap_or_default();
             record.connections.push(Connection {
-                states: match record.ranks.is_empty() {
-                    true => sampled,
-                    // Load ranks sample their own side.
-                    false => both_sides(&connection.states, &sampled),
+                states: if record.ranks.is_empty() {
+                    sampled
+                } else {
+                    both_sides(&connection.states, &sampled)
                 },
                 ..connection.clone()
             });

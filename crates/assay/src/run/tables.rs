@@ -16,13 +16,14 @@ pub fn make<E: SqlEngine>(
             if let Err(error) = session.query(sql) {
                 let is_there = matches!(error.code.as_deref(), Some("42P07" | "1050"));
                 let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
-                return Err(match is_there {
-                    true => failed.context(format!(
-                        "the table exists, and this run did not create it; if a killed run left it behind, \
-                         resume that run with `assay run --resume` to drop it, or use `drop table {}`",
-                        table.name
-                    )),
-                    false => failed,
+                return Err(if is_there {
+                    failed.context(format!(
+                    "the table exists, and this run did not create it; if a killed run left it behind, \
+                     resume that run with `assay run --resume` to drop it, or use `drop table {}`",
+                    table.name
+                ))
+                } else {
+                    failed
                 });
             }
             // The first statement creates the table: it must be dropped even if the following ones

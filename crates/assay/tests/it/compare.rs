@@ -289,9 +289,10 @@ fn copy_directory(from: &Path, to: &Path) {
     for entry in fs_err::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let copy = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_directory(&entry.path(), &copy),
-            false => drop(fs_err::copy(entry.path(), copy).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &copy)
+        } else {
+            drop(fs_err::copy(entry.path(), copy).unwrap())
         }
     }
 }

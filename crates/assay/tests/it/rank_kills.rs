@@ -185,9 +185,10 @@ fn kill_at_random_moments(engine: &str) {
             let moment_ms = chance.below(life_ms);
             std::thread::sleep(Duration::from_millis(moment_ms));
             eprintln!("at {moment_ms} ms of {life_ms} ms:");
-            match life.kill(running, victim, Signal::KILL) {
-                true => kills += 1,
-                false => std::mem::replace(&mut life, new()).check(),
+            if life.kill(running, victim, Signal::KILL) {
+                kills += 1
+            } else {
+                std::mem::replace(&mut life, new()).check()
             }
         }
         life.begin_or_resume().wait().expect_code(0);

@@ -21,10 +21,7 @@ fn plan(build: &str, storage_engine: &str, l_i1: &str) -> String {
         false if version.number < (8, 0, 26) => "slave_parallel_workers",
         false => "replica_parallel_workers",
     };
-    let waits = match is_mariadb {
-        true => "rpl_semi_sync_master_enabled = 1, ",
-        false => "",
-    };
+    let waits = if is_mariadb { "rpl_semi_sync_master_enabled = 1, " } else { "" };
     let config = mysql(build, storage_engine).replace("set = { ", &format!("set = {{ {waits}"));
     let replica = format!("replicas = 1\nreplica.set.{threads} = 3\n");
     workload(5_000, 1_000, "1s", &steps) + &config + &replica
@@ -106,10 +103,10 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
         session.query("set global super_read_only = off").unwrap();
     }
     session.query("set session sql_log_bin = 0").unwrap();
-    let word = match build_is_mariadb(&build) || locate(&build).unwrap().version.number < (8, 0, 26)
-    {
-        true => "slave",
-        false => "replica",
+    let word = if build_is_mariadb(&build) || locate(&build).unwrap().version.number < (8, 0, 26) {
+        "slave"
+    } else {
+        "replica"
     };
     // The replica's threads hold no locks meanwhile, in which the deletion of all rows could be
     // caught.

@@ -112,9 +112,10 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     rustix::process::set_parent_process_death_signal(Some(request.orphaned.signal()))
         .map_err(|error| format!("cannot request a signal at the guard's end: {error}"))?;
     let parent = rustix::process::getppid().map(|pid| pid.to_string());
-    match parent.as_deref() == guard.to_str() {
-        true => Ok(command),
-        false => Err("the guard has ended".into()),
+    if parent.as_deref() == guard.to_str() {
+        Ok(command)
+    } else {
+        Err("the guard has ended".into())
     }
 }
 

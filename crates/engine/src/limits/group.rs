@@ -136,9 +136,10 @@ impl Group {
         };
         write(&self.file(memory), &bytes.to_string()).map_err(|error| denied(version, &error))?;
         let swap = self.file(swap);
-        let result = match swap.exists() {
-            true => write(&swap, &swap_bytes.to_string()).map_err(|error| error.to_string()),
-            false => Err("this kernel does not account for swap".into()),
+        let result = if swap.exists() {
+            write(&swap, &swap_bytes.to_string()).map_err(|error| error.to_string())
+        } else {
+            Err("this kernel does not account for swap".into())
         };
         // A machine without swap needs no limit.
         let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();

@@ -129,10 +129,7 @@ impl Enforced {
     /// Returns the message of [`Self::killed_for_memory`] for a server, which may survive the loss
     /// of a process.
     pub(crate) fn server_killed_for_memory(&self, server: u32) -> Option<String> {
-        let who = match is_alive(server) {
-            true => "a process of the server",
-            false => "the server",
-        };
+        let who = if is_alive(server) { "a process of the server" } else { "the server" };
         self.killed_for_memory(who)
     }
 }

@@ -113,9 +113,10 @@ impl<V: std::fmt::Display> Search<V> {
             .iter()
             .map(|(_, program, version)| format!("{version} in `{}`", program.display()))
             .collect();
-        let installed = match installed.is_empty() {
-            true => "none is installed".to_string(),
-            false => format!("installed: {}", installed.join(", ")),
+        let installed = if installed.is_empty() {
+            "none is installed".to_string()
+        } else {
+            format!("installed: {}", installed.join(", "))
         };
         Err(SetupError::Build {
             build: build.to_string(),

@@ -291,10 +291,10 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     };
     let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
     // A failure leaves only a few bytes in a temporary directory.
-    let _ = match directory.is_dir() && directory.uid() == uid {
-        true => fs::remove_dir_all(&path),
-        // Assay was killed before it changed the directory's owner.
-        false => fs::remove_dir(&path),
+    let _ = if directory.is_dir() && directory.uid() == uid {
+        fs::remove_dir_all(&path)
+    } else {
+        fs::remove_dir(&path)
     };
 }
 

@@ -45,10 +45,7 @@ pub(crate) fn socket_parent(name: &str) -> PathBuf {
     let parent = std::env::temp_dir();
     let longest = parent.join(format!("{SOCKETS_PREFIX}123456")).join(name);
     let is_short = longest.as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
-    match is_short && parent.is_dir() {
-        true => parent,
-        false => "/tmp".into(),
-    }
+    if is_short && parent.is_dir() { parent } else { "/tmp".into() }
 }
 
 #[cfg(test)]

@@ -116,9 +116,10 @@ pub(super) fn compose(
         assigned("pid_file", &directory.join("server.pid").display().to_string()),
     );
     if plan_options.iter().any(|(key, _)| key == "log_error") {
-        own.push_str(match build.version.is_mysql_from(5, 7, 0) {
-            true => "log_error=stderr\n",
-            false => "skip_log_error\n",
+        own.push_str(if build.version.is_mysql_from(5, 7, 0) {
+            "log_error=stderr\n"
+        } else {
+            "skip_log_error\n"
         });
     }
     let is_initial = |(key, _): &&OptionValue| INITIAL.contains(&key.as_str());

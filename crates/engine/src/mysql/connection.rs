@@ -446,9 +446,10 @@ impl Connection {
             return Ok(());
         }
         let body = self.packet()?;
-        match self.is_end(&body) {
-            true => Ok(()),
-            false => Err(self.broken("more column definitions than announced")),
+        if self.is_end(&body) {
+            Ok(())
+        } else {
+            Err(self.broken("more column definitions than announced"))
         }
     }
 

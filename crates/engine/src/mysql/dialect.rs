@@ -103,9 +103,10 @@ impl Dialect for MysqlDialect {
             let partitions: Vec<String> = (0..partitions.count).map(partition).collect();
             format!(" partition by range ({key}) ({})", partitions.join(", "))
         });
-        let index = match table.is_key_primary() {
-            true => format!("primary key ({key})"),
-            false => format!("key x{key} ({key})"),
+        let index = if table.is_key_primary() {
+            format!("primary key ({key})")
+        } else {
+            format!("key x{key} ({key})")
         };
         vec![format!(
             "create table {} ({}, {index}) engine={}{partitions}",

@@ -352,9 +352,10 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         session,
         tables: tables.to_vec(),
         is_mariadb: mysql.kind.version.is_mariadb(),
-        innodb_views: match mysql.kind.version.is_mysql_from(8, 0, 0) {
-            true => "innodb_",
-            false => "innodb_sys_",
+        innodb_views: if mysql.kind.version.is_mysql_from(8, 0, 0) {
+            "innodb_"
+        } else {
+            "innodb_sys_"
         },
         is_rocksdb: mysql.kind.dialect.storage_engine == StorageEngine::RocksDb,
     }))
@@ -391,9 +392,10 @@ impl Observer for MysqlObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.server_counters()?;
         let session = &mut self.session;
-        counters.extend(match self.is_rocksdb {
-            true => rocksdb_counters(session)?,
-            false => sizes::of_innodb(session, &self.tables, self.innodb_views)?,
+        counters.extend(if self.is_rocksdb {
+            rocksdb_counters(session)?
+        } else {
+            sizes::of_innodb(session, &self.tables, self.innodb_views)?
         });
         counters.extend(sizes::of_tables(session, &self.tables)?);
         Ok(counters)

@@ -73,14 +73,10 @@ impl Words {
             }
             false => "master_auto_position = 1",
         };
-        match version.is_mysql_from(8, 0, 26) {
-            true => Self {
-                change: "replication source",
-                source: "source",
-                replica: "replica",
-                position,
-            },
-            false => Self { change: "master", source: "master", replica: "slave", position },
+        if version.is_mysql_from(8, 0, 26) {
+            Self { change: "replication source", source: "source", replica: "replica", position }
+        } else {
+            Self { change: "master", source: "master", replica: "slave", position }
         }
     }
 }
@@ -110,26 +106,25 @@ fn default_options(
             });
         }
     }
-    let own = match version.is_mariadb() {
-        true => "binlog_format=ROW\ngtid_strict_mode=ON",
-        false => "gtid_mode=ON\nenforce_gtid_consistency=ON",
+    let own = if version.is_mariadb() {
+        "binlog_format=ROW\ngtid_strict_mode=ON"
+    } else {
+        "gtid_mode=ON\nenforce_gtid_consistency=ON"
     };
     let engine = value_of(plan_options, "default_storage_engine");
     let is_rocksdb = engine.is_some_and(|it| StorageEngine::by_name(&it) == StorageEngine::RocksDb);
-    let of_engine = match version.is_mariadb() && is_rocksdb {
-        // By default, threads wait for locks of MyRocks until a timeout, and each position is
-        // written to InnoDB.
-        true => "slave_parallel_mode=conservative\ngtid_pos_auto_engines=rocksdb\n",
-        false => "",
+    let of_engine = if version.is_mariadb() && is_rocksdb {
+        "slave_parallel_mode=conservative\ngtid_pos_auto_engines=rocksdb\n"
+    } else {
+        ""
     };
     let replica = Words::of(version).replica;
     // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide
     // lag.
-    let in_order = match version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
-        true => String::new(),
-        false => {
-            format!("{replica}_parallel_type=LOGICAL_CLOCK\n{replica}_preserve_commit_order=ON\n")
-        }
+    let in_order = if version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
+        String::new()
+    } else {
+        format!("{replica}_parallel_type=LOGICAL_CLOCK\n{replica}_preserve_commit_order=ON\n")
     };
     Ok(format!(
         "server_id=1\nlog_bin=binlog\nlog_{replica}_updates=ON\n{own}\n{of_engine}{in_order}"
@@ -275,10 +270,7 @@ impl Replicated for Mysql {
             SqlServer::<MysqlKind>::launch(options, create, create_database::<MysqlKind>)?;
         let words = Words::of(version);
         let mut session = replica.connect().map_err(failed)?;
-        let read_only = match version.is_mariadb() {
-            true => "read_only",
-            false => "super_read_only",
-        };
+        let read_only = if version.is_mariadb() { "read_only" } else { "super_read_only" };
         for sql in [
             format!("set global {read_only} = on"),
             source.change(&words, name, &password, self.address.ssl_root.is_some()),
@@ -353,9 +345,10 @@ impl Replicated for Mysql {
             Err(error) if error.code.as_deref() == Some(DENIED) => return Ok(found),
             status => status?,
         };
-        let [of_source, of_primary] = match self.kind.version.is_mariadb() {
-            true => ["source_server_id", "select @@server_id"],
-            false => ["source_uuid", "select @@server_uuid"],
+        let [of_source, of_primary] = if self.kind.version.is_mariadb() {
+            ["source_server_id", "select @@server_id"]
+        } else {
+            ["source_uuid", "select @@server_uuid"]
         };
         let id = primary.query_column(of_primary)?.into_iter().next();
         let what = match (status.get(of_source), id) {

@@ -133,10 +133,8 @@ impl SqlKind for MysqlKind {
         let option_file = place.write(Self::CONFIG_FILE, &config.text)?;
         // Other versions read all options for their help text.
         let validates = build.version.is_mysql_from(8, 0, 16);
-        let how: &[&str] = match validates {
-            true => &["--validate-config"],
-            false => &["--verbose", "--help"],
-        };
+        let how: &[&str] =
+            if validates { &["--validate-config"] } else { &["--verbose", "--help"] };
         let ran = place.run(&build.program, with_options(&option_file, how), None, options.stop);
         let output = trial.output();
         let is_error = |line: &&String| line.contains("[ERROR]");

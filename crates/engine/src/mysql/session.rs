@@ -349,12 +349,10 @@ impl Session for MysqlSession {
         if handling.is_some_and(|handling| handling != "one-thread-per-connection") {
             return None;
         }
-        let sql = match self.server_version().contains("MariaDB") {
-            true => "select tid from information_schema.processlist where id = connection_id()",
-            // Since 5.7, and empty if the performance schema is off.
-            false => {
-                "select thread_os_id from performance_schema.threads where processlist_id = connection_id()"
-            }
+        let sql = if self.server_version().contains("MariaDB") {
+            "select tid from information_schema.processlist where id = connection_id()"
+        } else {
+            "select thread_os_id from performance_schema.threads where processlist_id = connection_id()"
         };
         let tid = self.query_i64(sql).ok()??;
         u32::try_from(tid).ok().filter(|&tid| tid > 0)

@@ -98,9 +98,10 @@ pub enum Roots {
 
 impl From<&str> for Roots {
     fn from(text: &str) -> Self {
-        match text.starts_with("-----BEGIN ") {
-            true => Self::Pem(text.into()),
-            false => Self::File(text.into()),
+        if text.starts_with("-----BEGIN ") {
+            Self::Pem(text.into())
+        } else {
+            Self::File(text.into())
         }
     }
 }

@@ -66,9 +66,12 @@ impl Url {
 
 /// Returns text as a value of a URL has it.
 pub(crate) fn encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte.is_ascii_alphanumeric() {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let encode = |byte: u8| {
+        if byte.is_ascii_alphanumeric() {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     text.bytes().map(encode).collect()
 }

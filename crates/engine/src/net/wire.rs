@@ -106,9 +106,10 @@ impl Wire {
     /// Sets the class of an error that ends the connection.
     #[cold]
     pub(crate) fn lost(&self, mut error: Error) -> Error {
-        error.class = match self.is_interrupted.load(Ordering::Relaxed) {
-            true => ErrorClass::Interrupted,
-            false => ErrorClass::ConnectionLost,
+        error.class = if self.is_interrupted.load(Ordering::Relaxed) {
+            ErrorClass::Interrupted
+        } else {
+            ErrorClass::ConnectionLost
         };
         error
     }

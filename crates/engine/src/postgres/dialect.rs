@@ -59,10 +59,8 @@ impl Dialect for PostgresDialect {
         let columns = self.column_definitions(table);
         let by_range =
             table.partitions.map_or(String::new(), |_| format!(" partition by range ({key})"));
-        let primary = match table.is_key_primary() {
-            true => format!(", primary key ({key})"),
-            false => String::new(),
-        };
+        let primary =
+            if table.is_key_primary() { format!(", primary key ({key})") } else { String::new() };
         let mut statements = vec![format!("create table {name} ({columns}{primary}){by_range}")];
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
@@ -98,13 +96,10 @@ impl Dialect for PostgresDialect {
         let (name, key) = (&table.name, table.key());
         let oldest =
             format!("select {key} from {name} where {key} >= $1 order by {key} limit {rows}");
-        match shared {
-            false => format!("delete from {name} where {key} in ({oldest})"),
-            // An array is computed once. Before version 14, `in` would choose rows for each
-            // partition, and skip the rows already deleted.
-            true => format!(
-                "delete from {name} where {key} = any(array({oldest} for update skip locked))"
-            ),
+        if !shared {
+            format!("delete from {name} where {key} in ({oldest})")
+        } else {
+            format!("delete from {name} where {key} = any(array({oldest} for update skip locked))")
         }
     }
 
@@ -121,10 +116,8 @@ impl Dialect for PostgresDialect {
             Value::Text(text) => ("text", text_literal(text)),
         };
         let (types, literals): (Vec<&str>, Vec<String>) = values.iter().map(typed).unzip();
-        let listed = |list: String| match values.is_empty() {
-            true => String::new(),
-            false => format!("({list})"),
-        };
+        let listed =
+            |list: String| if values.is_empty() { String::new() } else { format!("({list})") };
         let types = listed(types.join(", "));
         let explain = format!("explain execute explained{}", listed(literals.join(", ")));
         let mut statements =

@@ -170,9 +170,10 @@ pub(super) fn is_physical(replica: &mut PostgresSession) -> Result<bool, Error> 
 /// Returns the slot on the primary from which a replica gets its changes, if it has one and this
 /// role may know it.
 pub(super) fn slot(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
-    match is_physical(replica)? {
-        true => value(replica, "select slot_name from pg_stat_wal_receiver"),
-        false => value(replica, &format!("select subslotname from {SUBSCRIPTIONS}")),
+    if is_physical(replica)? {
+        value(replica, "select slot_name from pg_stat_wal_receiver")
+    } else {
+        value(replica, &format!("select subslotname from {SUBSCRIPTIONS}"))
     }
 }
 
@@ -182,20 +183,19 @@ fn value(session: &mut PostgresSession, sql: &str) -> Result<Option<String>, Err
 
 /// Returns the reason why a replica does not follow its primary now; `None` if it follows.
 pub(super) fn replication_error(replica: &mut PostgresSession) -> Result<Option<String>, Error> {
-    let (sql, reason) = match is_physical(replica)? {
-        // Only some roles see the status.
-        true => (
-            "select count(*) from pg_stat_wal_receiver where coalesce(status, 'streaming') = 'streaming'".to_owned(),
-            "it does not receive the log of its primary",
-        ),
-        // A worker ends at the first error, and begins again 5 s later.
-        false => (
+    let (sql, reason) = if is_physical(replica)? {
+        (
+        "select count(*) from pg_stat_wal_receiver where coalesce(status, 'streaming') = 'streaming'".to_owned(),
+        "it does not receive the log of its primary",
+    )
+    } else {
+        (
             format!(
                 "select count(*) from pg_stat_subscription where pid is not null and relid is null \
-                 and subid in (select oid from {SUBSCRIPTIONS} and subenabled)"
+             and subid in (select oid from {SUBSCRIPTIONS} and subenabled)"
             ),
             "its subscription does not apply changes",
-        ),
+        )
     };
     let follows = replica.query_i64(&sql)? > Some(0);
     Ok((!follows).then(|| reason.to_owned()))

@@ -48,9 +48,10 @@ impl Postgres {
             what: "assay can start replicas only for a server that it starts".into(),
             help: "remove `replicas`".into(),
         })?;
-        let [start, stop] = match self.kind.major >= 15 {
-            true => ["pg_backup_start('assay', true)", "pg_backup_stop(false)"],
-            false => ["pg_start_backup('assay', true, false)", "pg_stop_backup(false, false)"],
+        let [start, stop] = if self.kind.major >= 15 {
+            ["pg_backup_start('assay', true)", "pg_backup_stop(false)"]
+        } else {
+            ["pg_start_backup('assay', true, false)", "pg_stop_backup(false, false)"]
         };
         let mut session = self.connect().map_err(failed)?;
         for sql in [

@@ -243,10 +243,8 @@ impl Session for PostgresSession {
             self.complete();
         }
         self.connection.send(&self.message)?;
-        let first_column = match self.is_text {
-            true => 0,
-            false => self.statements[self.current].first_column,
-        };
+        let first_column =
+            if self.is_text { 0 } else { self.statements[self.current].first_column };
         let (mut returned, mut changed, mut value) = (0, 0, None);
         loop {
             let (tag, body) = self.connection.message()?;

@@ -551,9 +551,10 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     };
     Ok(Some(ClockCache {
         capacity: size("capacity")?,
-        entry_charge: match known.contains(&"estimated_entry_charge") {
-            true => size("estimated_entry_charge")?,
-            false => 0,
+        entry_charge: if known.contains(&"estimated_entry_charge") {
+            size("estimated_entry_charge")?
+        } else {
+            0
         },
     }))
 }

@@ -284,10 +284,8 @@ pub(super) fn wrong_number(
     defaults: &OptionsFile,
     takes: impl Fn(&Entry) -> bool,
 ) -> Option<String> {
-    let sections: &[&str] = match entry.is_table {
-        true => &[TABLE_SECTION],
-        false => &["DBOptions", "CFOptions"],
-    };
+    let sections: &[&str] =
+        if entry.is_table { &[TABLE_SECTION] } else { &["DBOptions", "CFOptions"] };
     let mut sections = sections.iter();
     let default = sections.find_map(|section| defaults.get(section, &entry.name));
     let takes_value = |value: &str| takes(&Entry::new(entry.is_table, &entry.name, value));

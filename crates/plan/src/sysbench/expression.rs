@@ -360,10 +360,7 @@ impl<'a, 's> Parser<'a, 's> {
 
     /// Takes a closing parenthesis.
     fn close(&mut self) -> Result<(), ExpressionError> {
-        match self.take(")") {
-            true => Ok(()),
-            false => Err(self.unexpected("`)`")),
-        }
+        if self.take(")") { Ok(()) } else { Err(self.unexpected("`)`")) }
     }
 
     /// Reads an expression that is the whole text.
@@ -374,9 +371,10 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     fn expect_end(&self) -> Result<(), ExpressionError> {
-        match self.peek().is_empty() {
-            true => Ok(()),
-            false => Err(self.unexpected("`+`, `-`, `*`, `/` or the end")),
+        if self.peek().is_empty() {
+            Ok(())
+        } else {
+            Err(self.unexpected("`+`, `-`, `*`, `/` or the end"))
         }
     }
 
@@ -433,9 +431,10 @@ impl<'a, 's> Parser<'a, 's> {
                 negated.ok_or_else(|| too_large(span.start..self.end))
             }
             c if c.is_ascii_digit() => token.parse().map(constant).map_err(|_| {
-                let label = match token.bytes().all(|byte| byte.is_ascii_digit()) {
-                    true => "too large",
-                    false => "not a whole number",
+                let label = if token.bytes().all(|byte| byte.is_ascii_digit()) {
+                    "too large"
+                } else {
+                    "not a whole number"
                 };
                 let message = format!("{} is not a 64-bit integer", code(token));
                 bad(span, message, label)

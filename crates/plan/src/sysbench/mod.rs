@@ -270,9 +270,10 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
         check_name(cx, message, &entry.key, place);
         let is_step = ["load", "index", "settle"].contains(&entry.key.as_str());
         if is_step || BUILTIN.tests.iter().any(|test| test.name == entry.key) {
-            let label = match is_step {
-                true => "a built-in step has this name",
-                false => "a built-in test has this name",
+            let label = if is_step {
+                "a built-in step has this name"
+            } else {
+                "a built-in test has this name"
             };
             let message = format!("test {} exists already", code(&entry.key));
             cx.error("plan::conflict", place, message).label(label).help(

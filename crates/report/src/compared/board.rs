@@ -199,9 +199,10 @@ impl<'a> Board<'a> {
                 Some(row) => row.values.is_empty(),
                 None => metric != THROUGHPUT,
             };
-            return match is_absent(self.row(line, step.name, metric)) {
-                true => Cell::not_applicable(),
-                false => Cell::toned("no base", Tone::Absent),
+            return if is_absent(self.row(line, step.name, metric)) {
+                Cell::not_applicable()
+            } else {
+                Cell::toned("no base", Tone::Absent)
             };
         }
         let first = self.cells_of(line).next();
@@ -262,8 +263,9 @@ pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
     if samples.is_empty() {
         return None;
     }
-    Some(match values().all(|value| value > 0.0) {
-        true => (values().map(f64::ln).sum::<f64>() / count).exp(),
-        false => values().sum::<f64>() / count,
+    Some(if values().all(|value| value > 0.0) {
+        (values().map(f64::ln).sum::<f64>() / count).exp()
+    } else {
+        values().sum::<f64>() / count
     })
 }

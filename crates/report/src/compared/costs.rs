@@ -56,10 +56,7 @@ fn table(
     lead.extend(board.lead());
     let of =
         steps.first().map_or("operation", |step| if is_of_one { noun(*step) } else { "operation" });
-    let article = match of.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        true => "an",
-        false => "a",
-    };
+    let article = if of.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let (id, prefix) = match group {
         Some(group) => (format!("-{}", anchor(group)), format!("{group}: w")),
         None => (String::new(), "W".to_string()),

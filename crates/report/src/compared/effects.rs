@@ -132,12 +132,11 @@ fn described(factor: &Factor) -> String {
 }
 
 fn how(effects: &Effects) -> &'static str {
-    match has_combinations(effects) {
-        true => {
-            "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
-             gives one value."
-        }
-        false => "There is only one combination of the other factors.",
+    if has_combinations(effects) {
+        "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
+         gives one value."
+    } else {
+        "There is only one combination of the other factors."
     }
 }
 
@@ -261,10 +260,7 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
     };
     let rows: Vec<_> = grid.steps.iter().flat_map(of_grid).collect();
     let mut reasons = Footnotes::default();
-    let mut id = match in_each {
-        true => EACH.to_string(),
-        false => "effects".to_string(),
-    };
+    let mut id = if in_each { EACH.to_string() } else { "effects".to_string() };
     if metric != THROUGHPUT {
         id += &format!("-{}", anchor(metric));
     }
@@ -295,9 +291,10 @@ fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'
         (false, None) => format!("Effects on {}", metric_label(metric)),
     };
     let marked = rows.iter().any(|(_, differs)| *differs);
-    let meaning = match in_each {
-        true => "the ratio differs from the mean of all combinations",
-        false => "the effect differs between combinations of the other factors",
+    let meaning = if in_each {
+        "the ratio differs from the mean of all combinations"
+    } else {
+        "the effect differs between combinations of the other factors"
     };
     table.notes.extend(marked.then(|| format!("`{DIFFERS}` {meaning}")));
     table.notes.extend(words::meaning(metric));

@@ -186,10 +186,7 @@ fn reason(cell: &UnfinishedCell) -> String {
         Some(Status::Incomplete | Status::Complete) => "did not finish",
     };
     let causes = cell.causes.join(": ");
-    let causes = match causes.is_empty() {
-        true => String::new(),
-        false => format!(": {causes}"),
-    };
+    let causes = if causes.is_empty() { String::new() } else { format!(": {causes}") };
     format!("repeat {} {ended}{causes}", cell.cell.repeat)
 }
 

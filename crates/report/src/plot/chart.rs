@@ -185,10 +185,7 @@ fn dashes(number: usize) -> &'static str {
 impl Curve {
     /// Returns the name for the legend.
     pub(super) fn key_name(&self) -> String {
-        match self.is_faint {
-            true => "others".to_string(),
-            false => self.name.clone(),
-        }
+        if self.is_faint { "others".to_string() } else { self.name.clone() }
     }
 }
 
@@ -201,10 +198,7 @@ pub(super) fn key(curve: &Curve) -> Markup {
 
 /// Returns the CSS class of a line.
 fn color(curve: &Curve) -> String {
-    match curve.is_faint {
-        true => "faint".to_string(),
-        false => format!("c{}", curve.number % COLOR_COUNT),
-    }
+    if curve.is_faint { "faint".to_string() } else { format!("c{}", curve.number % COLOR_COUNT) }
 }
 
 fn lines(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {

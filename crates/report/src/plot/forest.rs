@@ -114,9 +114,10 @@ impl Forest<'_> {
         match row.ratio {
             Some(_) => {
                 let cell = ratio_cell(row);
-                let missed = match self.missed.contains(&row.step.as_str()) {
-                    true => Tone::SlaMissed.mark(),
-                    false => "",
+                let missed = if self.missed.contains(&row.step.as_str()) {
+                    Tone::SlaMissed.mark()
+                } else {
+                    ""
                 };
                 format!("{} {}{missed}", cell.text, cell.mark).trim_end().to_string()
             }
@@ -165,9 +166,10 @@ impl Forest<'_> {
 
 /// Describes a step in words, for screen readers.
 fn description(row: &ComparedStep, value: &str) -> String {
-    let missed = match value.ends_with(Tone::SlaMissed.mark()) {
-        true => format!(", {RATE_MISSED}"),
-        false => String::new(),
+    let missed = if value.ends_with(Tone::SlaMissed.mark()) {
+        format!(", {RATE_MISSED}")
+    } else {
+        String::new()
     };
     let value = value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {

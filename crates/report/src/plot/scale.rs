@@ -40,10 +40,8 @@ impl Scale {
         let decimals = (-step.log10().floor()).max(0.0) as usize;
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let ticks = (first as i64..=last as i64).map(|at| at as f64 * step);
-        let text = |tick: f64| match tick.abs() >= 1e4 {
-            true => compact(tick),
-            false => fixed(tick, decimals),
-        };
+        let text =
+            |tick: f64| if tick.abs() >= 1e4 { compact(tick) } else { fixed(tick, decimals) };
         Self {
             low: first * step,
             high: last * step,
@@ -91,10 +89,7 @@ impl Scale {
     pub(super) fn share(&self, value: f64) -> f64 {
         let of = |value: f64| if self.is_log { value.ln() } else { value };
         let (low, high) = (of(self.low), of(self.high));
-        match high > low {
-            true => ((of(value) - low) / (high - low)).clamp(0.0, 1.0),
-            false => 0.5,
-        }
+        if high > low { ((of(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
     }
 }
 
@@ -138,9 +133,10 @@ pub(super) fn compact(value: f64) -> String {
     };
     let digits = scaled.abs().max(1e-9).log10().floor() as i32;
     let text = fixed(scaled, (2 - digits).clamp(0, 9) as usize);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string() + unit,
-        false => text + unit,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string() + unit
+    } else {
+        text + unit
     }
 }
 

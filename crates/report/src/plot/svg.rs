@@ -139,9 +139,10 @@ pub(super) fn text_width(text: &str) -> f64 {
 /// Cuts a name to a width.
 pub(super) fn cut(name: &str, width: f64) -> String {
     let most = (width / LETTER) as usize;
-    match name.chars().count() > most {
-        true => name.chars().take(most.saturating_sub(1)).collect::<String>() + CUT,
-        false => name.to_string(),
+    if name.chars().count() > most {
+        name.chars().take(most.saturating_sub(1)).collect::<String>() + CUT
+    } else {
+        name.to_string()
     }
 }
 

@@ -92,9 +92,10 @@ pub(super) fn rendered(
     let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
     let heads = table.lead.iter().map(|head| bold(Styled::new(terminal_text(head))));
     let figures = columns.clone().map(|index| {
-        let head = match style.unicode {
-            true => table.columns[index].clone(),
-            false => in_ascii(&table.columns[index]),
+        let head = if style.unicode {
+            table.columns[index].clone()
+        } else {
+            in_ascii(&table.columns[index])
         };
         let head: Vec<_> = head.lines().map(terminal_text).collect();
         bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
@@ -106,10 +107,7 @@ pub(super) fn rendered(
         let lead = row.lead.iter().enumerate().map(|(index, text)| {
             let text = if index < repeated { "" } else { text };
             let cell = Styled::new(terminal_text(text));
-            match row.target {
-                true => cell.add_attribute(Attribute::Dim),
-                false => cell,
-            }
+            if row.target { cell.add_attribute(Attribute::Dim) } else { cell }
         });
         let cells = columns.clone().map(|index| {
             let cell = row.cells.get(index).cloned().unwrap_or_default();

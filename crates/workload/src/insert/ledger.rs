@@ -144,9 +144,12 @@ impl Ledger {
         let gone: u64 = deleted.iter().map(|deleted| deleted.rows).sum();
         let counted = self.first().saturating_add(gone.min(self.rows) as i64);
         // Each deleter of a table knows a valid bound; the largest is the best.
-        let known = deleted.iter().map(|deleted| match deleted.covers_old_rows_only {
-            true => deleted.key_min.min(self.end_key()),
-            false => deleted.key_min,
+        let known = deleted.iter().map(|deleted| {
+            if deleted.covers_old_rows_only {
+                deleted.key_min.min(self.end_key())
+            } else {
+                deleted.key_min
+            }
         });
         let left = deleted.iter().filter_map(|deleted| deleted.left);
         left.fold(known.fold(counted, i64::max), i64::min)

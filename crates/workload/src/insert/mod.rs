@@ -114,9 +114,10 @@ struct ClientStep<'a> {
 impl ClientStep<'_> {
     /// Returns its position among the connections that insert into its table, and their number.
     fn position(&self) -> (u64, u64) {
-        match self.insert.is_shared() {
-            true => (self.client.into(), self.insert.clients.into()),
-            false => (0, 1),
+        if self.insert.is_shared() {
+            (self.client.into(), self.insert.clients.into())
+        } else {
+            (0, 1)
         }
     }
 
@@ -253,10 +254,7 @@ impl Insert {
 
     /// Returns the number of the table that a client works on.
     fn table_of(&self, client: u32) -> usize {
-        match self.is_shared() {
-            true => 0,
-            false => client as usize,
-        }
+        if self.is_shared() { 0 } else { client as usize }
     }
 
     fn row_source(&self, table: usize) -> RowSource {
@@ -288,13 +286,11 @@ impl Insert {
             let (rate, [inserts, deletes]) = match step.kind {
                 InsertStepKind::Settle => continue,
                 InsertStepKind::Load { rows } | InsertStepKind::Index { rows } => {
-                    let (role, purpose) = match step.kind.is_load() {
-                        true => ("insert", Purpose::Insert),
-                        // For clients that share a table, the first creates its indexes.
-                        false => {
-                            let creates = client as usize == table;
-                            ("index", Purpose::Index { creates })
-                        }
+                    let (role, purpose) = if step.kind.is_load() {
+                        ("insert", Purpose::Insert)
+                    } else {
+                        let creates = client as usize == table;
+                        ("index", Purpose::Index { creates })
                     };
                     let quota = CommitQuota::new(part.commits(rows), None);
                     let connection = on.open(&part, purpose)?;
@@ -306,9 +302,10 @@ impl Insert {
                         WriteEnd::Rows(rows) => part.commits(rows),
                         WriteEnd::Time(_) => None,
                     };
-                    let paces = match self.plan.delete_per_insert {
-                        true => Pace::pair().map(Some),
-                        false => [None, None],
+                    let paces = if self.plan.delete_per_insert {
+                        Pace::pair().map(Some)
+                    } else {
+                        [None, None]
                     };
                     let quotas = paces.map(|pace| CommitQuota::new(commits, pace));
                     (rate.map(commits_per_s), quotas)

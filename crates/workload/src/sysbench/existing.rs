@@ -142,10 +142,7 @@ fn inspect_existing<E: SqlEngine>(
         });
     }
     let facts = engine.inspect(table, false).map_err(|error| {
-        let help = match table.is_key_primary() {
-            true => "; set `primary-key = false` for tables of `sysbench --secondary=on`, which have no primary key",
-            false => "",
-        };
+        let help = if table.is_key_primary() { "; set `primary-key = false` for tables of `sysbench --secondary=on`, which have no primary key" } else { "" };
         Error {
             message: format!("cannot count the rows of `{name}`: {}{help}", error.message),
             ..error
@@ -153,13 +150,12 @@ fn inspect_existing<E: SqlEngine>(
     })?;
     let is_as_loaded =
         facts.rows == rows && facts.key_min == Some(1) && facts.key_max == i64::try_from(rows).ok();
-    let present = match is_as_loaded {
-        true => rows,
-        false => {
-            let sql = format!("select count(*) from {name} where id between 1 and {rows}");
-            let present = session.query_i64(&sql)?.unwrap_or(0);
-            present.cast_unsigned()
-        }
+    let present = if is_as_loaded {
+        rows
+    } else {
+        let sql = format!("select count(*) from {name} where id between 1 and {rows}");
+        let present = session.query_i64(&sql)?.unwrap_or(0);
+        present.cast_unsigned()
     };
     Ok(ExistingTable {
         rows: facts.rows,

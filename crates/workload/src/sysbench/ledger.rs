@@ -65,9 +65,10 @@ impl Ledger {
     /// Compares the table with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
         let what = format!("rows of {}", table.name);
-        let mut checks = vec![match self.is_uncertain {
-            false => compared(what, "", self.rows, facts.rows),
-            true => Check::left_out(what, UNCERTAIN),
+        let mut checks = vec![if !self.is_uncertain {
+            compared(what, "", self.rows, facts.rows)
+        } else {
+            Check::left_out(what, UNCERTAIN)
         }];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {

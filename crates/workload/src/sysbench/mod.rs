@@ -274,10 +274,8 @@ impl Sysbench {
             }
             TableChoice::First => 0..1,
         };
-        let mut session = match test.only_reads() {
-            true => engine.connect_to_read()?,
-            false => engine.connect()?,
-        };
+        let mut session =
+            if test.only_reads() { engine.connect_to_read()? } else { engine.connect()? };
         let mut tables = Vec::new();
         for number in numbers {
             let name = &self.tables[number as usize].name;
@@ -288,17 +286,19 @@ impl Sysbench {
             });
         }
         let mut control = |sql| TransactionStatement::new(&mut session, sql, event.is_plain());
-        let transactions = match test.transaction {
-            false => None,
-            true => Some(Transactions {
+        let transactions = if !test.transaction {
+            None
+        } else {
+            Some(Transactions {
                 begin: control(dialect.begin_transaction(event.writes()))?,
-                begin_reading: match event.writes_sometimes() {
-                    false => None,
-                    true => Some(control(dialect.begin_transaction(false))?),
+                begin_reading: if !event.writes_sometimes() {
+                    None
+                } else {
+                    Some(control(dialect.begin_transaction(false))?)
                 },
                 commit: control(dialect.commit())?,
                 rollback: control(dialect.rollback())?,
-            }),
+            })
         };
         let path = [step.number as u64, u64::from(client), u64::from(step.is_warm_up)];
         let stream =

@@ -203,10 +203,8 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
             "; no setting says why processors were short, so no cause is named"
         }
     };
-    let wait = match changed.has_wait {
-        true => ", including the wait for a processor that it causes",
-        false => "",
-    };
+    let wait =
+        if changed.has_wait { ", including the wait for a processor that it causes" } else { "" };
     let setting = changed.setting.as_ref();
     let setting = setting.map(|it| format!(", as expected from {}", setting_text(it)));
     let others = changed.others.iter().map(|it| part_name(*it).to_owned());

@@ -65,10 +65,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
                 format!("operations waited for a processor for up to {percent:.0}% of their time")
             });
             let reasons: Vec<String> = others.into_iter().chain(waiting).collect();
-            match reasons.is_empty() {
-                true => "the host was busy: processors were not free when they were needed".to_owned(),
-                false => format!("the host was busy: {}", list(&reasons)),
-            }
+            if reasons.is_empty() { "the host was busy: processors were not free when they were needed".to_owned() } else { format!("the host was busy: {}", list(&reasons)) }
         }
         Caveat::Steal(percent) => format!(
             "the hypervisor took CPU time (steal): {}% with the base, {}% with the target",

@@ -81,10 +81,7 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
                 let what = counted(declared.len(), "setting");
                 format!("in {what} that the plan declares, {}", list(&names))
             });
-            let others = match declared.is_empty() {
-                true => counted(undeclared, "setting"),
-                false => format!("{undeclared} more"),
-            };
+            let others = if declared.is_empty() { counted(undeclared, "setting") } else { format!("{undeclared} more") };
             let undeclared_text = (undeclared > 0)
                 .then(|| format!("in {others} that the plan does not declare, such as defaults"));
             let places = [build_text, declared_text, undeclared_text];
@@ -97,10 +94,7 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
 
 /// Returns the properties in which two builds differ.
 pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
-    match has_other_version {
-        true => "version",
-        false => "build",
-    }
+    if has_other_version { "version" } else { "build" }
 }
 
 /// Counts the settings that only one build has: ` (7 settings exist only in 15.3 and 33 only in
@@ -116,8 +110,5 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
             (_, count) => format!("{count} only in {who}"),
         })
         .collect();
-    match places.is_empty() {
-        true => String::new(),
-        false => format!(" ({}{more})", places.join(" and ")),
-    }
+    if places.is_empty() { String::new() } else { format!(" ({}{more})", places.join(" and ")) }
 }

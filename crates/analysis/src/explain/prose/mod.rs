@@ -184,9 +184,10 @@ fn also(cases: &[&Case<'_>]) -> Option<String> {
     });
     let cases = firsts.into_iter().chain(others).map(|case| {
         let (place, pace) = (case.place(), pace_of(case));
-        match has_targets {
-            true => format!("{} in {place} ({pace})", case.target()),
-            false => format!("{place} ({pace})"),
+        if has_targets {
+            format!("{} in {place} ({pace})", case.target())
+        } else {
+            format!("{place} ({pace})")
         }
     });
     let also = if has_targets { "Also" } else { "Also in" };
@@ -316,12 +317,13 @@ fn hidden_cost(
     is_noisy: bool,
     about: &Finding,
 ) -> (String, Vec<String>) {
-    let (throughput, why) = match is_noisy {
-        true => (
+    let (throughput, why) = if is_noisy {
+        (
             "throughput too noisy to say",
             "Throughput varies too much between repeats to show the effect.",
-        ),
-        false => ("no change of throughput shown", "Throughput shows no change."),
+        )
+    } else {
+        ("no change of throughput shown", "Throughput shows no change.")
     };
     // The comparison's ratio, which is not the ratio of the means.
     let more = |cost: &ComparedStep| {

@@ -19,9 +19,10 @@ pub fn figure(value: f64) -> String {
         _ => 6,
     };
     let text = format!("{value:.decimals$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text.as_str(),
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text.as_str()
     };
     match text {
         "-0" | "" => "0".to_owned(),
@@ -61,9 +62,10 @@ pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let Some(interval) = interval else {
         return usual;
     };
-    let within = match ratio < 1.0 {
-        true => inverse(interval).digits_of(1.0 / ratio),
-        false => interval.digits_of(ratio),
+    let within = if ratio < 1.0 {
+        inverse(interval).digits_of(1.0 / ratio)
+    } else {
+        interval.digits_of(ratio)
     } + "x";
     if within.len() < usual.len() { within } else { usual }
 }
@@ -102,10 +104,7 @@ pub(super) fn percent(share: f64) -> String {
 /// Formats the interval of a change that is shown, which does not hold 1, as factors in the
 /// direction of the change: `1.16x to 1.22x`.
 pub fn range(interval: Interval) -> String {
-    let factors = match interval.high < 1.0 {
-        true => inverse(interval),
-        false => interval,
-    };
+    let factors = if interval.high < 1.0 { inverse(interval) } else { interval };
     let [low, high] = [factors.low, factors.high].map(|bound| factors.digits_of(bound));
     format!("{low}x to {high}x")
 }

@@ -91,10 +91,8 @@ impl Counters<'_> {
                     continue;
                 };
                 let level = levels.entry(number).or_default();
-                *place(level) = match counter.cumulative {
-                    true => self.growth_of(counter),
-                    false => Some(counter.value),
-                };
+                *place(level) =
+                    if counter.cumulative { self.growth_of(counter) } else { Some(counter.value) };
                 // At both ends numbered the step.
                 level.rounding_bytes = level.rounding_bytes.max(2.0 * counter.rounding);
             }

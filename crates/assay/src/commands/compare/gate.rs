@@ -100,9 +100,10 @@ fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String
         let all = counted(count(judged, name), "comparison");
         format!("{} in {share}{all}", metric_label(name))
     };
-    match metrics.is_empty() {
-        true => "nothing was compared".to_owned(),
-        false => distinct(metrics).into_iter().map(text).collect::<Vec<_>>().join(", "),
+    if metrics.is_empty() {
+        "nothing was compared".to_owned()
+    } else {
+        distinct(metrics).into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
 }
 

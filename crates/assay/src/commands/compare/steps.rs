@@ -21,9 +21,10 @@ pub fn by_step(
     let steps = distinct(rows.map(|row| row.step.as_str()));
     let mut pairs: Vec<StepPair> = Vec::new();
     for pattern in patterns {
-        let matching = match pattern.has_suffixes() {
-            true => pairs_by_suffix(pattern, &steps)?,
-            false => vec![pair_by_name(pattern, patterns, &steps)?],
+        let matching = if pattern.has_suffixes() {
+            pairs_by_suffix(pattern, &steps)?
+        } else {
+            vec![pair_by_name(pattern, patterns, &steps)?]
         };
         pairs.extend(matching);
     }

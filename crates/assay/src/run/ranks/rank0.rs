@@ -546,10 +546,7 @@ impl Inner {
                 self.repeat(|_| Order::AllEnded)?;
             }
             // `mpirun` also asks all ranks to end when one of them has died.
-            let patience_ns = match stop.load(Relaxed) {
-                true => ANSWER_NS,
-                false => SILENT_NS,
-            };
+            let patience_ns = if stop.load(Relaxed) { ANSWER_NS } else { SILENT_NS };
             if now.saturating_sub(supervision.heard_at[missing]) > patience_ns {
                 return Err(self.lost(missing).into());
             }

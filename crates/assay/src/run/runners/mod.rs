@@ -148,10 +148,7 @@ impl StepEngine for RocksDbSteps<'_> {
     }
 
     fn before_check(&self) -> Result<(), Error> {
-        match self.is_loading {
-            true => self.database.flush(),
-            false => Ok(()),
-        }
+        if self.is_loading { self.database.flush() } else { Ok(()) }
     }
 }
 

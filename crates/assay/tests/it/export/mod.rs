@@ -176,10 +176,8 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
             assert_eq!(line[key], row[key], "{key}");
         }
         assert_eq!(line["run_id"], recorded::id(0));
-        let (fast, unit) = match line["step"] == "l.i0" {
-            true => ("ips", "rows/s"),
-            false => ("qps", "queries/s"),
-        };
+        let (fast, unit) =
+            if line["step"] == "l.i0" { ("ips", "rows/s") } else { ("qps", "queries/s") };
         assert_eq!(line["throughput_unit"], unit);
         for (head, metric) in
             [("ips_rows_per_s", "ips"), ("cs_per_op", "cs/o"), ("throughput", fast)]

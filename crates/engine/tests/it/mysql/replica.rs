@@ -54,10 +54,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     };
     let is_mariadb = installation.version.flavor == Flavor::MariaDb;
     let is_new = !is_mariadb && installation.version.number >= (8, 0, 26);
-    let [source, follower] = match is_new {
-        true => ["source", "replica"],
-        false => ["master", "slave"],
-    };
+    let [source, follower] = if is_new { ["source", "replica"] } else { ["master", "slave"] };
     // MariaDB needs no plugin.
     let plugins = installation.program.ancestors().nth(2).unwrap();
     let plugin = plugins.join(format!("lib/mysql/plugin/semisync_{source}.so"));

@@ -57,10 +57,7 @@ pub(super) fn commands(
         }
     }
     let command = |(run, (repeats, filters)): (usize, (u32, Vec<String>))| {
-        let plan = match runs.recorded[run].run.plan.password_removed {
-            true => " PLAN",
-            false => "",
-        };
+        let plan = if runs.recorded[run].run.plan.password_removed { " PLAN" } else { "" };
         let only = filters.iter().map(|filter| format!(" --only '{filter}'"));
         let only: String = only.collect();
         format!(
@@ -112,9 +109,10 @@ pub(super) fn repeats_needed(row: &ComparedStep, thresholds: &Thresholds) -> Opt
 /// Quotes a path for a shell if needed.
 fn quoted(path: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+:,@=".contains(letter);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
+    if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 
