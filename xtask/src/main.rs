@@ -25,6 +25,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [--all]         install what the tests need; run tidy, all tests and the doctests;
                                         `--all` adds each fault and version on each engine
        cargo xtask tidy [CHECK]...      run all checks, or the given ones; `--list` lists them
+       cargo xtask tidy --commits REV   name the commits after REV that a reader would stumble over
        cargo xtask builds               fetch the builds that tests use besides those of the system
        cargo xtask readers              fetch the tools with which tests read Assay's output
        cargo xtask bench [NAME]...      run all benchmarks, or the given ones; `--list` lists them
@@ -58,6 +59,9 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
             bail!("unknown argument `{extra}` of `test`; expected `--all`\n{USAGE}")
         }
         Some(("tidy", [list])) if list == "--list" => Ok(tidy::CHECKS.print()),
+        Some(("tidy", [commits, since])) if commits == "--commits" => {
+            tidy::judge_commits(&workspace, since)
+        }
         Some(("tidy", names)) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
         Some(("builds", [])) => {
             ensure!(

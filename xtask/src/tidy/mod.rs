@@ -2,6 +2,10 @@
 //!
 //! Rules that clippy can check are in `clippy.toml` and in the lints of the workspace.
 
+mod circles;
+mod commits;
+mod lengths;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
@@ -18,6 +22,8 @@ marks      no marks of unfinished work
 paths      no paths of one machine
 unsafe     only the listed files allow `unsafe`
 edges      crates use each other only in the allowed directions
+lengths    no file has more than 600 lines
+circles    files in different folders don't use each other in circles
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
 clippy     `cargo clippy` for all targets, with MPI if it is installed, without warnings
@@ -32,6 +38,8 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
         "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
         "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
+        "lengths" => lengths::find(workspace).map(is_empty),
+        "circles" => circles::find(&workspace.root).map(is_empty),
         "licenses" => {
             // Without a platform, cargo would fetch dependencies of other platforms.
             let metadata = workspace.metadata("--filter-platform host-tuple")?;
@@ -61,7 +69,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/rocksdb/ffi/database.rs",
     "crates/load/src/clock.rs",
     "crates/ranks/src/job.rs",
-    "xtask/src/tidy.rs",
+    "xtask/src/tidy/mod.rs",
 ];
 
 /// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:
@@ -118,6 +126,16 @@ pub struct Tally {
     pub passed: usize,
     /// Checks with findings, or that could not run.
     pub failed: usize,
+}
+
+/// Prints what a reader would stumble over in the commits after `since`. Returns false if there is
+/// anything.
+///
+/// # Errors
+///
+/// Fails if git does not know `since`.
+pub fn judge_commits(workspace: &Workspace, since: &str) -> Result<bool> {
+    commits::find(workspace, since).map(is_empty)
 }
 
 /// Runs the checks with these names, or all, and prints their findings.
@@ -200,7 +218,7 @@ fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
     for (name, package) in packages(metadata)? {
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
             findings.push(format!(
-                "crate `{name}` is not in the table of edges; add it to xtask/src/tidy.rs and ARCHITECTURE.md"
+                "crate `{name}` is not in the table of edges; add it to xtask/src/tidy/mod.rs and ARCHITECTURE.md"
             ));
             continue;
         };
