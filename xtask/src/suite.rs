@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need, and runs tidy, all tests and the doctests. The
 //! last line counts them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use fs_err as fs;
@@ -49,6 +49,12 @@ const WAITING: [&str; 2] = ["assay it", "engine it"];
 /// Tests in modules of this name measure the load of the machine, so nothing else may run at the
 /// same time.
 const ALONE: &str = "alone::";
+/// What the second PostgreSQL is tested with: statements and counters differ between versions,
+/// starting and stopping a server does not.
+const OTHER_POSTGRES: &[&str] =
+    &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"];
+/// What `--all` tests it with.
+const OTHER_POSTGRES_ALL: &[&str] = &["postgres::"];
 /// The number of binaries that run at the same time.
 const PARALLEL_BINARIES: usize = 2;
 
@@ -61,40 +67,32 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     prepare::compiler(workspace)?;
     // Without MPI, the tests of load ranks are skipped.
     let has_mpi = stages.run("packages of MPI", || prepare::ensure_installed(&[prepare::MPI]))?;
+
+    // Installing waits for the network, building for the processors.
     let (installed, built) = stages.run("build, packages", || {
-        let install = || {
-            let slurm = all.then_some(prepare::SLURM);
-            let packages: Vec<&str> = prepare::TEST_PACKAGES.into_iter().chain(slurm).collect();
-            prepare::ensure_installed(&packages)
-        };
-        in_parallel(install, || binaries::build(workspace, has_mpi))
+        in_parallel(|| install_packages(all), || binaries::build(workspace, has_mpi))
     });
     installed?;
     let Some(binaries) = built? else {
         println!("the tests do not compile, see above");
         return Ok(false);
     };
+
+    // Assay itself fetches the builds, so it had to be built first.
     let (fetched, tidied) = stages.run("tidy, downloads", || {
-        let fetch = || -> Result<_> {
-            let (mut variables, _) = builds::for_tests(workspace)?;
-            variables.extend(readers::for_tests(workspace, all)?);
-            Ok(variables)
-        };
-        in_parallel(fetch, || tidy::run(workspace, &[]))
+        in_parallel(|| fetch(workspace, all), || tidy::run(workspace, &[]))
     });
     let tidied = tidied?;
     let mut variables = fetched?;
     if std::env::var_os("CI").is_some() && std::env::var_os(REQUIRE_ENGINES).is_none() {
         variables.push((REQUIRE_ENGINES, ENGINES.join(",")));
     }
-    let skip_log = workspace.target_directory()?.join("xtask/skipped.log");
-    fs::create_dir_all(skip_log.parent().unwrap_or(Path::new(".")))?;
-    fs::write(&skip_log, "")?;
+    let skip_log = empty_skip_log(workspace)?;
     variables.push((SKIP_LOG, skip_log.display().to_string()));
 
-    let (shared, alone) = jobs(&binaries, &variables, all);
-    let mut outcome = stages.run("tests", || binaries::run(shared, PARALLEL_BINARIES))?;
-    let last = stages.run("tests that run alone", || binaries::run(alone, 1))?;
+    let jobs = Jobs::new(&binaries, &variables, all);
+    let mut outcome = stages.run("tests", || binaries::run(jobs.shared, PARALLEL_BINARIES))?;
+    let last = stages.run("tests that run alone", || binaries::run(jobs.alone, 1))?;
     outcome.counts += last.counts;
     outcome.times.extend(last.times);
     outcome.counts += stages.run("doctests", || binaries::run_doctests(workspace))?.counts;
@@ -104,6 +102,7 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     for skip in &skips {
         println!("{skip}");
     }
+
     let mut total = with_skips(outcome.counts, skips.len());
     total.passed += tidied.passed;
     total.failed += tidied.failed;
@@ -118,68 +117,105 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     Ok(total.failed == 0)
 }
 
-/// Returns the jobs that run side by side, the slowest first, and those that then run alone.
-fn jobs<'a>(
-    binaries: &'a [Binary],
-    variables: &[(&'static str, String)],
-    all: bool,
-) -> (Vec<Job<'a>>, Vec<Job<'a>>) {
-    let other_postgres = variables.iter().find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES);
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let (mut shared, mut alone) = (Vec::new(), Vec::new());
-    for binary in binaries {
-        let waits = WAITING.contains(&binary.name.as_str());
-        let job = |name: String, tests, arguments: &[&str]| {
-            let more = all.then_some("--include-ignored");
-            let arguments = arguments.iter().copied().chain(more);
-            Job {
-                name,
-                binary,
-                tests,
-                arguments: arguments.map(str::to_owned).collect(),
-                variables: variables.to_vec(),
-                is_nice: !waits,
+/// Installs the Debian packages that tests need. Returns whether all are there.
+fn install_packages(all: bool) -> Result<bool> {
+    let slurm = all.then_some(prepare::SLURM);
+    let packages: Vec<&str> = prepare::TEST_PACKAGES.into_iter().chain(slurm).collect();
+    prepare::ensure_installed(&packages)
+}
+
+/// Fetches builds of engines and readers of exports. Returns the variables that name them.
+fn fetch(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
+    let (mut variables, _) = builds::for_tests(workspace)?;
+    variables.extend(readers::for_tests(workspace, all)?);
+    Ok(variables)
+}
+
+/// Returns the file for skipped tests, without those of earlier runs.
+fn empty_skip_log(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.target_directory()?.join("xtask");
+    fs::create_dir_all(&folder)?;
+    let log = folder.join("skipped.log");
+    fs::write(&log, "")?;
+    Ok(log)
+}
+
+/// The runs of test binaries.
+struct Jobs<'a> {
+    /// Runs side by side, the slowest first.
+    shared: Vec<Job<'a>>,
+    /// Runs that come after them, one at a time.
+    alone: Vec<Job<'a>>,
+}
+
+impl<'a> Jobs<'a> {
+    fn new(binaries: &'a [Binary], variables: &[(&'static str, String)], all: bool) -> Self {
+        let other_postgres = variables.iter().find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES);
+        let mut jobs = Jobs { shared: Vec::new(), alone: Vec::new() };
+        for binary in binaries {
+            let mut main = job(binary, variables, all);
+            main.arguments.extend(["--skip".to_owned(), ALONE.to_owned()]);
+            if waits(binary) {
+                // About half of them wait at any time.
+                main.arguments.push(format!("--test-threads={}", 2 * processor_count()));
             }
-        };
-        let mut all_but_alone = job(binary.name.clone(), &[], &["--skip", ALONE]);
-        if waits {
-            // About half of them wait at any time.
-            all_but_alone.arguments.push(format!("--test-threads={}", 2 * processors));
+            jobs.shared.push(main);
+
+            if binary.name == WAITING[0] {
+                let mut alone = job(binary, variables, all);
+                alone.name += ", alone";
+                alone.tests = &[ALONE];
+                alone.arguments.push("--test-threads=1".to_owned());
+                jobs.alone.push(alone);
+            }
+
+            if binary.name == WAITING[1]
+                && let Some((_, build)) = other_postgres
+            {
+                let mut other = job(binary, variables, all);
+                other.name += ", other PostgreSQL";
+                other.tests = if all { OTHER_POSTGRES_ALL } else { OTHER_POSTGRES };
+                other.variables.push((TEST_POSTGRES, build.clone()));
+                jobs.shared.push(other);
+            }
         }
-        shared.push(all_but_alone);
-        if binary.name == WAITING[0] {
-            let name = format!("{}, alone", binary.name);
-            alone.push(job(name, &[ALONE], &["--test-threads=1"]));
-        }
-        if binary.name == WAITING[1]
-            && let Some((_, build)) = other_postgres
-        {
-            // Statements and counters differ between versions; starting and stopping a server does
-            // not.
-            let tests: &'static [&'static str] = if all {
-                &["postgres::"]
-            } else {
-                &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"]
-            };
-            let name = format!("{}, other PostgreSQL", binary.name);
-            let mut other = job(name, tests, &[]);
-            other.variables.push((TEST_POSTGRES, build.clone()));
-            shared.push(other);
-        }
+
+        jobs.shared.sort_by_key(|job| {
+            let rank = WAITING.iter().position(|name| *name == job.binary.name);
+            (rank.unwrap_or(WAITING.len()), !job.name.ends_with(" it"))
+        });
+        jobs
     }
-    shared.sort_by_key(|job| {
-        let rank = WAITING.iter().position(|name| *name == job.binary.name);
-        (rank.unwrap_or(WAITING.len()), !job.name.ends_with(" it"))
-    });
-    (shared, alone)
+}
+
+/// Returns a run of all tests of a binary.
+fn job<'a>(binary: &'a Binary, variables: &[(&'static str, String)], all: bool) -> Job<'a> {
+    Job {
+        name: binary.name.clone(),
+        binary,
+        tests: &[],
+        arguments: all.then(|| "--include-ignored".to_owned()).into_iter().collect(),
+        variables: variables.to_vec(),
+        is_nice: !waits(binary),
+    }
+}
+
+fn waits(binary: &Binary) -> bool {
+    WAITING.contains(&binary.name.as_str())
+}
+
+fn processor_count() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Lists the slowest tests.
 fn slowest(mut times: Vec<Timed>) -> String {
     times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let rows = times.iter().take(SLOWEST_COUNT);
-    let rows = rows.map(|test| format!("{:>7.1} s  {}\n", test.seconds, test.name));
-    format!("the slowest tests:\n{}", rows.collect::<String>())
+    let mut text = "the slowest tests:\n".to_owned();
+    for test in times.iter().take(SLOWEST_COUNT) {
+        text += &format!("{:>7.1} s  {}\n", test.seconds, test.name);
+    }
+    text
 }
 
 /// Reads the tests that skipped themselves.
@@ -226,7 +262,7 @@ mod tests {
         let binary = |name: &str| Binary::named(name);
         let binaries = ["load", "engine it", "plan it", "assay it"].map(binary);
         let variables = [(ASSAY_TEST_OTHER_POSTGRES, "/there".to_owned())];
-        let (shared, alone) = jobs(&binaries, &variables, false);
+        let Jobs { shared, alone } = Jobs::new(&binaries, &variables, false);
         let names: Vec<&str> = shared.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(
             names,
@@ -236,7 +272,7 @@ mod tests {
         assert!(shared[0].arguments[2].starts_with("--test-threads="));
         assert!(!shared[2].is_nice && shared[3].is_nice);
         assert_eq!(alone.len(), 1);
-        let (shared, _) = jobs(&binaries, &variables, true);
+        let Jobs { shared, .. } = Jobs::new(&binaries, &variables, true);
         assert_eq!(shared[2].tests, ["postgres::"]);
         assert_eq!(shared[2].arguments, ["--include-ignored"]);
     }
