@@ -235,6 +235,9 @@ impl<'ast> Visit<'ast> for ModuleReader {
         }
     }
 
+    /// Reads nothing: `pub(in crate::a)` says who may use the item, and uses nothing of `a`.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         // A single name is an import, which counts by itself, or local.
         if path.segments.len() > 1 && path.leading_colon.is_none() {

@@ -20,10 +20,6 @@ use crate::net::address::Address;
 use crate::net::network::{Network, Port};
 use crate::{DataDir, SetupError, trial};
 
-/// The files with a server's certificate and private key, next to its socket.
-pub(crate) const CERTIFICATE: &str = "server.crt";
-pub(crate) const KEY: &str = "server.key";
-
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
 

@@ -8,7 +8,8 @@ use super::notation::{MysqlNotation, plain};
 use super::replica;
 use crate::SetupError;
 use crate::local::config::{ConfigText, Format, OptionValue};
-use crate::local::server::{CERTIFICATE, KEY, StartOptions};
+use crate::local::server::StartOptions;
+use crate::net::network::{CERTIFICATE, KEY};
 use crate::notation::Notation;
 
 pub(super) static FORMAT: Format = Format {

@@ -11,7 +11,10 @@ use rustix::net::{
 use words::Secret;
 
 use super::address::{Address, Host, Roots, SslMode};
-use crate::local::server::{CERTIFICATE, KEY};
+
+/// The files with a server's certificate and private key, next to its socket.
+pub(crate) const CERTIFICATE: &str = "server.crt";
+pub(crate) const KEY: &str = "server.key";
 
 /// The access of clients to a server by TCP, instead of by its private socket.
 #[derive(Debug)]

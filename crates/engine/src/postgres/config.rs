@@ -6,7 +6,8 @@ use super::logical;
 use super::notation::PostgresNotation;
 use crate::SetupError;
 use crate::local::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
-use crate::local::server::{CERTIFICATE, KEY, StartOptions};
+use crate::local::server::StartOptions;
+use crate::net::network::{CERTIFICATE, KEY};
 
 pub(super) static FORMAT: Format = Format {
     server: "PostgreSQL",
