@@ -26,18 +26,27 @@ pub(crate) fn read(
     node: Option<Node>,
     parts: &TargetParts<'_>,
 ) -> Vec<Target> {
-    let empty = |cx: &mut Context<'_>, place| {
-        cx.error("plan::empty-list", place, "`target` is an empty list")
-            .label("nothing to measure")
-            .help("remove it to measure every build with every config of its engine");
+    let nodes = match node {
+        Some(node) => tables_of(cx, "target", node, |cx, place| {
+            cx.error("plan::empty-list", place, "`target` is an empty list")
+                .label("nothing to measure")
+                .help("remove it to measure every build with every config of its engine");
+        }),
+        // An empty table is every build with every config.
+        None => vec![Node { value: Value::Table(Table::default()), place: Place::Nowhere }],
     };
-    let everything = Node { value: Value::Table(Table::default()), place: Place::Nowhere };
-    let nodes = node.map_or(vec![everything], |it| tables_of(cx, "target", it, empty));
+
     let mut targets = Vec::new();
     for node in nodes {
         read_one(cx, node, parts, &mut targets);
     }
-    targets.into_iter().map(|(target, _)| target).collect()
+    targets.into_iter().map(|declared| declared.target).collect()
+}
+
+/// A target, with the place that declares it.
+struct DeclaredTarget {
+    target: Target,
+    place: Place,
 }
 
 /// Reads one table, and adds each of its builds with each of its configs of the same engine.
@@ -45,23 +54,19 @@ fn read_one(
     cx: &mut Context<'_>,
     node: Node,
     parts: &TargetParts<'_>,
-    targets: &mut Vec<(Target, Place)>,
+    targets: &mut Vec<DeclaredTarget>,
 ) {
     let errors = cx.errors();
     let place = node.place;
     let Some(mut section) = Section::of(cx, "target", node) else {
         return;
     };
-    let kind = ListOf(Line, "a list of names");
-    let mut names = |cx: &mut Context<'_>, key| {
-        let node = section.take(key)?.node;
-        kind.read(cx, &section.name_of(key), &node)
-    };
-    let builds = names(cx, "builds").map(|names| parts.builds_named(cx, &names));
+
+    let builds = names(cx, &mut section, "builds").map(|names| parts.builds_named(cx, &names));
     // An unknown build leaves open which engine a config should be for.
     let are_known = cx.errors() == errors;
     let builds = builds.unwrap_or_else(|| parts.all_builds());
-    let configs = match names(cx, "configs") {
+    let configs = match names(cx, &mut section, "configs") {
         Some(names) => parts.configs_named(cx, &names, &builds, are_known),
         None => parts.configs_of(&builds, |_| true),
     };
@@ -69,38 +74,48 @@ fn read_one(
     if cx.errors() > errors {
         return;
     }
+
     cx.resolve("target", parts.show(&builds, &configs), place);
     for (build, build_place) in &builds {
         for (config, config_place) in &configs {
-            let (owner, declared) = (&parts.builds[*build].0, &parts.configs[*config]);
+            let owner = &parts.builds[*build].0;
+            let declared = &parts.configs[*config];
             if owner.engine != declared.config.engine {
                 continue;
             }
+
             let name = format!("{}.{}", owner.name, declared.config.name);
             let here = config_place.or(*build_place).or(place);
-            if let Some((_, first)) = targets.iter().find(|(other, _)| other.name == name) {
+            if let Some(first) = targets.iter().find(|other| other.target.name == name) {
                 let message = format!("target {} is defined twice", code(&name));
                 cx.error("plan::duplicate-target", here, message)
                     .label("defined again")
-                    .also(*first, "first defined here")
+                    .also(first.place, "first defined here")
                     .help("remove it; to measure a target more than once, raise `repeats`");
                 continue;
             }
-            let of_config = &declared.config.factors;
-            let has_too = |name: &&String| of_config.iter().any(|(other, _)| other == *name);
-            let mut of_build = owner.factors.iter().map(|(name, _)| name);
-            if let Some(factor) = of_build.find(has_too) {
-                let (target, factor) = (code(&name), code(factor));
-                let message = format!("target {target} has the factor {factor} twice");
+
+            let of_config: Vec<&String> =
+                declared.config.factors.iter().map(|(factor, _)| factor).collect();
+            let twice = owner.factors.iter().find(|(factor, _)| of_config.contains(&factor));
+            if let Some((factor, _)) = twice {
+                let message =
+                    format!("target {} has the factor {} twice", code(&name), code(factor));
                 cx.error("plan::duplicate-key", declared.place, message)
                     .label("its config sets it")
                     .also(parts.builds[*build].1, "its build sets it too")
                     .help("set the factor in one of the two");
             }
             let target = Target { name, build: *build, config: *config };
-            targets.push((target, here));
+            targets.push(DeclaredTarget { target, place: here });
         }
     }
+}
+
+/// Takes a list of names; `None` if the table has none.
+fn names(cx: &mut Context<'_>, section: &mut Section, key: &str) -> Option<Vec<(String, Place)>> {
+    let node = section.take(key)?.node;
+    ListOf(Line, "a list of names").read(cx, &section.name_of(key), &node)
 }
 
 /// Returns the index of the target that `key` names.
@@ -112,7 +127,7 @@ pub(crate) fn index_named(
     are_known: bool,
 ) -> Option<usize> {
     let name = Line.read(cx, key, node).filter(|_| are_known)?;
-    let names: Vec<&str> = targets.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
         let message = format!("{} names an unknown target: {}", code(key), code(&name));

@@ -23,12 +23,14 @@ pub(crate) fn read(
         Value::Table(table) => table.take("variant"),
         _ => None,
     };
+
     let shared = node.clone();
     let noted = cx.resolved.len();
     let workload = read_one(cx, node);
     let Some(declared) = declared else {
         return Some(vec![Variant { name: None, workload: workload? }]);
     };
+
     let variants_path = format!("{path}.variant");
     let table = table_of(cx, &variants_path, declared.node)?;
     if table.entries.is_empty() {
@@ -38,12 +40,11 @@ pub(crate) fn read(
             .label("nothing to measure")
             .help(help);
     }
+
     let mut variants = Vec::new();
     for entry in table.entries {
-        let message = "invalid name of a variant";
-        check_name(cx, message, &entry.key, entry.key_place);
+        check_name(cx, "invalid name of a variant", &entry.key, entry.key_place);
         let variant_path = format!("{variants_path}.{}", entry.key);
-        let (name, place) = (Some(entry.key), entry.key_place);
         let Some(mut changes) = table_of(cx, &variant_path, entry.node) else {
             continue;
         };
@@ -53,16 +54,18 @@ pub(crate) fn read(
                 .label("variants can't be nested")
                 .help(format!("declare it next to the others: `[{variants_path}.NAME]`"));
         }
+
         let before = cx.resolved.len();
         let workload = changed(cx, &shared, changes, noted, &read_one);
+        // Listings show a variant's values below its own table.
         for value in &mut cx.resolved[before..] {
             let key = value.key.strip_prefix(path).unwrap_or("");
             value.key = format!("{variant_path}{key}");
         }
         if cx.resolved.len() == before {
-            cx.resolve(variant_path, "{}".to_owned(), place);
+            cx.resolve(variant_path, "{}".to_owned(), entry.key_place);
         }
-        variants.extend(workload.map(|workload| Variant { name, workload }));
+        variants.extend(workload.map(|workload| Variant { name: Some(entry.key), workload }));
     }
     workload.map(|_| variants)
 }
@@ -80,14 +83,17 @@ fn changed(
     if let Value::Table(table) = &mut node.value {
         override_table(table, changes, 0);
     }
+
     let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
     let workload = read_one(cx, node);
+
     // Errors in the shared values are already reported.
     for diagnostic in cx.diagnostics.split_off(diagnostics) {
         if !cx.diagnostics.contains(&diagnostic) {
             cx.diagnostics.push(diagnostic);
         }
     }
+
     let mut changed = cx.resolved.split_off(resolved);
     let shared: HashMap<&str, &Resolved> =
         cx.resolved[noted..].iter().map(|value| (value.key.as_str(), value)).collect();
@@ -100,7 +106,7 @@ fn changed(
 fn override_table(table: &mut Table, changes: Table, depth: u32) {
     for change in changes.entries {
         let is_nested = depth == 1 || depth == 0 && NESTED.contains(&change.key.as_str());
-        let existing = table.get_mut(&change.key).map(|it| &mut it.node.value);
+        let existing = table.get_mut(&change.key).map(|entry| &mut entry.node.value);
         match (existing, change.node.value) {
             (Some(Value::Table(existing)), Value::Table(changes)) if is_nested => {
                 override_table(existing, changes, depth + 1);

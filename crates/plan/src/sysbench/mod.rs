@@ -4,6 +4,7 @@
 mod builtin;
 mod expression;
 mod names;
+mod parser;
 mod placeholder;
 mod read;
 mod statement;
@@ -29,7 +30,7 @@ use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 
 use builtin::BUILTIN;
 pub use expression::{Expression, Operator};
-use read::{Setting, TestSource, TestTime, Whole};
+use read::{ParsedTest, Setting, TestSource, TestTime, Whole};
 pub use test::{
     Block, Distribution, Draw, Effect, ExpectedRows, Group, Piece, Slot, TableChoice, Test,
     TestStatement,
@@ -169,7 +170,7 @@ impl ValueKind for DistributionKind {
             _ => text
                 .strip_prefix("zipfian(")
                 .and_then(|text| text.strip_suffix(')'))
-                .and_then(expression::exponent),
+                .and_then(parser::exponent),
         };
         if exponent.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
@@ -200,18 +201,19 @@ const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as po
 /// Reads `[workload.sysbench]`.
 pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
+
+    // Keys are read in the order in which listings show them.
     let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
     let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
-    let load_connections = Quantity::count(LOAD_CONNECTIONS);
-    let load_connections = cx.value(section, "load-connections", &load_connections, 4);
+    let load_connections =
+        cx.value(section, "load-connections", &Quantity::count(LOAD_CONNECTIONS), 4);
     let load_batch = cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
     let secondary_index = cx.field(section, "secondary-index", &Flag, true);
     let primary_key = cx.value(section, "primary-key", &Flag, true);
-    let distribution = &DistributionKind;
-    let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
+    let distribution = cx.field(section, "distribution", &DistributionKind, Distribution::Uniform);
     let prepared = cx.value(section, "prepared", &Flag, true);
-    let warmup = Quantity::time(Duration::ZERO..=TIME_MAX);
-    let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
+    let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
+    let warmup = cx.field(section, "warmup", &warmups, Duration::from_secs(5));
     let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
@@ -219,6 +221,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let policy = step_policy::read(cx, section, true);
     let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
+    // Steps are read last: their names may be those of the plan's own tests.
     let setting = Setting { rows, tables, clients: clients_max.unwrap_or(1), prepared };
     let own = own_tests(cx, section, &setting);
     let known = Known { own, order: order.value, secondary_index: secondary_index.value };
@@ -232,21 +235,24 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
             .also(names.place, "gives another list")
             .help("remove one of them");
     }
+
     let defaults = Defaults { setting, warmup, read_time, write_time, distribution, rate };
-    let place_of = |name: &StepName<Kind>| {
+    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| {
         let listed = names.value.iter().find(|(other, _)| other == name);
-        listed.map_or(names.place, |(_, place)| *place)
-    };
-    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| SysbenchStep {
-        name: name.name.clone(),
-        kind: step(cx, name, place_of(name), section, &known, &defaults),
+        let place = listed.map_or(names.place, |(_, place)| *place);
+        SysbenchStep {
+            name: name.name.clone(),
+            kind: step(cx, name, place, section, &known, &defaults),
+        }
     });
     section.finish(cx);
+
     if names.trusted {
         report_unused(cx, &known, &names);
         report_suffixes(cx, &known, &names);
         check_order(cx, &names, &known, &secondary_index);
     }
+
     Some(Sysbench {
         steps,
         tables,
@@ -266,8 +272,8 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
     let mut tests = Vec::new();
     for entry in table.entries {
         let place = entry.key_place;
-        let message = "invalid name of a test";
-        check_name(cx, message, &entry.key, place);
+        check_name(cx, "invalid name of a test", &entry.key, place);
+
         let is_step = ["load", "index", "settle"].contains(&entry.key.as_str());
         if is_step || BUILTIN.tests.iter().any(|test| test.name == entry.key) {
             let label = if is_step {
@@ -280,6 +286,7 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
                 "rename it; to change the arguments of a built-in test, use its step's table",
             );
         }
+
         let path = format!("{path}.{}", key_part(&entry.key));
         if let Some(mut test) = TestSource::new(cx, &path, &entry.key, place, entry.node) {
             test.read(cx, setting);
@@ -317,46 +324,30 @@ fn step(
     let Some(test) = test else {
         return SysbenchStepKind::Settle;
     };
-    let suffix = name.name.rsplit_once('.').map(|(_, suffix)| suffix);
-    let is_argument = |suffix: &str| {
-        argument.is_some_and(|(at, value)| suffix == format!("{}{value}", test.arguments[at].name))
-    };
-    let is_warmup =
-        suffix.is_some_and(|suffix| suffix.starts_with(WARMUP_SUFFIX) && !is_argument(suffix));
+    let is_warmup = is_warmup(name, test, argument);
 
     let (values, place) = arguments(cx, test, argument, section);
     let here = place.or(name_place);
-    let setting = &defaults.setting;
-    // Errors in the test itself are already reported.
-    let mut test_cx = Context::new("");
-    let parsed = test.read_with(&mut test_cx, &values, setting);
-    let errors = test_cx.diagnostics.into_iter();
-    let mut errors = errors.filter(|it| test.is_valid && it.severity == Severity::Error);
-    let argument_help = || format!("change the arguments of step {}", code(&name.name));
-    cx.diagnostics.extend(errors.next().map(|error| Diagnostic {
-        place: here,
-        help: vec![argument_help()],
-        ..error
-    }));
-    let test_time = parsed.as_ref().map_or(TestTime::Read, |it| it.time);
+    let parsed = with_arguments(cx, test, &values, name, here, &defaults.setting);
 
+    // The keys are read even if the test is wrong, to report their errors as well.
+    let test_time = parsed.as_ref().map_or(TestTime::Read, |parsed| parsed.time);
     let time = match test_time {
         TestTime::Write if !is_warmup => &defaults.write_time,
         _ => &defaults.read_time,
     };
     let time_max = if is_warmup { WARMUP_STEP_TIME_MAX } else { TIME_MAX };
-    let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
-    let time = cx.inherited(section, "time", &kind, time, time.value.min(time_max));
-    let kind = Quantity::time(Duration::ZERO..=TIME_MAX);
+    let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
+    let time = cx.inherited(section, "time", &times, time, time.value.min(time_max));
+    let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
     let warmup = if is_warmup {
-        cx.field(section, "warmup", &kind, Duration::ZERO)
+        cx.field(section, "warmup", &warmups, Duration::ZERO)
     } else {
         let from = &defaults.warmup;
-        cx.inherited(section, "warmup", &kind, from, from.value)
+        cx.inherited(section, "warmup", &warmups, from, from.value)
     };
     let from = &defaults.distribution;
-    let kind = &DistributionKind;
-    let distribution = cx.inherited(section, "distribution", kind, from, from.value);
+    let distribution = cx.inherited(section, "distribution", &DistributionKind, from, from.value);
     let from = &defaults.rate;
     let rate = cx.inherited(section, "rate", &RATE, from, from.value);
     let reported = cx.field(section, "reported", &Flag, !is_warmup);
@@ -364,19 +355,7 @@ fn step(
     let Some(parsed) = parsed else {
         return SysbenchStepKind::Settle;
     };
-    let ranges = test.arguments.iter().zip(&values);
-    let mut ranges = ranges.filter(|(it, _)| parsed.ranges.contains(&it.name));
-    let rows = setting.rows;
-    let is_more = |value: i64| u64::try_from(value).is_ok_and(|value| value > rows);
-    if let Some((_, value)) = ranges.find(|(_, value)| is_more(**value)) {
-        let message = format!(
-            "step {} reads ranges of {value} rows, but a table has only {rows}",
-            code(&name.name)
-        );
-        cx.error("plan::out-of-range", here, message)
-            .label(format!("allowed: at most {rows}"))
-            .help("use more `rows`, or a smaller range");
-    }
+    check_ranges(cx, name, here, test, &values, &parsed.ranges, defaults.setting.rows);
     SysbenchStepKind::Run {
         test: parsed.test,
         time: time.value,
@@ -384,6 +363,64 @@ fn step(
         distribution: distribution.value,
         rate: rate.value,
         reported: reported.value,
+    }
+}
+
+/// Returns whether a step's suffix says that it warms up, rather than sets an argument.
+fn is_warmup(name: &StepName<Kind>, test: &TestSource, argument: Option<(usize, i64)>) -> bool {
+    let Some((_, suffix)) = name.name.rsplit_once('.') else {
+        return false;
+    };
+    let sets_argument =
+        argument.is_some_and(|(at, value)| suffix == format!("{}{value}", test.arguments[at].name));
+    suffix.starts_with(WARMUP_SUFFIX) && !sets_argument
+}
+
+/// Reads a test with the values of a step's arguments. Reports the first error at `place`, since
+/// the arguments cause it.
+fn with_arguments(
+    cx: &mut Context<'_>,
+    test: &TestSource,
+    values: &[i64],
+    name: &StepName<Kind>,
+    place: Place,
+    setting: &Setting,
+) -> Option<ParsedTest> {
+    let mut test_cx = Context::new("");
+    let parsed = test.read_with(&mut test_cx, values, setting);
+
+    // Errors of the test itself are reported where it is defined.
+    if test.is_valid {
+        let mut diagnostics = test_cx.diagnostics.into_iter();
+        let error = diagnostics.find(|diagnostic| diagnostic.severity == Severity::Error);
+        let help = vec![format!("change the arguments of step {}", code(&name.name))];
+        cx.diagnostics.extend(error.map(|error| Diagnostic { place, help, ..error }));
+    }
+    parsed
+}
+
+/// Reports an argument that makes ranges of more rows than a table has.
+fn check_ranges(
+    cx: &mut Context<'_>,
+    name: &StepName<Kind>,
+    place: Place,
+    test: &TestSource,
+    values: &[i64],
+    ranges: &[String],
+    rows: u64,
+) {
+    let arguments = test.arguments.iter().zip(values);
+    let too_long = arguments
+        .filter(|(argument, _)| ranges.contains(&argument.name))
+        .find(|(_, value)| u64::try_from(**value).is_ok_and(|value| value > rows));
+    if let Some((_, value)) = too_long {
+        let message = format!(
+            "step {} reads ranges of {value} rows, but a table has only {rows}",
+            code(&name.name)
+        );
+        cx.error("plan::out-of-range", place, message)
+            .label(format!("allowed: at most {rows}"))
+            .help("use more `rows`, or a smaller range");
     }
 }
 
@@ -419,9 +456,9 @@ fn arguments(
 
 /// Reports tests that no step runs.
 fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
-    let is_of = |kind: Kind, index| matches!(kind, Kind::Run { test, .. } if test == index);
     for (index, test) in (BUILTIN.tests.len()..).zip(&known.own) {
-        if names.value.iter().any(|(name, _)| is_of(name.kind, index)) {
+        let runs = |kind: Kind| matches!(kind, Kind::Run { test, .. } if test == index);
+        if names.value.iter().any(|(name, _)| runs(name.kind)) {
             continue;
         }
         let message = format!("no step runs test {}", code(&test.name));
@@ -474,6 +511,7 @@ fn check_order(
     }
     step::check_once(cx, names, Kind::Load, "the tables are loaded");
     step::check_once(cx, names, Kind::Index, "the indexes exist");
+
     let steps = &names.value;
     let index = steps.iter().position(|(step, _)| step.kind == Kind::Index);
     if let Some(at) = index
@@ -486,9 +524,9 @@ fn check_order(
             .also(secondary_index.place, "no index on `k`")
             .help(format!("remove the step, or set `{PATH}.secondary-index = true`"));
     }
+
     let before = &steps[..index.unwrap_or(steps.len())];
-    let is_run = |kind| matches!(kind, Kind::Run { .. });
-    let run = before.iter().find(|(step, _)| is_run(step.kind));
+    let run = before.iter().find(|(step, _)| matches!(step.kind, Kind::Run { .. }));
     if let Some((step, place)) = run
         && known.secondary_index
     {

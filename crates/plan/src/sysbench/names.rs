@@ -1,6 +1,6 @@
 //! Checks the names of parameters and arguments.
 
-use super::expression;
+use super::parser;
 use crate::diagnostic::Place;
 use crate::reader::Context;
 use crate::wording::code;
@@ -19,7 +19,7 @@ pub(super) fn check_name(
     is_argument: bool,
     is_known: bool,
 ) -> bool {
-    let label = if !expression::is_identifier(name) {
+    let label = if !parser::is_identifier(name) {
         "expected lower-case letters, digits and `_`"
     } else if is_argument && name.ends_with(|c: char| c.is_ascii_digit()) {
         "must not end with a digit"

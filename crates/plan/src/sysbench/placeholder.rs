@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::expression::{self, ExpressionError};
+use super::parser::{self, ExpressionError};
 use crate::diagnostic::{Diagnostic, Place};
 
 const HELP: &str = "write a parameter as `{id}`, and a brace as `{{` or `}}`";
@@ -49,7 +49,7 @@ pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
             ('}', None) => return Err(bad(at..end, "a `}` without a `{`", "no `{` before it")),
             ('}', Some(start)) => {
                 let (name, span) = (&sql[start + 1..at], start..end);
-                if !expression::is_identifier(name) {
+                if !parser::is_identifier(name) {
                     return Err(bad(span, "no name between braces", "expected a name"));
                 }
                 segments.push(Segment::Text(std::mem::take(&mut text)));

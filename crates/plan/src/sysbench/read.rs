@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 use words::named_enum;
 
-use super::expression::{self, Bounds, Expression, Scope, Symbol};
+use super::expression::{Bounds, Computed, Scope, Symbol};
 use super::names::{check_name, report_unused};
 use super::statement::Reader;
 use super::test::{Block, Group, Slot, TableChoice, Test, TestStatement};
@@ -191,9 +191,9 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -
     let rows = i64::try_from(setting.rows).unwrap_or(i64::MAX);
     let threads = Bounds::new(0, i64::from(setting.clients.max(1)) - 1);
     let variables = [
-        ("rows", expression::constant(rows)),
-        ("tables", expression::constant(setting.tables.into())),
-        ("thread", (Expression::Drawn(Slot::Event(0), 0), threads)),
+        ("rows", Computed::constant(rows)),
+        ("tables", Computed::constant(setting.tables.into())),
+        ("thread", Computed::drawn(Slot::Event(0), threads)),
     ];
     let variables = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
     let all = variables.into_iter().chain(arguments);

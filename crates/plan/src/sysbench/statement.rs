@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::expression::{self, Bounds, ExpressionError, PARAMETERS, Scope, Symbol};
+use super::expression::{Bounds, PARAMETERS, Scope, Symbol, between};
 use super::names::{TABLE, VALUES, check_name, report_unused};
+use super::parser::{self, ExpressionError};
 use super::placeholder::{Segment, segments};
 use super::test::{Block, Effect, ExpectedRows, Piece, Slot, TestStatement};
 use crate::diagnostic::{Diagnostic, Place, Span};
@@ -81,7 +82,7 @@ impl Reader<'_, '_> {
         allowed: &RangeInclusive<i64>,
     ) -> Option<(Option<u32>, Place)> {
         let node = section.take(key)?.node;
-        let read = |text: &str, scope: &mut Scope| expression::count(text, scope, allowed);
+        let read = |text: &str, scope: &mut Scope| parser::count(text, scope, allowed);
         let number = self.computed(&section.name_of(key), &node, EXPRESSION, read);
         Some((number, node.place))
     }
@@ -104,7 +105,7 @@ impl Reader<'_, '_> {
             }
             let path = format!("{path}.{name}");
             let symbol = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
-                expression::draw(text, scope, block, slot)
+                parser::draw(text, scope, block, slot)
             });
             let symbol = symbol.unwrap_or(Symbol::Unknown);
             self.scope.named.push((name.clone(), symbol));
@@ -244,26 +245,30 @@ impl Reader<'_, '_> {
                     return None;
                 };
                 let path = section.name_of(key);
-                self.computed(&path, &entry.node, EXPRESSION, expression::integer)
+                self.computed(&path, &entry.node, EXPRESSION, parser::integer)
             });
             section.finish(self.cx);
             (ends[0].take()?, ends[1].take()?)
         } else {
             let expected = "an integer, an expression, or a table of `least` and `most`";
-            let rows = self.computed(path, &node, expected, expression::integer)?;
+            let rows = self.computed(path, &node, expected, parser::integer)?;
             (rows.clone(), rows)
         };
-        let ((least, of_least), (most, of_most)) = (least, most);
-        if expression::between(of_least, of_most).is_none() {
+
+        if between(least.bounds, most.bounds).is_none() {
             let message = format!(
                 "`least` of {} is greater than `most`: `{}` and `{}`",
                 code(path),
-                of_least.min,
-                of_most.max
+                least.bounds.min,
+                most.bounds.max
             );
             self.cx.error("plan::bad-test", place, message).label("`least` is always above `most`");
         }
-        Some(ExpectedRows { least, most, answered: of_most.min.max(0).cast_unsigned() })
+        Some(ExpectedRows {
+            least: least.expression,
+            most: most.expression,
+            answered: most.bounds.min.max(0).cast_unsigned(),
+        })
     }
 
     /// Splits a statement's text into pieces, and reports unknown placeholders. Only `row`, the
