@@ -126,6 +126,8 @@ impl RocksDb {
         let database = directory.join(DATABASE);
         let wal = directory.join(WAL);
         let mut entries = entries_of(library, config)?;
+
+        // Separate from the tables, so that the sizes of both are known.
         let place = wal.display().to_string();
         if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
             return Err(SetupError::Directory {
@@ -134,15 +136,11 @@ impl RocksDb {
                 help: "choose a data directory without `;`, `=` and braces in its name".into(),
             });
         }
-        // Separate from the tables, so that the sizes of both are known.
         entries.push(Entry::new(false, "wal_dir", &place));
-        let (options, not_applicable) = prepare(library, &mut entries, config)?;
-        let open = || -> Result<Database, Error> {
-            let mut options = options;
-            options.set_create(create);
-            Database::open(options, &database)
-        };
-        let opened = open().map_err(|source| SetupError::Server {
+
+        let (mut options, not_applicable) = prepare(library, &mut entries, config)?;
+        options.set_create(create);
+        let opened = Database::open(options, &database).map_err(|source| SetupError::Server {
             server: format!("{} at `{}`", library.version_text(), database.display()),
             help: match source.class {
                 ErrorClass::DiskFull => {
@@ -152,6 +150,7 @@ impl RocksDb {
             },
             source,
         })?;
+
         refuse_missing_cache(library, &entries, &opened)?;
         Ok(Self {
             library: Arc::clone(library),
@@ -281,14 +280,13 @@ impl Engine for RocksDb {
                 let directory = self.directory.display();
                 Error::other(format!("the library has written no options file in `{directory}`"))
             })?;
+        // Direct reads have no readahead by the kernel.
+        let mut entries = file.sections.iter().flat_map(|section| &section.entries);
+        let is_direct = entries.any(|(name, value)| name == "use_direct_reads" && value == "true");
+        let asks_kernel = *self.library.version() >= FIRST_KERNEL_READAHEAD && !is_direct;
+
         let mut settings = Vec::new();
-        let is_direct = |section: &options::Section| {
-            let mut entries = section.entries.iter();
-            entries.any(|(name, value)| name == "use_direct_reads" && value == "true")
-        };
-        let asks_kernel = *self.library.version() >= FIRST_KERNEL_READAHEAD
-            && !file.sections.iter().any(is_direct);
-        for section in file.sections.iter().filter(|it| it.name != "Version") {
+        for section in file.sections.iter().filter(|section| section.name != "Version") {
             let is_table = section.name.starts_with("TableOptions");
             for (name, value) in &section.entries {
                 let is_set =
@@ -301,8 +299,9 @@ impl Engine for RocksDb {
                 });
             }
         }
+
+        // The file omits some options, and has others under another name.
         let capacity = self.database.number(CACHE_CAPACITY);
-        // Adds options that the file omits, or has under another name.
         for entry in &self.set {
             let section = match entry.name.as_str() {
                 "block_cache" if capacity.is_some() => "TableOptions/BlockBasedTable",
@@ -315,12 +314,13 @@ impl Engine for RocksDb {
             });
         }
         if let Some(capacity) = capacity {
-            let capacity = capacity.to_string();
-            settings.push(Setting::new("block_cache_capacity_bytes", capacity));
+            settings.push(Setting::new("block_cache_capacity_bytes", capacity.to_string()));
         }
+
         // Not an option of the library, but how assay's connections use it.
         settings
             .push(Setting { source: Some("assay".into()), ..Setting::new(PERF_LEVEL, "disable") });
+
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }
@@ -434,22 +434,20 @@ fn prepare(
     entries: &mut Vec<Entry>,
     config: &Config,
 ) -> Result<(Options, Vec<String>), SetupError> {
-    let mut not_applicable = Vec::new();
-    // Reports all errors at once.
-    let mut wrong = Vec::new();
     let version = library.version_text();
-    let refused = |what: String| SetupError::Config {
-        what,
-        help: format!("the OPTIONS file of any database that {version} created lists its options"),
-    };
     let mut base = Options::new(library.api);
     if config.statistics {
         base.enable_statistics();
     }
+
+    // All errors are reported at once.
+    let mut wrong = Vec::new();
+    let mut not_applicable = Vec::new();
     let mut given = Vec::with_capacity(entries.len());
     let mut text = Vec::with_capacity(entries.len());
     for entry in entries.drain(..) {
-        if let Some(cache) = clock_cache(&entry).map_err(&refused)? {
+        // The text form of options can't make this cache in every version that has it.
+        if let Some(cache) = clock_cache(&entry).map_err(|what| refused(library, what))? {
             if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
                 given.push(entry);
             } else if config.unknown == UnknownOption::Skip {
@@ -459,8 +457,9 @@ fn prepare(
             }
             continue;
         }
-        let takes = |other: &Entry| base.with(&other.text()).is_ok();
-        match options::wrong_number(&entry, &library.defaults, takes) {
+
+        let is_taken = |other: &Entry| base.with(&other.text()).is_ok();
+        match options::wrong_number(&entry, &library.defaults, is_taken) {
             Some(what) => wrong.push(what),
             None => {
                 text.push(entry.clone());
@@ -469,6 +468,7 @@ fn prepare(
         }
     }
     *entries = given;
+
     let mut answer = base.with(&options::join(&text));
     if answer.is_err() {
         let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
@@ -479,11 +479,21 @@ fn prepare(
             answer = base.with(&options::join(&text));
         }
     }
+
     if !wrong.is_empty() {
-        return Err(refused(wrong.join("; ")));
+        return Err(refused(library, wrong.join("; ")));
     }
-    let options = answer.map_err(|error| refused(format!("{version}: {}", error.message)))?;
+    let options =
+        answer.map_err(|error| refused(library, format!("{version}: {}", error.message)))?;
     Ok((options, not_applicable))
+}
+
+fn refused(library: &Library, what: String) -> SetupError {
+    let version = library.version_text();
+    SetupError::Config {
+        what,
+        help: format!("the OPTIONS file of any database that {version} created lists its options"),
+    }
 }
 
 /// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
@@ -496,8 +506,8 @@ fn try_each(
     unknown_option: UnknownOption,
     wrong: &mut Vec<String>,
 ) -> Vec<Entry> {
-    let version = library.version_text();
-    let (mut unknown, mut not_taken) = (Vec::new(), Vec::new());
+    let mut unknown = Vec::new();
+    let mut not_taken = Vec::new();
     for entry in entries {
         match base.with(&entry.text()) {
             Ok(_) => {}
@@ -507,13 +517,15 @@ fn try_each(
             Err(_) => unknown.push(entry.clone()),
         }
     }
+
+    let version = library.version_text();
     if !not_taken.is_empty() {
         wrong.push(format!("{version} refuses {}", not_taken.join("; ")));
     }
     if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
-        let names = unknown.iter().map(|it| format!("`{}`", it.full_name()));
-        let names = names.collect::<Vec<_>>().join(", ");
-        wrong.push(format!("{version} does not know the option {names}"));
+        let names: Vec<String> =
+            unknown.iter().map(|entry| format!("`{}`", entry.full_name())).collect();
+        wrong.push(format!("{version} does not know the option {}", names.join(", ")));
     }
     unknown
 }
@@ -523,6 +535,7 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
         return Ok(None);
     }
+
     let parts = options::nested(&entry.value)?;
     let Some(id) = options::part(&parts, "id") else {
         return Ok(None);
@@ -539,9 +552,9 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     };
     let mut names = parts.iter().map(|(name, _)| name.as_str());
     if let Some(name) = names.find(|name| !known.contains(name)) {
-        let known = known.join(", ");
-        return Err(wrong(format!("`{name}` can't be set; supported are {known}")));
+        return Err(wrong(format!("`{name}` can't be set; supported are {}", known.join(", "))));
     }
+
     let size = |name: &str| {
         let text = options::part(&parts, name);
         let text = text.ok_or_else(|| wrong(format!("`{name}` is missing")))?;
@@ -549,13 +562,10 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
             .filter(|&size| size > 0)
             .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
     };
+    let has_charge = known.contains(&"estimated_entry_charge");
     Ok(Some(ClockCache {
         capacity: size("capacity")?,
-        entry_charge: if known.contains(&"estimated_entry_charge") {
-            size("estimated_entry_charge")?
-        } else {
-            0
-        },
+        entry_charge: if has_charge { size("estimated_entry_charge")? } else { 0 },
     }))
 }
 

@@ -161,12 +161,29 @@ pub(super) fn entries(
     set: &[(String, String)],
     defaults: &OptionsFile,
 ) -> Result<Vec<Entry>, String> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut add = |entry: Entry| {
-        entries.retain(|it| (it.is_table, &it.name) != (entry.is_table, &entry.name));
-        entries.push(entry);
-    };
-    for section in file.into_iter().flat_map(|file| &file.sections) {
+    let mut entries = Vec::new();
+    if let Some(file) = file {
+        add_file(&mut entries, file, defaults)?;
+    }
+    for (name, value) in set {
+        add_set(&mut entries, name.trim(), value.trim(), defaults)?;
+    }
+    Ok(entries)
+}
+
+/// Adds an entry in the place of an earlier one with the same name.
+fn add(entries: &mut Vec<Entry>, added: Entry) {
+    entries.retain(|entry| (entry.is_table, &entry.name) != (added.is_table, &added.name));
+    entries.push(added);
+}
+
+/// Adds the entries of an options file that differ from the library's defaults.
+fn add_file(
+    entries: &mut Vec<Entry>,
+    file: &OptionsFile,
+    defaults: &OptionsFile,
+) -> Result<(), String> {
+    for section in &file.sections {
         let is_table = match section.name.as_str() {
             "Version" => continue,
             "DBOptions" | "CFOptions" => false,
@@ -183,41 +200,49 @@ pub(super) fn entries(
                 section.family
             ));
         }
+
         for (name, value) in &section.entries {
             let is_default = defaults.get(&section.name, name) == Some(value);
             // A placeholder for an object that has no text form keeps the library's default.
             let says_nothing = matches!(value.as_str(), "" | "nullptr");
             if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
-                add(Entry::new(is_table, name, value));
+                add(entries, Entry::new(is_table, name, value));
             }
         }
     }
-    for (name, value) in set {
-        let (name, value) = (name.trim(), value.trim());
-        if name.is_empty() || name.contains(['=', ';', '{', '}']) {
-            return Err(format!("`{name}` is not a valid name of an option"));
-        }
-        if split(value).is_none_or(|parts| parts.len() > 1) {
-            return Err(format!(
-                "`{name} = {value}`: unbalanced braces, or a `;` outside of braces"
-            ));
-        }
-        if DECIDED.contains(&name) {
-            return Err(format!("`{name}` is set by assay; remove it from the config"));
-        }
-        if name == TABLE {
-            for (name, value) in nested(value)? {
-                add(Entry::new(true, &name, &value));
-            }
-            continue;
-        }
-        let short = name.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.'));
-        let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
-            || (defaults.has(true, name) && !defaults.has(false, name));
-        let is_table = short.is_some() || is_table_option;
-        add(Entry::new(is_table, short.unwrap_or(name), value));
+    Ok(())
+}
+
+/// Adds an option that a config sets, or the options in its braces.
+fn add_set(
+    entries: &mut Vec<Entry>,
+    name: &str,
+    value: &str,
+    defaults: &OptionsFile,
+) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', ';', '{', '}']) {
+        return Err(format!("`{name}` is not a valid name of an option"));
     }
-    Ok(entries)
+    if split(value).is_none_or(|parts| parts.len() > 1) {
+        return Err(format!("`{name} = {value}`: unbalanced braces, or a `;` outside of braces"));
+    }
+    if DECIDED.contains(&name) {
+        return Err(format!("`{name}` is set by assay; remove it from the config"));
+    }
+
+    if name == TABLE {
+        for (name, value) in nested(value)? {
+            add(entries, Entry::new(true, &name, &value));
+        }
+        return Ok(());
+    }
+
+    let short = name.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.'));
+    let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
+        || (defaults.has(true, name) && !defaults.has(false, name));
+    let is_table = short.is_some() || is_table_option;
+    add(entries, Entry::new(is_table, short.unwrap_or(name), value));
+    Ok(())
 }
 
 /// Splits a text at each `;` outside of braces. Returns `None` if the braces are unbalanced.

@@ -27,6 +27,7 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let mut counters = Vec::new();
     levels(text, &mut counters);
+
     for line in text.lines() {
         match line.split_once(": ") {
             Some(("Flush(GB)", rest)) => {
@@ -118,30 +119,28 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         Cumulative "rocksdb.stall.micros" => "stall_seconds" StallSeconds;
         Cumulative "rocksdb.wal.file.sync.micros" => "wait_seconds.WAL sync" WaitSeconds;
     };
+
     let mut counters = Vec::new();
-    let time = |source: &str, us: f64| {
-        let figure = TIMES.iter().find(|figure| figure.source == source);
-        figure.map(|figure| figure.counter(us / 1e6))
-    };
     for line in text.lines() {
         let Some((name, value)) = line.split_once(" COUNT : ") else {
             continue;
         };
+
         // Histograms have percentiles before their count, and the sum after it.
         if let Some((name, _)) = name.split_once(" P50 : ") {
             let sum = value.split_once(" SUM : ").and_then(|(_, sum)| sum.trim().parse().ok());
-            counters.extend(time(name, sum.unwrap_or(0.0)));
+            counters.extend(named(TIMES, name, sum.unwrap_or(0.0) / 1e6));
             continue;
         }
+
         let (name, Ok(value)) = (name.trim(), value.trim().parse::<f64>()) else {
             continue;
         };
         if name.contains(' ') {
             continue;
         }
-        counters.extend(time(name, value));
-        let also = ALSO.iter().find(|figure| figure.source == name);
-        counters.extend(also.map(|figure| figure.counter(value)));
+        counters.extend(named(TIMES, name, value / 1e6));
+        counters.extend(named(ALSO, name, value));
         let role = match name {
             "rocksdb.block.cache.data.hit" => Some(Role::DataBlockHitCount),
             "rocksdb.block.cache.data.miss" => Some(Role::DataBlockMissCount),
@@ -150,6 +149,12 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         counters.push(Counter::cumulative(format!("ticker.{name}"), value).with_role(role));
     }
     counters
+}
+
+/// Returns the counter that one of the library's values stands for.
+fn named(figures: &[Figure], source: &str, value: f64) -> Option<Counter> {
+    let figure = figures.iter().find(|figure| figure.source == source)?;
+    Some(figure.counter(value))
 }
 
 /// Parses the rows of the first compaction table by the names of its columns, which depend on the
@@ -162,78 +167,90 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     let Some(header) = lines.next() else {
         return;
     };
-    let columns: Vec<&str> = header.split_whitespace().collect();
-    let mut last_level = None;
+    let columns: Vec<&str> = header.split_whitespace().skip(1).collect();
+
+    let mut deepest_level = None;
     for line in lines {
         let mut words = line.split_whitespace();
         let Some(row) = words.next() else { continue };
-        let level = row.strip_prefix('L').and_then(|n| n.parse::<u32>().ok());
+        let level = row.strip_prefix('L').and_then(|number| number.parse::<u32>().ok());
         if level.is_none() && row != "Sum" {
             continue;
         }
-        for &column in &columns[1..] {
+
+        for &column in &columns {
             let Some(word) = words.next() else { break };
-            let cell = match column {
+            let value = match column {
                 "Size" => words.next().and_then(|unit| size(word, unit)),
                 // `6/1` is the number of files, and how many of them are being compacted.
                 "Files" => word.split('/').next().and_then(human),
                 _ => human(word),
             };
-            let Some(cell) = cell else { continue };
-            let of = |name: &str| match level {
-                Some(level) => format!("level_{name}.{level}"),
-                None => name.to_string(),
-            };
-            let gauge = |name: &str| Counter::gauge(of(name), cell);
-            let cumulative = |name: &str| Counter::cumulative(of(name), cell);
-            let either = |of_level, of_sum| Some(level.map_or(of_sum, |_| of_level));
-            // Whole tenths of a GB.
-            let moved = |name: &str| Counter {
-                rounding: 0.05 * GIB,
-                ..Counter::cumulative(of(name), cell * GIB)
-            };
-            counters.push(match (column, level) {
-                ("Files", Some(_)) => {
-                    if cell > 0.0 {
-                        last_level = level;
-                    }
-                    gauge("file_count").with_role(Role::LevelFileCount)
-                }
-                ("Files", None) => gauge("file_count").with_role(Role::FileCount),
-                ("Size", Some(_)) => gauge("bytes").with_role(Role::LevelBytes),
-                ("Size", None) => Counter::gauge("lsm_bytes", cell),
-                // Tenths of a GB, the only source of this value.
-                ("Rblob(GB)", None) => {
-                    let read = Counter::cumulative("blob_read_bytes", cell * GIB);
-                    read.with_role(Role::BlobReadBytes)
-                }
-                ("Wblob(GB)", None) => {
-                    let written = Counter::cumulative("blob_written_bytes", cell * GIB);
-                    written.with_role(Role::BlobWrittenBytes)
-                }
-                ("Score", Some(_)) => gauge("score").with_role(Role::LevelScore),
-                // For all levels together, other lines are more precise.
-                ("Read(GB)", Some(_)) => {
-                    moved("compaction_read_bytes").with_role(Role::LevelReadBytes)
-                }
-                ("Write(GB)", Some(_)) => {
-                    moved("compaction_and_flush_written_bytes").with_role(Role::LevelWrittenBytes)
-                }
-                ("Comp(sec)", _) => cumulative("compaction_and_flush_seconds").with_role(either(
-                    Role::LevelCompactionSeconds,
-                    Role::CompactionAndFlushSeconds,
-                )),
-                ("CompMergeCPU(sec)", _) => cumulative("compaction_and_flush_cpu_seconds")
-                    .with_role(level.is_none().then_some(Role::CompactionAndFlushCpuSeconds)),
-                ("Comp(cnt)", _) => cumulative("compaction_and_flush_count")
-                    .with_role(level.map(|_| Role::LevelCompactionCount)),
-                _ => continue,
+            let Some(value) = value else { continue };
+
+            if column == "Files" && level.is_some() && value > 0.0 {
+                deepest_level = level;
+            }
+            counters.extend(match level {
+                Some(level) => counter_of_level(column, level, value),
+                None => counter_of_all_levels(column, value),
             });
         }
     }
-    if let Some(level) = last_level {
+
+    if let Some(level) = deepest_level {
         counters.push(Counter::gauge("deepest_level", f64::from(level)));
     }
+}
+
+/// Returns the counter of a column for one level.
+fn counter_of_level(column: &str, level: u32, value: f64) -> Option<Counter> {
+    let gauge = |name: &str| Counter::gauge(format!("level_{name}.{level}"), value);
+    let cumulative = |name: &str| Counter::cumulative(format!("level_{name}.{level}"), value);
+    // The table shows whole tenths of a GB.
+    let moved = |name: &str| Counter {
+        rounding: 0.05 * GIB,
+        ..Counter::cumulative(format!("level_{name}.{level}"), value * GIB)
+    };
+    Some(match column {
+        "Files" => gauge("file_count").with_role(Role::LevelFileCount),
+        "Size" => gauge("bytes").with_role(Role::LevelBytes),
+        "Score" => gauge("score").with_role(Role::LevelScore),
+        "Read(GB)" => moved("compaction_read_bytes").with_role(Role::LevelReadBytes),
+        "Write(GB)" => {
+            moved("compaction_and_flush_written_bytes").with_role(Role::LevelWrittenBytes)
+        }
+        "Comp(sec)" => {
+            cumulative("compaction_and_flush_seconds").with_role(Role::LevelCompactionSeconds)
+        }
+        "CompMergeCPU(sec)" => cumulative("compaction_and_flush_cpu_seconds"),
+        "Comp(cnt)" => {
+            cumulative("compaction_and_flush_count").with_role(Role::LevelCompactionCount)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the counter of a column for all levels together. For bytes that compaction moved, other
+/// lines are more precise.
+fn counter_of_all_levels(column: &str, value: f64) -> Option<Counter> {
+    Some(match column {
+        "Files" => Counter::gauge("file_count", value).with_role(Role::FileCount),
+        "Size" => Counter::gauge("lsm_bytes", value),
+        // Tenths of a GB, the only source of these two values.
+        "Rblob(GB)" => {
+            Counter::cumulative("blob_read_bytes", value * GIB).with_role(Role::BlobReadBytes)
+        }
+        "Wblob(GB)" => {
+            Counter::cumulative("blob_written_bytes", value * GIB).with_role(Role::BlobWrittenBytes)
+        }
+        "Comp(sec)" => Counter::cumulative("compaction_and_flush_seconds", value)
+            .with_role(Role::CompactionAndFlushSeconds),
+        "CompMergeCPU(sec)" => Counter::cumulative("compaction_and_flush_cpu_seconds", value)
+            .with_role(Role::CompactionAndFlushCpuSeconds),
+        "Comp(cnt)" => Counter::cumulative("compaction_and_flush_count", value),
+        _ => return None,
+    })
 }
 
 /// Parses the line with write stalls by reason, in either format. Ignores the totals of newer

@@ -11,7 +11,7 @@ mod observer;
 mod session;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
@@ -250,32 +250,26 @@ impl SqlEngine for Sqlite {
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        // Wall-clock time may change meanwhile.
+        // Not the time of day, which may change meanwhile.
         let began = Deadline::after(limits.at_most);
-        let spent = || began.elapsed();
         let connection = self.open()?;
         let observer = SqliteObserver::new(self.open()?, self.wal());
         let mut settled =
             Settled { pending_before: vec![observer.wal_file_bytes()], ..Settled::default() };
-        let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
-        // The first row says whether something blocked the checkpoint; other rows are not needed.
-        let run = |sql: &str| -> Result<i64, Error> {
-            connection.query_row(sql, [], |row| row.get::<_, i64>(0)).or_else(|error| match error {
-                rusqlite::Error::QueryReturnedNoRows => Ok(0),
-                error => Err(session::error(&error)),
-            })
-        };
+
         for table in tables {
-            let (what, from) = (format!("analyze {}", table.name), spent());
-            run(&what)?;
-            settled.add_action(what, spent().saturating_sub(from));
+            let (analyze, from) = (format!("analyze {}", table.name), began.elapsed());
+            first_integer(&connection, &analyze)?;
+            settled.add_action(analyze, began.elapsed().saturating_sub(from));
         }
+
         // Waits here for connections that use the log, because the handler would wait longer than
         // settling may take.
         connection.busy_timeout(Duration::ZERO).map_err(|error| session::error(&error))?;
-        let (what, from) = ("pragma wal_checkpoint(truncate)", spent());
-        while run(what)? != 0 {
-            if is_over() {
+        let (checkpoint, from) = ("pragma wal_checkpoint(truncate)", began.elapsed());
+        // The first row says whether something blocked the checkpoint.
+        while first_integer(&connection, checkpoint)? != 0 {
+            if began.has_passed() || stop.load(Ordering::Relaxed) {
                 settled.unfinished.push(
                     "the write-ahead log is not written back: another connection uses it".into(),
                 );
@@ -283,11 +277,20 @@ impl SqlEngine for Sqlite {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        settled.add_action(what, spent().saturating_sub(from));
+        settled.add_action(checkpoint, began.elapsed().saturating_sub(from));
+
         let _ = waiting::rest(&began, limits.at_least, stop);
         settled.pending_after = vec![observer.wal_file_bytes()];
         Ok(settled)
     }
+}
+
+/// Runs a statement, and returns the integer in its first row; 0 if it has none.
+fn first_integer(connection: &Connection, sql: &str) -> Result<i64, Error> {
+    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).or_else(|error| match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(0),
+        error => Err(session::error(&error)),
+    })
 }
 
 /// Returns the class of an SQLite error.
