@@ -1,6 +1,7 @@
 //! The run directory and the directories of its cells: their layout and their JSON files.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
@@ -30,7 +31,7 @@ pub struct RunDir {
 impl RunDir {
     /// Creates the directory of a new run, named after its start and its name, and writes
     /// `run.json` with the status incomplete. If the directory exists, adds a number to the
-    /// name.
+    /// name. Other users can't enter the directory.
     ///
     /// # Errors
     /// It can't be created or written.
@@ -41,7 +42,8 @@ impl RunDir {
         let path = loop {
             let path =
                 results.join(if number == 1 { name.clone() } else { format!("{name}-{number}") });
-            match fs_err::create_dir(&path) {
+            // Plans, statements and logs are nobody else's business.
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break path,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(RecordError::io("create directory", &path)(error)),

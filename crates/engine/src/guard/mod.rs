@@ -40,6 +40,7 @@ pub(crate) use deadline::Deadline;
 pub(crate) use descendants::descendants;
 pub use descendants::is_alive;
 pub use supervisor::main;
+pub(crate) use supervisor::open_log;
 
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
@@ -173,12 +174,15 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
 /// Opens the file for the program's output.
 fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
     match log {
-        Some(log) => {
-            let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
-            Ok(log.into_parts().0.into())
-        }
+        Some(log) => Ok(open_log(log)?.into_parts().0.into()),
         None => std::io::stderr().as_fd().try_clone_to_owned(),
     }
+}
+
+/// Opens a log to append to it. Only its owner may read a new one, because a program may log
+/// statements or secrets.
+pub(crate) fn open_log(path: &Path) -> std::io::Result<fs::File> {
+    fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
 /// Handles assay's messages until the program has ended or assay is gone. Returns the program's

@@ -116,8 +116,8 @@ impl Format {
             .filter(|reserved| plan_options.iter().any(|(key, _)| key == *reserved));
         let notes = overridden.map(|name| {
             format!(
-                "option `{name}` of the config has no effect: assay sets addresses, TLS, logs and paths of its servers; remove \
-                it from the config"
+                "option `{name}` of the config has no effect: assay sets addresses, logins, TLS, logs and paths of its \
+                servers; remove it from the config"
             )
         });
         ConfigText { text, initial: String::new(), notes: notes.collect() }

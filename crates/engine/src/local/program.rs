@@ -6,11 +6,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fs_err as fs;
-
 use super::log::{size, tail, tail_since, whole_tail_since};
 use super::server::Place;
-use crate::guard::{Deadline, Ending, Guarded, Spawn, command_line};
+use crate::guard::{self, Deadline, Ending, Guarded, Spawn, command_line};
 use crate::limits::Enforced;
 use crate::{Error, ErrorClass, SetupError};
 
@@ -66,7 +64,7 @@ impl Place {
         remove: Option<&Path>,
     ) -> Result<Guarded, SetupError> {
         // A missing directory of the log should fail here instead of in the guard.
-        fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
+        guard::open_log(&self.log)?;
         let spawn = Spawn {
             guard_exe: &self.guard_exe,
             program,

@@ -164,6 +164,8 @@ impl Place {
             write_private(&path, text)?;
             own(&path)?;
         }
+        // The config and the server's own logs may contain secrets.
+        fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
         own(data_dir.path())?;
         own(socket_dir.path())?;
         Ok(Self {

@@ -5,6 +5,7 @@ use ed25519_dalek::{Sha512, VerifyingKey};
 use ring::digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512};
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};
+use words::Secret;
 
 use super::failure;
 use crate::Error;
@@ -126,6 +127,15 @@ fn hash(algorithm: &'static digest::Algorithm, parts: &[&[u8]]) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
+/// Returns the hash by which a server knows a password of `mysql_native_password`, as statements
+/// write it.
+pub(super) fn stored_hash(password: &Secret) -> String {
+    let sha1 = |bytes: &[u8]| hash(&SHA1_FOR_LEGACY_USE_ONLY, &[bytes]);
+    let twice = sha1(&sha1(password.expose().as_bytes()));
+    let digits = twice.iter().map(|byte| format!("{byte:02X}"));
+    format!("*{}", digits.collect::<String>())
+}
+
 fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let sha1 = |parts: &[&[u8]]| hash(&SHA1_FOR_LEGACY_USE_ONLY, parts);
     let once = sha1(&[password]);
@@ -189,6 +199,12 @@ mod tests {
         let stored = sha256(&[&sha256(&[b"secret"])]);
         let once = xor(caching_sha2(b"secret", NONCE), &sha256(&[&stored, NONCE]));
         assert_eq!(sha256(&[&once]), stored);
+    }
+
+    #[test]
+    fn a_statement_has_the_hash_that_the_server_would_store() {
+        let hash = stored_hash(&Secret::new("secret"));
+        assert_eq!(hash, "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7");
     }
 
     #[test]

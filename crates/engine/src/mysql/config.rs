@@ -27,7 +27,9 @@ pub(super) static FORMAT: Format = Format {
         "mysqlx",
         "pid_file",
         "port",
+        "proxy_protocol_networks",
         "require_secure_transport",
+        "skip_grant_tables",
         "skip_name_resolve",
         "skip_networking",
         "socket",
@@ -112,11 +114,16 @@ pub(super) fn compose(
         }
     }
     let mut own = format!(
-        "{datadir}\n{}\n{}\n{network}\nskip_name_resolve\nloose_mysqlx=OFF\n",
+        "{datadir}\n{}\n{}\n{network}\nskip_name_resolve\nskip_grant_tables=0\nloose_mysqlx=OFF\n",
         assigned("socket", &socket.display().to_string()),
         assigned("pid_file", &directory.join("server.pid").display().to_string()),
     );
-    if plan_options.iter().any(|(key, _)| key == "log_error") {
+    let sets = |option: &str| plan_options.iter().any(|(key, _)| key == option);
+    if build.version.is_mariadb() || sets("proxy_protocol_networks") {
+        // With it, a client by TCP can pass for one of the private socket.
+        own.push_str("loose_proxy_protocol_networks=\n");
+    }
+    if sets("log_error") {
         own.push_str(if build.version.is_mysql_from(5, 7, 0) {
             "log_error=stderr\n"
         } else {

@@ -12,17 +12,18 @@ use super::config::FORMAT;
 use super::installation::{Installation, Version};
 use super::notation::{MysqlNotation, plain};
 use super::observer::if_present;
-use super::server::MysqlKind;
+use super::server::{LOG_NOTHING, MysqlKind, create_account};
 use super::{Mysql, MysqlSession, StorageEngine};
 use crate::guard::Deadline;
 use crate::local::config::{ConfigText, OptionValue};
 use crate::local::server::Place;
-use crate::net::server::{SqlKind, create_database};
+use crate::net::server::{SqlKind, connect_alone, create_database};
 use crate::notation::{Notation, as_boolean};
 use crate::{
     Counter, Engine, Error, ErrorClass, Needs, Obstacle, Replicated, ServerEngine, Session,
     SetupError, SqlEngine, SqlServer, StartOptions,
 };
+use words::Secret;
 
 /// Options without which a server can't have replicas, or be one.
 const NEEDED_BY_PRIMARY: [&str; 2] = ["log_bin", "gtid_mode"];
@@ -250,7 +251,7 @@ impl Replicated for Mysql {
             |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
         let uuid = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
         // A password for replication has at most 32 characters.
-        let password = uuid.trim().replace('-', "");
+        let password = Secret::new(uuid.trim().replace('-', ""));
         // Where no password is needed, and the account may grant privileges.
         let socket = MysqlKind::address(&server.place, options);
         let source = Source::prepare(&socket, name, &password).map_err(failed)?;
@@ -270,6 +271,7 @@ impl Replicated for Mysql {
             SqlServer::<MysqlKind>::launch(options, create, create_database::<MysqlKind>)?;
         let words = Words::of(version);
         let mut session = replica.connect().map_err(failed)?;
+        session.query(LOG_NOTHING).map_err(failed)?;
         let read_only = if version.is_mariadb() { "read_only" } else { "super_read_only" };
         for sql in [
             format!("set global {read_only} = on"),
@@ -392,12 +394,11 @@ struct Source {
 impl Source {
     /// Creates an account for the replica `name` on the primary, without replicating it, and reads
     /// the primary's address.
-    fn prepare(socket: &super::Address, name: &str, password: &str) -> Result<Self, Error> {
-        let mut session = MysqlSession::connect(socket)?;
-        let account = format!("'{name}'@'%'");
-        session.query("set session sql_log_bin = 0")?;
-        session.query(&format!("create user {account} identified by '{password}'"))?;
-        session.query(&format!("grant replication slave on *.* to {account}"))?;
+    fn prepare(socket: &super::Address, name: &str, password: &Secret) -> Result<Self, Error> {
+        let mut session = connect_alone::<MysqlKind>(socket)?;
+        session.query(LOG_NOTHING)?;
+        create_account(&mut session, name, password)?;
+        session.query(&format!("grant replication slave on *.* to '{name}'@'%'"))?;
         Ok(Self {
             host: session.variable("bind_address")?.unwrap_or_default(),
             port: session.query_i64("select @@port")?.unwrap_or(0),
@@ -406,12 +407,12 @@ impl Source {
     }
 
     /// Returns the statement that makes a replica follow it from the beginning of its log.
-    fn change(&self, words: &Words, user: &str, password: &str, has_tls: bool) -> String {
+    fn change(&self, words: &Words, user: &str, password: &Secret, has_tls: bool) -> String {
         let options = [
             ("host", format!("'{}'", self.host)),
             ("port", self.port.to_string()),
             ("user", format!("'{user}'")),
-            ("password", format!("'{password}'")),
+            ("password", format!("'{}'", password.expose())),
             ("connect_retry", "1".into()),
             ("ssl", u8::from(has_tls).to_string()),
         ];

@@ -7,7 +7,7 @@ use fs_err as fs;
 
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation, Version};
-use super::{Address, MysqlDialect, MysqlSession, StorageEngine, config, failure, log};
+use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
@@ -18,6 +18,16 @@ use words::Secret;
 
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
+
+/// A statement after which the server's logs leave out the session's statements: they may contain
+/// passwords.
+pub(super) const LOG_NOTHING: &str =
+    "set session sql_log_off = 1, session long_query_time = 31536000";
+
+/// The accounts that don't use the private socket. The server resolves no names, so a client that
+/// connects by TCP never has the host `localhost`.
+const ACCOUNTS_OF_TCP: &str =
+    "select concat(user, '@', host) from mysql.user where host <> 'localhost'";
 
 const KIND: Kind = Kind {
     name: "MySQL",
@@ -149,10 +159,14 @@ impl SqlKind for MysqlKind {
         Ok(unknown.map(|name| format!("unknown variable '{name}'")))
     }
 
+    fn strangers(session: &mut MysqlSession) -> Result<Vec<String>, Error> {
+        session.query_column(ACCOUNTS_OF_TCP)
+    }
+
     fn admit(session: &mut MysqlSession, password: &Secret) -> Result<&'static str, Error> {
         const USER: &str = "assay";
-        let password = password.expose();
-        session.query(&format!("create user '{USER}'@'%' identified by '{password}'"))?;
+        session.query(LOG_NOTHING)?;
+        create_account(session, USER, password)?;
         session.query(&format!("grant all privileges on *.* to '{USER}'@'%'"))?;
         Ok(USER)
     }
@@ -195,6 +209,27 @@ impl SqlKind for MysqlKind {
     }
 }
 
+/// Creates an account that logs in from any host with a password. Where the version allows, sends
+/// only the password's hash.
+pub(super) fn create_account(
+    session: &mut MysqlSession,
+    user: &str,
+    password: &Secret,
+) -> Result<(), Error> {
+    let version = Version::parse(session.server_version());
+    let is_mysql_from =
+        |major, minor| version.as_ref().is_some_and(|it| it.is_mysql_from(major, minor, 0));
+    let credentials = if is_mysql_from(8, 0) {
+        // The plugin of a hash is optional since 8.4. The server masks the password in its logs.
+        format!("by '{}'", password.expose())
+    } else if is_mysql_from(5, 7) {
+        format!("with mysql_native_password as '{}'", auth::stored_hash(password))
+    } else {
+        format!("by password '{}'", auth::stored_hash(password))
+    };
+    session.query(&format!("create user '{user}'@'%' identified {credentials}")).map(drop)
+}
+
 fn create_directories(place: &Place) -> Result<(), SetupError> {
     place.create_directory(&place.data())?;
     place.create_directory(&place.data_dir.path().join("tmp"))
@@ -220,7 +255,7 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
     let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
     if build.version.is_mariadb() {
         // The account must not require another system user. Only assay's private socket leads to
-        // it.
+        // it, because the server resolves no names.
         text.push_str("set @auth_root_socket=NULL;\n");
     }
     for (number, names) in SYSTEM_TABLES.iter().enumerate() {
@@ -237,6 +272,10 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
             None => {}
         }
     }
+    // Some have no password: those of the superuser on other hosts, and those without a name.
+    let is_json = build.version.is_mariadb() && build.version.number >= (10, 4, 0);
+    let accounts = if is_json { "global_priv" } else { "user" };
+    text += &format!("delete from mysql.{accounts} where host <> 'localhost' or user = '';\n");
     Ok(text)
 }
 

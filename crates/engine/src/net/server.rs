@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::address::Address;
-use super::network::Network;
 use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
@@ -106,6 +105,11 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the address of the private socket of a server that assay starts, without a database.
     fn address(place: &Place, options: &StartOptions<'_>) -> Address;
 
+    /// Returns the accounts that could log in by TCP before assay has created its own.
+    fn strangers(_session: &mut Self::Session) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Lets clients connect by TCP with this password; returns their user.
     fn admit(session: &mut Self::Session, password: &Secret) -> Result<&'static str, Error>;
 
@@ -187,9 +191,15 @@ impl<K: SqlKind> SqlServer<K> {
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let server = place.into_server(guarded, config.text, notes);
         let mut address = Address { database: DATABASE.into(), ..socket };
-        if let Some(network) = options.network {
-            address = open_to_network::<K>(address, network)
-                .map_err(|source| SetupError::Server { server: name, help: None, source })?;
+        let failed =
+            |source: Error| SetupError::Server { server: name.clone(), help: None, source };
+        if options.network.is_some() || options.replicas.is_some() {
+            let mut session = connect_alone::<K>(&address).map_err(failed)?;
+            refuse_strangers::<K>(&mut session, failed)?;
+            if let Some(network) = options.network {
+                let user = K::admit(&mut session, &network.password).map_err(failed)?;
+                address = network.address(user, address);
+            }
         }
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
@@ -307,12 +317,21 @@ pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error
     }
 }
 
-/// Lets clients connect to a new server by TCP. Returns their address, which is like that of the
-/// server's private `socket`.
-fn open_to_network<K: SqlKind>(socket: Address, network: &Network) -> Result<Address, Error> {
-    let mut session = connect_alone::<K>(&socket)?;
-    let user = K::admit(&mut session, &network.password)?;
-    Ok(network.address(user, socket))
+/// Refuses a new server whose config created accounts that could log in by TCP.
+fn refuse_strangers<K: SqlKind>(
+    session: &mut K::Session,
+    failed: impl Fn(Error) -> SetupError,
+) -> Result<(), SetupError> {
+    match K::strangers(session).map_err(failed)?.as_slice() {
+        [] => Ok(()),
+        [account, ..] => Err(SetupError::Config {
+            what: format!(
+                "the config creates the account `{account}`, which could log in to the server by TCP"
+            ),
+            help: "give the account the host `localhost` in the file of `init_file`, or remove it"
+                .into(),
+        }),
+    }
 }
 
 impl<K: SqlKind> Engine for SqlServer<K> {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
+use postgres_protocol::password::scram_sha_256;
 
 use super::address::{self, SCHEME};
 use super::config;
@@ -19,6 +20,17 @@ use words::Secret;
 
 /// The role that assay creates.
 const ROLE: &str = "assay";
+
+/// A query after which the server's log leaves out the session's statements, with the options that
+/// the version has.
+const LOG_NOTHING: &str = "\
+    select set_config(name, value, false) from pg_settings join (values
+        ('log_min_error_statement', 'panic'),
+        ('log_min_duration_sample', '-1'),
+        ('log_min_duration_statement', '-1'),
+        ('log_statement', 'none'),
+        ('log_transaction_sample_rate', '0')
+    ) as silent (name, value) using (name)";
 
 const KIND: Kind = Kind {
     name: "PostgreSQL",
@@ -113,9 +125,10 @@ impl SqlKind for PostgresKind {
     }
 
     fn admit(session: &mut PostgresSession, password: &Secret) -> Result<&'static str, Error> {
-        session.query("set password_encryption = 'scram-sha-256'")?;
-        let password = password.expose();
-        session.query(&format!("alter role {ROLE} password '{password}'"))?;
+        session.query(LOG_NOTHING)?;
+        // The server stores only this, from which nobody can log in.
+        let verifier = scram_sha_256(password.expose().as_bytes());
+        session.query(&format!("alter role {ROLE} password '{verifier}'"))?;
         Ok(ROLE)
     }
 

@@ -14,6 +14,7 @@ mod script;
 mod server;
 mod skipped;
 mod statements;
+mod strangers;
 mod tables;
 mod upkeep;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Limits;
+use engine::mysql::Address;
 use engine::{Network, Port, ServerEngine, SetupError, StartOptions};
 
 use crate::guard::{guard_exe, within};
@@ -32,6 +33,8 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
     const SQL: Sql;
     /// The texts about its start and stop.
     const LIFE: Life;
+    /// The texts about those who may log in.
+    const ACCESS: Access;
 
     /// Returns true when a build is installed.
     fn find(build: &str) -> Result<(), SetupError>;
@@ -44,6 +47,12 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
 
     /// Connects to a running server.
     fn attach(url: &str) -> Result<Self, SetupError>;
+
+    /// Logs in.
+    fn log_in(address: &Address) -> Result<Self::Session, engine::Error>;
+
+    /// Returns the address to which clients connect.
+    fn client_address(&self) -> &Address;
 
     /// Returns the variants to test, which are the build's storage engines.
     fn variants() -> Vec<&'static str>;
@@ -142,6 +151,20 @@ pub(crate) struct Sql {
     pub(crate) ended: &'static str,
     /// The key that a second session assigns after a first one assigned 8.
     pub(crate) next_key: i64,
+}
+
+/// The queries and options about those who may log in.
+pub(crate) struct Access {
+    /// A query for the names of all accounts.
+    pub(crate) accounts: &'static str,
+    /// Options that would let others in.
+    pub(crate) careless: &'static [(&'static str, &'static str)],
+    /// Options with which the server logs all statements.
+    pub(crate) talkative: &'static [(&'static str, &'static str)],
+    /// The file with the logged statements, below the place of the server.
+    pub(crate) statement_log: &'static str,
+    /// True if replicas connect to their primary by TCP.
+    pub(crate) replicas_use_tcp: bool,
 }
 
 /// The options, files and texts of a server's start and stop.

@@ -6,6 +6,7 @@
 //! for build in /opt/mysql-* /opt/mariadb-*; do ASSAY_TEST_MYSQL=$build cargo test -p engine mysql; done
 //! ```
 
+mod accounts;
 mod life;
 mod login;
 mod replica;
@@ -15,10 +16,10 @@ mod upkeep;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use engine::mysql::{Flavor, Host, Installation, Mysql, MysqlSession, locate};
+use engine::mysql::{Address, Flavor, Host, Installation, Mysql, MysqlSession, locate};
 use engine::{Engine, Session, SetupError, StartOptions};
 
-use crate::server::{Life, Shared, Sql, TestServer, is_required, is_there};
+use crate::server::{Access, Life, Shared, Sql, TestServer, is_required, is_there};
 
 /// Returns the build to test.
 pub(crate) fn build() -> String {
@@ -112,6 +113,31 @@ impl TestServer for Mysql {
         nowhere: "mysql://me:secret@localhost/ib?socket=/nowhere",
     };
 
+    const ACCESS: Access = Access {
+        accounts: "select user from mysql.user",
+        careless: &[
+            ("skip_grant_tables", ""),
+            ("skip_name_resolve", "0"),
+            ("bind_address", "*"),
+            ("loose_mysqlx", "ON"),
+            ("loose_proxy_protocol_networks", "*"),
+        ],
+        talkative: &[
+            ("general_log", "1"),
+            ("general_log_file", "general.log"),
+            ("slow_query_log", "1"),
+            ("slow_query_log_file", "slow.log"),
+            ("long_query_time", "0"),
+            ("log_queries_not_using_indexes", "1"),
+            ("log_slow_admin_statements", "1"),
+            ("loose_log_raw", "1"),
+            ("log_bin", "binlog"),
+            ("server_id", "1"),
+        ],
+        statement_log: "data/mysql/data/general.log",
+        replicas_use_tcp: true,
+    };
+
     fn find(build: &str) -> Result<(), SetupError> {
         locate(build).map(drop)
     }
@@ -126,6 +152,14 @@ impl TestServer for Mysql {
 
     fn attach(url: &str) -> Result<Self, SetupError> {
         Mysql::attach(url)
+    }
+
+    fn log_in(address: &Address) -> Result<MysqlSession, engine::Error> {
+        MysqlSession::connect(address)
+    }
+
+    fn client_address(&self) -> &Address {
+        self.address()
     }
 
     fn variants() -> Vec<&'static str> {

@@ -15,11 +15,11 @@ mod upkeep;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use engine::postgres::{Host, Postgres, PostgresSession, locate};
+use engine::postgres::{Address, Host, Postgres, PostgresSession, locate};
 use engine::{Engine, Session, SetupError, StartOptions};
 
 use crate::guard::{eventually, is_running};
-use crate::server::{Life, Shared, Sql, TestServer};
+use crate::server::{Access, Life, Shared, Sql, TestServer};
 
 /// Returns the build to test.
 pub(crate) fn build() -> String {
@@ -99,6 +99,21 @@ impl TestServer for Postgres {
         nowhere: "postgresql://me:secret@/ib?host=/nowhere",
     };
 
+    const ACCESS: Access = Access {
+        accounts: "select rolname from pg_roles",
+        careless: &[("listen_addresses", "*"), ("hba_file", "/dev/null"), ("ssl", "off")],
+        talkative: &[
+            ("log_statement", "all"),
+            ("log_duration", "on"),
+            ("log_min_duration_statement", "0"),
+            ("log_min_error_statement", "debug5"),
+            ("log_transaction_sample_rate", "1"),
+            ("log_replication_commands", "on"),
+        ],
+        statement_log: "server.log",
+        replicas_use_tcp: false,
+    };
+
     fn find(build: &str) -> Result<(), SetupError> {
         locate(build).map(drop)
     }
@@ -113,6 +128,14 @@ impl TestServer for Postgres {
 
     fn attach(url: &str) -> Result<Self, SetupError> {
         Postgres::attach(url)
+    }
+
+    fn log_in(address: &Address) -> Result<PostgresSession, engine::Error> {
+        PostgresSession::connect(address)
+    }
+
+    fn client_address(&self) -> &Address {
+        self.address()
     }
 
     fn variants() -> Vec<&'static str> {
