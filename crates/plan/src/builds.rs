@@ -111,6 +111,7 @@ fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> 
         _ => vec![node],
     };
     let (mut urls, mut all_shown) = (Vec::new(), Vec::new());
+    let mut places: Vec<Place> = Vec::new();
     for node in &nodes {
         let Some((of, url, shown)) = server_url(cx, key, node) else {
             continue;
@@ -120,6 +121,14 @@ fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> 
             cx.error("plan::conflict", node.place, message)
                 .label(format!("the primary is a server of `{}`", engine.name()));
         }
+        if let Some(index) = urls.iter().position(|other| *other == url) {
+            let message = format!("{} has {shown} twice", code(key));
+            cx.error("plan::duplicate-value", node.place, message)
+                .label("listed again")
+                .also(places[index], "first listed here")
+                .help("remove one of them; a replica that is listed twice would count as two");
+        }
+        places.push(node.place);
         urls.push(url);
         all_shown.push(shown);
     }

@@ -1,5 +1,7 @@
 //! Reads `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
@@ -46,6 +48,13 @@ const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
 /// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
+
+/// The largest number of options and files of all configs, with those that they extend. A long chain
+/// of configs would otherwise need more memory than the host has.
+const OPTIONS_MAX: usize = 1_000_000;
+
+/// The largest number of configs of a cycle whose places are shown.
+const CYCLE_SHOWN_MAX: usize = 10;
 
 /// The name of the empty config of an engine for which the plan has none.
 pub(crate) const IMPLICIT: &str = "default";
@@ -304,56 +313,105 @@ fn option(
 /// Merges each config with those that it extends. Reports a config that extends an unknown one, or
 /// itself.
 fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig> {
-    let parent_of = |config: &WrittenConfig| {
-        let (name, _) = config.extends.as_ref()?;
-        let is_parent =
-            |it: &WrittenConfig| it.own.engine == config.own.engine && it.own.name == *name;
-        written.iter().position(is_parent)
-    };
-    let mut declared = Vec::new();
+    let parents = find_parents(cx, written);
+    let extended: HashSet<usize> = parents.iter().flatten().copied().collect();
+
+    let mut merged: Vec<Option<Config>> = vec![None; written.len()];
+    let mut options_total = 0;
+    for index in 0..written.len() {
+        for ancestor in unmerged_lineage(cx, written, &parents, &merged, index) {
+            let parent = parents[ancestor].and_then(|parent| merged[parent].as_ref());
+            let config = merge(parent, &written[ancestor]);
+            options_total += config.set.len() + config.load.len() + config.files.len();
+            if options_total > OPTIONS_MAX {
+                report_too_many_options(cx, written[ancestor].place);
+                return Vec::new();
+            }
+            merged[ancestor] = Some(config);
+        }
+    }
+
+    let merged = merged.into_iter().flatten().zip(written).enumerate();
+    merged
+        .map(|(index, (config, written))| DeclaredConfig {
+            config,
+            place: written.place,
+            is_extended: extended.contains(&index),
+        })
+        .collect()
+}
+
+/// Returns the index of the config that each config extends. Reports unknown ones.
+fn find_parents(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<Option<usize>> {
+    let mut indexes = HashMap::new();
     for (index, config) in written.iter().enumerate() {
-        if let (Some((name, place)), None) = (&config.extends, parent_of(config)) {
+        indexes.entry((config.own.engine, config.own.name.as_str())).or_insert(index);
+    }
+
+    let mut parents = Vec::with_capacity(written.len());
+    for config in written {
+        let Some((name, place)) = &config.extends else {
+            parents.push(None);
+            continue;
+        };
+        let parent = indexes.get(&(config.own.engine, name.as_str())).copied();
+        if parent.is_none() {
             report_unknown(cx, written, config, name, *place);
         }
-        // From the config itself up to one that extends no other.
-        let mut lineage = vec![index];
-        while let Some(parent) = lineage.last().and_then(|&last| parent_of(&written[last])) {
-            if let Some(start) = lineage.iter().position(|&earlier| earlier == parent) {
-                // A cycle is reported once, for the config in it that the plan has first.
-                if start == 0 && lineage.iter().all(|&other| other >= index) {
-                    report_cycle(cx, written, &lineage);
-                }
-                break;
-            }
-            lineage.push(parent);
-        }
-        let mut merged = Config::new(&config.own.name, config.own.engine);
-        for ancestor in lineage.iter().rev().map(|&ancestor| &written[ancestor]) {
-            let own = &ancestor.own;
-            merged.files.extend_from_slice(&own.files);
-            override_options(&mut merged.set, &own.set);
-            override_options(&mut merged.load, &own.load);
-            override_options(&mut merged.factors, &own.factors);
-            override_options(&mut merged.replica_set, &own.replica_set);
-            override_limits(&mut merged.limits, &own.limits);
-            override_limits(&mut merged.replica_limits, &own.replica_limits);
-            merged.replicas = ancestor.replicas.unwrap_or(merged.replicas);
-            let logical = ancestor.logical_replication;
-            merged.logical_replication = logical.unwrap_or(merged.logical_replication);
-            let reads = ancestor.reads_replicas;
-            merged.reads_replicas = reads.unwrap_or(merged.reads_replicas);
-            let skips = ancestor.skips_unknown_options;
-            merged.skips_unknown_options = skips.unwrap_or(merged.skips_unknown_options);
-            merged.statistics = ancestor.statistics.unwrap_or(merged.statistics);
-            merged.tls = ancestor.tls.unwrap_or(merged.tls);
-        }
-        declared.push(DeclaredConfig {
-            config: merged,
-            place: config.place,
-            is_extended: written.iter().any(|other| parent_of(other) == Some(index)),
-        });
+        parents.push(parent);
     }
-    declared
+    parents
+}
+
+/// Returns the config `index` and those that it extends, ancestors first, up to one that is merged.
+/// Reports a cycle, which ends the lineage.
+fn unmerged_lineage(
+    cx: &mut Context<'_>,
+    written: &[WrittenConfig],
+    parents: &[Option<usize>],
+    merged: &[Option<Config>],
+    index: usize,
+) -> Vec<usize> {
+    let mut lineage = Vec::new();
+    let mut positions = HashMap::new();
+    let mut next = Some(index);
+    while let Some(current) = next.filter(|&current| merged[current].is_none()) {
+        if let Some(&start) = positions.get(&current) {
+            report_cycle(cx, written, &lineage[start..]);
+            break;
+        }
+        positions.insert(current, lineage.len());
+        lineage.push(current);
+        next = parents[current];
+    }
+    lineage.reverse();
+    lineage
+}
+
+/// Returns the values of `written` over those of its merged parent.
+fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
+    let own = &written.own;
+    let mut merged = match parent {
+        Some(parent) => Config { name: own.name.clone(), ..parent.clone() },
+        None => Config::new(&own.name, own.engine),
+    };
+
+    merged.files.extend_from_slice(&own.files);
+    override_options(&mut merged.set, &own.set);
+    override_options(&mut merged.load, &own.load);
+    override_options(&mut merged.factors, &own.factors);
+    override_options(&mut merged.replica_set, &own.replica_set);
+    override_limits(&mut merged.limits, &own.limits);
+    override_limits(&mut merged.replica_limits, &own.replica_limits);
+
+    merged.replicas = written.replicas.unwrap_or(merged.replicas);
+    merged.logical_replication = written.logical_replication.unwrap_or(merged.logical_replication);
+    merged.reads_replicas = written.reads_replicas.unwrap_or(merged.reads_replicas);
+    merged.skips_unknown_options =
+        written.skips_unknown_options.unwrap_or(merged.skips_unknown_options);
+    merged.statistics = written.statistics.unwrap_or(merged.statistics);
+    merged.tls = written.tls.unwrap_or(merged.tls);
+    merged
 }
 
 /// Replaces options of the same names, and adds the others.
@@ -365,6 +423,15 @@ fn override_options(options: &mut Options, overrides: &Options) {
             None => options.push(option.clone()),
         }
     }
+}
+
+fn report_too_many_options(cx: &mut Context<'_>, place: Place) {
+    let message = format!(
+        "the configs have more than {OPTIONS_MAX} options and files with those that they extend"
+    );
+    cx.error("plan::too-many-options", place, message)
+        .label("this config exceeds the number")
+        .help("extend fewer configs, or move common options into a `file`");
 }
 
 fn report_unknown(
@@ -401,7 +468,13 @@ pub(crate) fn report_unknown_config<'d>(
     diagnostic
 }
 
+/// Reports configs of which each extends the next, and the last the first. The report begins with
+/// the config that the plan has first.
 fn report_cycle(cx: &mut Context<'_>, written: &[WrittenConfig], cycle: &[usize]) {
+    let mut cycle = cycle.to_vec();
+    let first = (0..cycle.len()).min_by_key(|&position| cycle[position]);
+    cycle.rotate_left(first.unwrap_or(0));
+
     let extends = |index: &usize| written[*index].extends.as_ref();
     let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
     let names = cycle.iter().chain(&cycle[..1]);
@@ -410,7 +483,7 @@ fn report_cycle(cx: &mut Context<'_>, written: &[WrittenConfig], cycle: &[usize]
     let message = format!("config {} extends itself: {path}", code(names[0]));
     let diagnostic = cx.error("plan::extends-cycle", place_of(&cycle[0]), message);
     diagnostic.label("the cycle starts here").help("remove one `extends` of the cycle");
-    for index in &cycle[1..] {
+    for index in cycle.iter().take(CYCLE_SHOWN_MAX).skip(1) {
         diagnostic.also(place_of(index), "and continues here");
     }
 }

@@ -24,6 +24,8 @@ pub struct Resolved {
 /// The diagnostics and values that are collected while a plan is read.
 pub(crate) struct Context<'a> {
     text: &'a str,
+    /// The first byte of each line of the text.
+    line_starts: Vec<usize>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
     /// Each key that is read and its JSON schema, while the schema of plans is made.
@@ -61,7 +63,9 @@ pub(crate) trait ValueKind {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, diagnostics: Vec::new(), resolved: Vec::new(), schemas: None }
+        let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
+        let line_starts = std::iter::once(0).chain(after_newlines).collect();
+        Self { text, line_starts, diagnostics: Vec::new(), resolved: Vec::new(), schemas: None }
     }
 
     /// Reports an error; the caller can add a label, other places and help.
@@ -139,9 +143,11 @@ impl<'a> Context<'a> {
     /// Names the origin of a value at `place`.
     fn origin(&self, place: Place) -> String {
         match place {
-            Place::File(_) => {
-                let (line, column) = place.position(self.text).unwrap_or_default();
-                format!("plan:{line}:{column}")
+            Place::File(span) => {
+                let line = self.line_starts.partition_point(|&start| start <= span.start);
+                let line_start = self.line_starts[line - 1];
+                let before = &self.text[line_start..self.text.floor_char_boundary(span.start)];
+                format!("plan:{line}:{}", before.chars().count() + 1)
             }
             Place::Set { .. } => "--set".to_owned(),
             Place::Nowhere => "default".to_owned(),

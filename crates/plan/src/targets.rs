@@ -1,5 +1,7 @@
 //! Reads `[[target]]`: which builds are measured with which configs.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::configs::{DeclaredConfig, report_unknown_config};
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, tables_of};
@@ -37,24 +39,21 @@ pub(crate) fn read(
     };
 
     let mut targets = Vec::new();
+    let mut first_places = HashMap::new();
     for node in nodes {
-        read_one(cx, node, parts, &mut targets);
+        read_one(cx, node, parts, &mut targets, &mut first_places);
     }
-    targets.into_iter().map(|declared| declared.target).collect()
-}
-
-/// A target, with the place that declares it.
-struct DeclaredTarget {
-    target: Target,
-    place: Place,
+    targets
 }
 
 /// Reads one table, and adds each of its builds with each of its configs of the same engine.
+/// `first_places` has the place of each target, by its name.
 fn read_one(
     cx: &mut Context<'_>,
     node: Node,
     parts: &TargetParts<'_>,
-    targets: &mut Vec<DeclaredTarget>,
+    targets: &mut Vec<Target>,
+    first_places: &mut HashMap<String, Place>,
 ) {
     let errors = cx.errors();
     let place = node.place;
@@ -86,11 +85,11 @@ fn read_one(
 
             let name = format!("{}.{}", owner.name, declared.config.name);
             let here = config_place.or(*build_place).or(place);
-            if let Some(first) = targets.iter().find(|other| other.target.name == name) {
+            if let Some(first) = first_places.get(&name) {
                 let message = format!("target {} is defined twice", code(&name));
                 cx.error("plan::duplicate-target", here, message)
                     .label("defined again")
-                    .also(first.place, "first defined here")
+                    .also(*first, "first defined here")
                     .help("remove it; to measure a target more than once, raise `repeats`");
                 continue;
             }
@@ -106,8 +105,8 @@ fn read_one(
                     .also(parts.builds[*build].1, "its build sets it too")
                     .help("set the factor in one of the two");
             }
-            let target = Target { name, build: *build, config: *config };
-            targets.push(DeclaredTarget { target, place: here });
+            first_places.insert(name.clone(), here);
+            targets.push(Target { name, build: *build, config: *config });
         }
     }
 }
@@ -158,8 +157,9 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targe
             unused("plan::unused-build", *place, message, HELP);
         }
     }
+    let measured: HashSet<usize> = targets.iter().map(|target| target.config).collect();
     for (index, declared) in parts.configs.iter().enumerate() {
-        let is_used = declared.is_extended || targets.iter().any(|target| target.config == index);
+        let is_used = declared.is_extended || measured.contains(&index);
         if !is_used && declared.place != Place::Nowhere {
             let name = &declared.config.name;
             let name = format!("{}.{name}", declared.config.engine.name());
@@ -198,14 +198,9 @@ impl TargetParts<'_> {
     }
 
     fn names_of(&self, configs: &PlacedIndexes) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for (config, _) in configs {
-            let name = self.configs[*config].config.name.as_str();
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        let mut known = HashSet::new();
+        let names = configs.iter().map(|(config, _)| self.configs[*config].config.name.as_str());
+        names.filter(|&name| known.insert(name)).collect()
     }
 
     fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> PlacedIndexes {

@@ -7,7 +7,7 @@ macro_rules! named_enum {
         $($(#[$about_value:meta])* $value:ident = $word:literal,)*
     }) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$about_value])* $value,)*
         }

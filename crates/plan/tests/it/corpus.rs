@@ -130,6 +130,9 @@ fn bad_plans_are_refused_as_expected() {
     check_all(results.collect());
 }
 
+/// A code that only a large plan shows; the test of chains has it.
+const OF_LARGE_PLANS: &str = "plan::too-many-options";
+
 #[test]
 fn every_code_is_in_the_corpus() {
     let mut codes: Vec<&str> = Vec::new();
@@ -152,7 +155,7 @@ fn every_code_is_in_the_corpus() {
         let source = fs_err::read_to_string(path).unwrap();
         for part in source.split("\"plan::").skip(1) {
             let code = format!("plan::{}", part.split('"').next().unwrap());
-            if !codes.contains(&code.as_str()) {
+            if !codes.contains(&code.as_str()) && code != OF_LARGE_PLANS {
                 missing.push(code);
             }
         }
