@@ -6,6 +6,7 @@ use record::{CellKey, Role, StatementPlan, Status, StepKind, Warning};
 use serde::Serialize;
 use words::WaitView;
 
+use crate::step_figures;
 use crate::{
     Lag, ProfiledStep, Quality, Remark, Settings, SettleWork, Size, SlaHistory, StepEvents,
 };
@@ -229,10 +230,13 @@ impl Row {
         self.waits.iter().find(|it| it.view == view)
     }
 
-    /// Returns a metric; `None`: not applicable.
+    /// Returns one of [`words::Metric::all`]; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
         debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
-        self.metrics.get(name).copied().flatten()
+        match self.metrics.get(name) {
+            Some(value) => *value,
+            None => step_figures::figure(self, name),
+        }
     }
 }
 

@@ -78,15 +78,17 @@ mod settings;
 mod shade;
 mod sizes;
 mod sla;
+mod step_figures;
 mod waits;
 
 pub use answer::{Answer, Change, TargetAnswer};
 pub use calls::Calls;
 pub use compare::{
-    CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedStep, DetectableEffect,
-    Deviation, Effect, Effects, Gate, Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample,
-    StepNoise, THROUGHPUT, Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs,
-    effects, gate, metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
+    Bound, CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedStep,
+    DetectableEffect, Deviation, Effect, Effects, Gate, Interval, NoiseFloor, POWER, Pairing,
+    REPEATS_CAP, Requirement, RequirementResult, RequirementVerdict, Sample, StepNoise, THROUGHPUT,
+    Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs, effects, gate,
+    metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use competition::{Competition, UnevenStep, competition, uneven_steps};
 pub use explain::{
@@ -126,5 +128,6 @@ pub use settings::{
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sizes::{Size, TablePart};
 pub use sla::{SLA_SHARE, sla};
+pub use step_figures::operations_needed;
 pub use waits::{ComparedWaits, StateDifference};
 pub use words::counted;

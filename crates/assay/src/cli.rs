@@ -5,11 +5,12 @@ mod compare;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use analysis::Requirement;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use record::RateSearch;
 
-pub use self::compare::{Base, StepPattern, Threshold};
-use self::compare::{error_percent, metric_named, percent_above_zero};
+pub use self::compare::{Base, METRIC_LIST, StepPattern, Threshold};
+use self::compare::{error_percent, metric_or_list, percent_above_zero, requirement};
 
 /// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
@@ -21,8 +22,8 @@ use self::compare::{error_percent, metric_named, percent_above_zero};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare --gate` found a \
-                        regression; 4 a result is invalid or too noisy to judge; 130 interrupted."
+    after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` found a \
+                        regression with `--gate`, or a missed bound with `--require`; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
     /// The subcommand to run.
@@ -92,7 +93,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
     /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`)
-    /// or, if it contains a slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`).
+    /// or, if it contains a slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`). A
+    /// `*` at the end stands for all the rest (`*/cached/*`).
     /// May be repeated
     #[arg(long, value_name = "FILTER")]
     pub only: Vec<String>,
@@ -100,9 +102,9 @@ pub struct RunArgs {
     /// contains a password, pass the plan as well, since passwords aren't recorded
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
-    /// With `--resume`, adds repeats until each matching cell has N of them. Existing repeats are
-    /// kept
-    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Measures each cell N times, as `--set repeats=N` does. With `--resume`, adds repeats until
+    /// each matching cell has N of them. Existing repeats are kept
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
     /// Compares one target with itself, which shows this machine's noise. Uses the first target,
     /// or the one that `--only` selects, and at least 5 repeats
@@ -266,6 +268,10 @@ pub enum WorkloadName {
 pub struct CheckArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
+    /// Checks and estimates only the cells that match, as `assay run --only` selects them. May be
+    /// repeated
+    #[arg(long, value_name = "FILTER", conflicts_with = "between")]
+    pub only: Vec<String>,
     /// Shows every value and its origin, and the order of the cells
     #[arg(long, conflicts_with = "between")]
     pub all: bool,
@@ -325,10 +331,19 @@ yesterday's run with today's, use `--by-run`.
 
 With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
 certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
-instructions per operation, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.")]
+instructions per operation, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.
+
+With `--require`, the exit code is 0 if every target meets every requirement, 3 if one is missed, and 4 if none is missed but \
+one can't be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
+outweighs 0.
+
+Examples:
+  assay compare RUN --metric response_p99 --metric response_p99:insert
+  assay compare RUN --gate --threshold response_p99=10
+  assay compare RUN --require 'qr100 response_p99 < 5ms' --require 'qr100 sla >= 95%'")]
 pub struct CompareArgs {
     /// The run directories
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "metrics", value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build,
     /// the base of only that group's targets; may be repeated
@@ -350,10 +365,20 @@ pub struct CompareArgs {
     /// them. May be repeated
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
     pub by: Vec<String>,
-    /// Also shows the verdicts of this metric, such as `p99` or `fsyncs_per_commit`. May be
-    /// repeated
-    #[arg(long = "metric", value_name = "NAME", value_parser = metric_named)]
-    pub metrics: Vec<&'static str>,
+    /// Also shows the verdicts of this metric, such as `response_p99`, `response_p99:insert`,
+    /// `sla` or `fsyncs_per_commit`. `?` lists all metrics. May be repeated
+    #[arg(long = "metric", value_name = "NAME", value_parser = metric_or_list)]
+    pub metrics: Vec<String>,
+    /// Requires a bound of every target, such as `qr100 response_p99 < 5ms` or
+    /// `l.i1 throughput >= 20k`: a step, a metric, `<`, `<=`, `>` or `>=`, and a value with its
+    /// unit. Sets the exit code, as described below. May be repeated
+    #[arg(
+        long = "require",
+        value_name = "REQUIREMENT",
+        value_parser = requirement,
+        conflicts_with_all = ["by", "by_step"]
+    )]
+    pub requirements: Vec<Requirement>,
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
@@ -392,6 +417,7 @@ impl CompareArgs {
             by_step: Vec::new(),
             by: Vec::new(),
             metrics: Vec::new(),
+            requirements: Vec::new(),
             gate: false,
             thresholds: Vec::new(),
             effect: EFFECT,

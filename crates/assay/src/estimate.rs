@@ -86,7 +86,12 @@ fn working(variant: &Variant, clients: u32) -> u32 {
 
 /// Returns the estimate of a run of `plan`.
 pub fn of_plan(plan: &Plan) -> Estimate {
-    sum(plan.cells().iter().map(|cell| of_cell(plan, cell)))
+    of_cells(plan, &plan.cells())
+}
+
+/// Returns the estimate of some cells of `plan`.
+pub fn of_cells<'c>(plan: &Plan, cells: impl IntoIterator<Item = &'c plan::Cell>) -> Estimate {
+    sum(cells.into_iter().map(|cell| of_cell(plan, cell)))
 }
 
 /// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one

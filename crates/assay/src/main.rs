@@ -42,6 +42,7 @@ mod output;
 mod plan_file;
 mod preflight;
 mod run;
+mod run_paths;
 mod runs;
 mod trials;
 mod version;
@@ -74,20 +75,28 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Versus(args) => commands::versus::versus(&args),
         Command::Init(args) => commands::versus::init(&args),
-        Command::Run(args) => run::run(&args),
+        Command::Run(mut args) => {
+            args.resume = args.resume.as_deref().map(run_paths::one).transpose()?;
+            run::run(&args)
+        }
         Command::Find(args) => run::find::find(&args),
         Command::Check(args) => commands::check::check(&args),
-        Command::Show(args) => read_until_stable(&[&args.run], || commands::show::show(&args)),
-        Command::Compare(args) => {
+        Command::Show(mut args) => {
+            args.run = run_paths::one(&args.run)?;
+            read_until_stable(&[&args.run], || commands::show::show(&args))
+        }
+        Command::Compare(mut args) => {
+            args.runs = run_paths::all(&args.runs)?;
             read_until_stable(&args.runs, || commands::compare::compare(&args))
         }
-        Command::Report(args) => read_until_stable(&args.runs, || commands::report::report(&args)),
-        // Not retried: a table of seconds is written while it is read, so part of it may be out
-        // already.
-        Command::Export(args) if args.tables.contains(&cli::ExportTable::Seconds) => {
-            commands::export::export(&args)
+        Command::Report(mut args) => {
+            args.runs = run_paths::all(&args.runs)?;
+            read_until_stable(&args.runs, || commands::report::report(&args))
         }
-        Command::Export(args) => read_until_stable(&args.runs, || commands::export::export(&args)),
+        Command::Export(mut args) => {
+            args.runs = run_paths::all(&args.runs)?;
+            export(&args)
+        }
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => commands::host::host(&args),
@@ -97,6 +106,15 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),
     }
+}
+
+fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {
+    if args.tables.contains(&cli::ExportTable::Seconds) {
+        // Not retried: a table of seconds is written while it is read, so part of it may be out
+        // already.
+        return commands::export::export(args);
+    }
+    read_until_stable(&args.runs, || commands::export::export(args))
 }
 
 #[cfg(test)]

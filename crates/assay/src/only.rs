@@ -5,7 +5,7 @@ use record::CellRef;
 
 use crate::outcome::{UsageError, most_similar_first};
 
-/// A `*` matches within one name only: `a.*/c8/*` has no variant.
+/// A `*` matches within one name only, except at the end: `a.*/c8/*` has no variant.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -50,7 +50,9 @@ impl CellFilters {
 
 impl Filter {
     fn new(text: &str) -> Result<Self, UsageError> {
-        let pattern = Pattern::new(text).map_err(|error| {
+        // What is in a folder is in its subfolders, too.
+        let whole = if text.ends_with("/*") { format!("{text}*") } else { text.to_owned() };
+        let pattern = Pattern::new(&whole).map_err(|error| {
             UsageError::new(
                 format!("`--only {text}`: {} (at character {})", error.msg, error.pos + 1),
                 Some("`*` matches any part of a name, `?` one character, `[ab]` one of several, `**` any directories".into()),
@@ -128,6 +130,14 @@ mod tests {
         assert_eq!(selected(&["pg16.base/**"]).len(), 4);
         assert_eq!(selected(&["**/c8/r1"]).len(), 6);
         assert_eq!(selected(&["pg1[67].base/c?/r1"]).len(), 4);
+    }
+
+    #[test]
+    fn a_star_at_the_end_matches_all_the_rest() {
+        assert_eq!(selected(&["*/cached/*"]).len(), 6);
+        assert_eq!(selected(&["pg16.*/cached/*"]).len(), 2);
+        assert_eq!(selected(&["pg16.base/*"]).len(), 4);
+        assert_eq!(selected(&["*/c8/*"]).len(), 3);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl RunDir {
         Ok(directory)
     }
 
+    /// Returns whether a path is the directory of a run, or of what is left of one.
+    pub fn exists_at(path: &Path) -> bool {
+        path.join(RUN_FILE).exists() || path.join(CELLS).is_dir()
+    }
+
     /// Checks that this Assay can read the format.
     fn check_format(&self) -> Result<(), RecordError> {
         // All versions of `run.json` have these fields.

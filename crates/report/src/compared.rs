@@ -10,6 +10,7 @@ mod json;
 mod noise;
 mod plans;
 mod relative;
+mod requirements;
 mod verdicts;
 mod waits;
 mod words;
@@ -131,24 +132,41 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
 /// Writes a comparison: the findings before the costs, and the answer last in a terminal or first
 /// in Markdown.
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
-    out.main_title(&words::title(comparison.compared));
+    let compared = comparison.compared;
+    // One target alone can be judged by requirements, but has nothing to be compared with.
+    let has_comparisons = !compared.rows.is_empty() || compared.requirements.is_empty();
+    if has_comparisons {
+        out.main_title(&words::title(compared));
+    }
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }
+    if !has_comparisons {
+        out.table(&requirements::table(compared));
+        return;
+    }
     if out.is_markdown() {
         answer::write(out, comparison);
+        write_requirements(out, compared);
     }
     findings::write(out, comparison.findings);
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
     out.tables(waits(comparison));
     out.tables(plans(comparison));
-    out.tables(functions::tables(comparison.figures, &comparison.compared.profiles));
+    out.tables(functions::tables(comparison.figures, &compared.profiles));
     if comparison.runs.iter().all(|it| noise::is_against_itself(it.run)) {
-        noise::write(out, comparison.compared);
+        noise::write(out, compared);
     }
-    write_method(out, comparison.compared);
+    write_method(out, compared);
     if !out.is_markdown() {
+        write_requirements(out, compared);
         answer::write(out, comparison);
+    }
+}
+
+fn write_requirements(out: &mut Text, compared: &Compared) {
+    if !compared.requirements.is_empty() {
+        out.table(&requirements::table(compared));
     }
 }

@@ -49,6 +49,7 @@ mod html;
 mod lsm;
 mod markdown;
 mod matrix;
+mod metric_list;
 mod metrics;
 mod names;
 mod number;
@@ -76,6 +77,7 @@ pub use export::{
     step_table,
 };
 pub use html::{CellRecord, Curves, Page, Source, html_page, live_page};
+pub use metric_list::metric_list;
 pub use number::rate_text;
 pub use plot::plots;
 pub use terminal::{

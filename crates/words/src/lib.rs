@@ -47,7 +47,7 @@ pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,
     Warning, format_cpu_quota,
 };
-pub use metric::{Better, Decimals, METRICS, Metric};
+pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
 pub use random::Random;

@@ -2,6 +2,8 @@
 //! a row here, a formula in `analysis`, and a line in `docs/metrics.md`, which a test compares with
 //! this table.
 
+use std::borrow::Cow;
+
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
@@ -72,6 +74,10 @@ pub enum Section {
     Sizes,
     /// The time that operations took.
     Response,
+    /// Requested rates.
+    Sla,
+    /// Differences between clients.
+    Fairness,
 }
 
 impl Section {
@@ -91,6 +97,8 @@ impl Section {
             Self::Lsm => "LSM trees",
             Self::Sizes => "Sizes",
             Self::Response => "Response time",
+            Self::Sla => "SLA",
+            Self::Fairness => "Fairness",
         }
     }
 }
@@ -146,9 +154,9 @@ impl Decimals {
 }
 
 macro_rules! metrics {
-    ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal $meaning:literal;)*) => {
-        /// All metrics, in the order of exported columns: first those of published summaries, then the others.
-        pub const METRICS: &[Metric] = &[$(Metric {
+    ($(#[$about:meta])* $table:ident; $($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal $meaning:literal;)*) => {
+        $(#[$about])*
+        pub const $table: &[Metric] = &[$(Metric {
             name: $name,
             head: $head,
             unit: $unit,
@@ -163,6 +171,9 @@ macro_rules! metrics {
 }
 
 metrics! {
+    /// All metrics that tables show by their names, in the order of exported columns: first those of
+    /// published summaries, then the others.
+    METRICS;
     "ips"                            "ips"                 "rows/s"     Rate         More Throughput   All     "ips_rows_per_s"                             "rows inserted";
     "dps"                            "dps"                 "rows/s"     Rate         More Throughput   All     "dps_rows_per_s"                             "rows deleted";
     "qps"                            "qps"                 "/s"         Rate         More Throughput   All     "qps_per_s"                                  "queries";
@@ -305,14 +316,72 @@ metrics! {
     "tcp_retransmits_per_s"          "retransmits"         "/s"         Rate         Less Network      Certain "tcp_retransmits_per_s"                      "TCP segments that were sent again";
 }
 
+metrics! {
+    /// Figures of a step that can be compared like [`METRICS`]. Tables and exports have them under
+    /// other names.
+    STEP_FIGURES;
+    "sla"                            "sla"                 "%"          One          More Sla          Certain "sla_achieved_pct"                             "share of the requested rate that was achieved";
+    "fairness"                       "fairness"            "%"          One          Less Fairness     Certain "fairness_apart_pct"                           "how much later the last client ended than the first";
+}
+
+metrics! {
+    /// The times of operations, which can be compared like [`METRICS`]. They are those of a step's
+    /// main kind of operation, or of the kind after a colon: `response_p99:query`.
+    OPERATION_TIMES;
+    "response_p50"                   "response_p50"        "us"         Microseconds Less Response     All     "response_us_p50"                              "the median of the times from when the schedule wanted an operation to its reply";
+    "response_p90"                   "response_p90"        "us"         Microseconds Less Response     All     "response_us_p90"                              "the 90th percentile of the times from when the schedule wanted an operation to its reply";
+    "response_p95"                   "response_p95"        "us"         Microseconds Less Response     All     "response_us_p95"                              "the 95th percentile of the times from when the schedule wanted an operation to its reply";
+    "response_p99"                   "response_p99"        "us"         Microseconds Less Response     All     "response_us_p99"                              "the 99th percentile of the times from when the schedule wanted an operation to its reply";
+    "response_p99.9"                 "response_p99.9"      "us"         Microseconds Less Response     All     "response_us_p99_9"                            "the 99.9th percentile of the times from when the schedule wanted an operation to its reply";
+    "response_p99.99"                "response_p99.99"     "us"         Microseconds Less Response     All     "response_us_p99_99"                           "the 99.99th percentile of the times from when the schedule wanted an operation to its reply";
+    "response_max"                   "response_max"        "us"         Microseconds Less Response     All     "response_us_max"                              "the longest of the times from when the schedule wanted an operation to its reply";
+    "response_mean"                  "response_mean"       "us"         Microseconds Less Response     All     "response_us_mean"                             "the mean of the times from when the schedule wanted an operation to its reply";
+    "service_p50"                    "service_p50"         "us"         Microseconds Less Response     All     "service_us_p50"                               "the median of the times from sending an operation to its reply";
+    "service_p90"                    "service_p90"         "us"         Microseconds Less Response     All     "service_us_p90"                               "the 90th percentile of the times from sending an operation to its reply";
+    "service_p95"                    "service_p95"         "us"         Microseconds Less Response     All     "service_us_p95"                               "the 95th percentile of the times from sending an operation to its reply";
+    "service_p99"                    "service_p99"         "us"         Microseconds Less Response     All     "service_us_p99"                               "the 99th percentile of the times from sending an operation to its reply";
+    "service_p99.9"                  "service_p99.9"       "us"         Microseconds Less Response     All     "service_us_p99_9"                             "the 99.9th percentile of the times from sending an operation to its reply";
+    "service_p99.99"                 "service_p99.99"      "us"         Microseconds Less Response     All     "service_us_p99_99"                            "the 99.99th percentile of the times from sending an operation to its reply";
+    "service_max"                    "service_max"         "us"         Microseconds Less Response     All     "service_us_max"                               "the longest of the times from sending an operation to its reply";
+    "service_mean"                   "service_mean"        "us"         Microseconds Less Response     All     "service_us_mean"                              "the mean of the times from sending an operation to its reply";
+}
+
 /// The number of [`METRICS`] that published summaries of insert benchmarks show. They come first,
 /// in the published order.
 pub const PUBLISHED_COUNT: usize = 21;
 
 impl Metric {
-    /// Returns the metric with this name.
+    /// Returns the metric with this name: of [`METRICS`], [`STEP_FIGURES`] or [`OPERATION_TIMES`].
+    /// Times of operations may be followed by a kind of operation.
     pub fn named(name: &str) -> Option<&'static Self> {
-        METRICS.iter().find(|metric| metric.name == name)
+        let Some((time, kind)) = name.split_once(':') else {
+            return Self::all().find(|metric| metric.name == name);
+        };
+        let time = OPERATION_TIMES.iter().find(|metric| metric.name == time);
+        time.filter(|_| !kind.is_empty())
+    }
+
+    /// Returns all metrics that can be compared.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        METRICS.iter().chain(STEP_FIGURES).chain(OPERATION_TIMES)
+    }
+
+    /// Returns true if it is one of [`OPERATION_TIMES`].
+    pub fn is_operation_time(&self) -> bool {
+        OPERATION_TIMES.contains(self)
+    }
+
+    /// Returns the name of a metric in exported tables: `query_response_us_p99` for
+    /// `response_p99:query`. The name itself if no metric has it.
+    pub fn exported_name(name: &str) -> Cow<'_, str> {
+        match Self::named(name) {
+            None => name.into(),
+            Some(metric) if metric.is_operation_time() => {
+                let kind = name.split_once(':').map_or("main", |(_, kind)| kind);
+                format!("{kind}_{}", metric.column).into()
+            }
+            Some(metric) => metric.column.into(),
+        }
     }
 
     /// Returns the heading of its column in a table: its name, and its unit below.
@@ -574,7 +643,7 @@ mod tests {
     #[test]
     fn metrics_and_their_documentation_match() {
         let documented = documented();
-        for metric in METRICS {
+        for metric in Metric::all() {
             let sections = documented.get(metric.name).cloned().unwrap_or_default();
             assert!(sections.contains(&metric.section.heading()), "{}: {sections:?}", metric.name);
         }
@@ -585,12 +654,25 @@ mod tests {
 
     #[test]
     fn names_and_columns_are_unique() {
-        for (at, metric) in METRICS.iter().enumerate() {
-            let mut others = METRICS[..at].iter();
+        for (at, metric) in Metric::all().enumerate() {
+            let mut others = Metric::all().take(at);
             assert!(others.all(|it| it.name != metric.name && it.column != metric.column));
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(metric.column.chars().all(is_plain), "{}", metric.column);
         }
+    }
+
+    #[test]
+    fn a_time_of_operations_may_name_a_kind_and_other_metrics_may_not() {
+        let name = |text| Metric::named(text).map(|metric| metric.name);
+        assert_eq!(name("response_p99:query"), Some("response_p99"));
+        assert_eq!(name("service_p99.9"), Some("service_p99.9"));
+        assert_eq!(name("response_p99:"), None);
+        assert_eq!(name("sla:insert"), None);
+        assert_eq!(Metric::exported_name("response_p99:query"), "query_response_us_p99");
+        assert_eq!(Metric::exported_name("service_p99.9"), "main_service_us_p99_9");
+        assert_eq!(Metric::exported_name("fairness"), "fairness_apart_pct");
+        assert_eq!(Metric::exported_name("throughput"), "throughput");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Effects {
     pub rows: Vec<Effect>,
     /// The metrics whose effects are computed: [`super::VERDICT_METRICS`] and those that the
     /// caller asks for.
-    pub metrics: Vec<&'static str>,
+    pub metrics: Vec<String>,
     /// The least relative change that matters.
     pub effect: f64,
     /// The rate of errors over all effects of a family, as in [`super::Compared`].
@@ -126,7 +126,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     });
     Effects {
         rows: rows.collect(),
-        metrics,
+        metrics: metrics.into_iter().map(str::to_owned).collect(),
         factors,
         effect: options.effect,
         error_rate: options.error_rate,

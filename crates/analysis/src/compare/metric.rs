@@ -5,7 +5,7 @@ use record::StepKind;
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
 use words::{Better, Metric};
 
-use crate::{Figures, Row};
+use crate::{Figures, Row, step_figures};
 
 /// The name of the figure for the speed of a step.
 pub const THROUGHPUT: &str = "throughput";
@@ -64,21 +64,21 @@ pub fn more_is_better(metric: &str) -> bool {
 
 /// Returns the costs of an operation that any row has: the default of
 /// [`crate::CompareOptions::metrics`].
-pub fn costs(figures: &Figures) -> Vec<&'static str> {
+pub fn costs(figures: &Figures) -> Vec<String> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
         &INSERT_COMPARISON_METRICS
     } else {
         &COMPARISON_METRICS
     };
-    costs.iter().copied().filter(has).collect()
+    costs.iter().copied().filter(has).map(str::to_owned).collect()
 }
 
 /// The kernel's tick: CPU times of processes and of the host are multiples of it. `USER_HZ` is 100.
 const TICK_SECONDS: f64 = 0.01;
 
-/// Returns the error of a metric's value from rounding to ticks: the standard deviation as a share
-/// of the value. It is zero for metrics without ticks. A counter is rounded down to whole ticks at
+/// Returns the error of a metric's value from rounding: the standard deviation as a share of the
+/// value. It is zero for metrics without ticks or histograms. A counter is rounded down to whole ticks at
 /// the start and at the end of a step. Each rounding has the variance of a uniform distribution,
 /// tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
@@ -90,7 +90,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
         // And nice, irq, softirq.
         "cpupq" | "cpups" | "cpu/o" => (of_cost("cpupq"), 5.0),
         "u_cpu" | "s_cpu" => (Some(value), 1.0),
-        _ => return 0.0,
+        _ => return step_figures::rounding(metric, value),
     };
     let seconds = seconds.filter(|&seconds| seconds > 0.0);
     seconds.map_or(0.0, |seconds| TICK_SECONDS * (counters / 6.0).sqrt() / seconds)

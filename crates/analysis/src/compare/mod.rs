@@ -14,6 +14,7 @@ mod mean;
 mod metric;
 mod noise;
 mod power;
+mod requirement;
 mod samples;
 mod student;
 mod verdict;
@@ -37,6 +38,7 @@ pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_bette
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 use power::PowerAnalysis;
 pub use power::{POWER, REPEATS_CAP};
+pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub(crate) use student::{quantile, tails};
 pub use verdict::compare;
 
@@ -55,17 +57,20 @@ pub struct CompareOptions {
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare in addition to [`VERDICT_METRICS`]: names of [`words::METRICS`].
-    pub metrics: Vec<&'static str>,
+    /// Metrics to compare in addition to [`VERDICT_METRICS`]: names for
+    /// [`words::Metric::named`].
+    pub metrics: Vec<String>,
     /// Metrics to compare as well, and to show with their verdicts.
-    pub shown_metrics: Vec<&'static str>,
+    pub shown_metrics: Vec<String>,
+    /// Bounds that every target has to keep, the base as well.
+    pub requirements: Vec<Requirement>,
 }
 
 impl CompareOptions {
     /// Returns [`VERDICT_METRICS`], then `others` and [`Self::shown_metrics`], each once.
-    fn all_metrics<'a>(&'a self, others: &'a [&'static str]) -> Vec<&'static str> {
+    fn all_metrics<'a>(&'a self, others: &'a [String]) -> Vec<&'a str> {
         let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-        let others = others.iter().chain(&self.shown_metrics).copied();
+        let others = others.iter().chain(&self.shown_metrics).map(String::as_str);
         distinct(verdicts.chain(others))
     }
 }
@@ -78,8 +83,9 @@ impl Default for CompareOptions {
             error_rate: 0.05,
             resamples: 1999,
             seed: 1,
-            metrics: vec!["cpupq"],
+            metrics: vec!["cpupq".to_owned()],
             shown_metrics: Vec::new(),
+            requirements: Vec::new(),
         }
     }
 }
@@ -95,7 +101,9 @@ pub struct Compared {
     /// family, and all other metrics together are another.
     pub error_rate: f64,
     /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
-    pub shown_metrics: Vec<&'static str>,
+    pub shown_metrics: Vec<String>,
+    /// The results of [`CompareOptions::requirements`].
+    pub requirements: Vec<RequirementResult>,
     /// One for each target but the base, step and metric: by variant and clients, then target,
     /// then step, then metric, in the order of the figures.
     pub rows: Vec<ComparedStep>,
@@ -126,7 +134,7 @@ pub struct ComparedStep {
     pub step: String,
     /// The group of the benchmark's tables that shows it.
     pub group: Option<String>,
-    /// [`THROUGHPUT`], or one of [`words::METRICS`].
+    /// [`THROUGHPUT`], or a name for [`words::Metric::named`].
     pub metric: String,
     /// Larger values are better.
     pub more_is_better: bool,

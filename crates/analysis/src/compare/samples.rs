@@ -10,7 +10,7 @@ use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;
 use crate::order::distinct;
-use crate::{Figures, Row, UnfinishedCell};
+use crate::{Figures, Row, UnfinishedCell, step_figures};
 
 /// The workload, load and step of a comparison: all but its target and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ pub(super) struct Side {
 pub(super) struct TimedSample {
     pub sample: Sample,
     /// The rounding error, as a share of the value.
-    rounding: f64,
+    pub rounding: f64,
     /// Its position among all rows of the figures.
     index: OrderSpan,
     /// The invocation that measured it.
@@ -80,6 +80,17 @@ impl OrderSpan {
 }
 
 impl TimedSample {
+    /// Returns a key that sorts values by machine and, on each, by their order.
+    pub fn machine_and_order(&self) -> (usize, u64) {
+        (self.block.machine, self.index.first)
+    }
+
+    /// Returns a pair of a fixed value, as the base, and this one.
+    pub fn beside(&self, fixed: f64) -> Pair {
+        let at = self.index.first as f64;
+        Pair { base: fixed, value: self.sample.value, base_at: at, at, block: self.block }
+    }
+
     /// Returns the geometric mean of the values of several targets in one repeat.
     fn of_all(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
@@ -174,6 +185,24 @@ impl<'a> Samples<'a> {
         comparisons
     }
 
+    /// Returns every place of a step with each target that measured the step there, or has a cell
+    /// there that did not end as planned.
+    pub fn measured_at(&self, step: &'a str) -> Vec<(Place<'a>, &'a str)> {
+        let of_rows = self.figures.rows.iter().map(|row| row.cell.target.as_str());
+        let unfinished = self.figures.unfinished.iter().map(|it| it.cell.target.as_str());
+        let targets = distinct(of_rows.chain(unfinished));
+        let mut places = Vec::new();
+        for group in self.groups() {
+            let place = Place { step, ..group };
+            let is_there = |target: &&str| {
+                !self.numbered_rows(place, target).is_empty()
+                    || self.unfinished(place, target).next().is_some()
+            };
+            places.extend(targets.iter().copied().filter(is_there).map(|target| (place, target)));
+        }
+        places
+    }
+
     /// Returns whether the plan measures a target with these clients.
     fn is_planned(&self, place: Place<'a>, target: &'a str) -> bool {
         self.unfinished(place, target).next().is_some()
@@ -235,6 +264,11 @@ impl<'a> Samples<'a> {
                 });
             } else {
                 side.not_applicable += 1;
+                let name = self.repeat_name(target, row.run, row.cell.repeat);
+                let needed = step_figures::operations_needed(row, metric);
+                side.reasons.extend(needed.map(|needed| {
+                    format!("{name} is left out: {metric} needs at least {needed} operations")
+                }));
             }
         }
         for cell in self.unfinished(place, target) {

@@ -1,6 +1,7 @@
 //! Computes verdicts from figures: each comparison by itself, then all of a family together.
 
 use record::{CellKey, Status};
+use words::Metric;
 
 use super::anova;
 use super::drift;
@@ -8,6 +9,7 @@ use super::estimate::Estimate;
 use super::family;
 use super::metric::{THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
+use super::requirement;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
 use crate::plans::compare_plans;
@@ -48,6 +50,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         effect: options.effect,
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
+        requirements: requirement::judge(&samples, options),
         comparison_count: families[0].1.count,
         plans: compare_plans(figures, &rows, &options.base),
         waits: compare_waits(figures, &rows, &options.base, options.error_rate),
@@ -208,11 +211,7 @@ impl UndecidedRow {
             ));
         }
         if estimate.is_coarse {
-            row.reasons.push(
-                "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell \
-                 more, further repeats don't"
-                    .to_owned(),
-            );
+            row.reasons.push(coarse_reason(&row.metric).to_owned());
         }
         self.estimate = Some(estimate);
     }
@@ -280,6 +279,16 @@ impl FamilyDecision {
                 percent(1.0 - self.level)
             )
         })
+    }
+}
+
+/// Returns the reason why more repeats of coarse figures don't help.
+fn coarse_reason(metric: &str) -> &'static str {
+    if Metric::named(metric).is_some_and(Metric::is_operation_time) {
+        "repeats differ by less than a bucket of the histogram, so further repeats tell no more"
+    } else {
+        "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell more, \
+         further repeats don't"
     }
 }
 

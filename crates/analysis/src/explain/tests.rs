@@ -128,7 +128,7 @@ fn compared(figures: &Figures) -> Compared {
     let options = CompareOptions {
         base: figures.rows[0].cell.target.clone(),
         resamples: 200,
-        metrics: vec!["own_cpu_us_per_op"],
+        metrics: vec!["own_cpu_us_per_op".to_owned()],
         ..CompareOptions::default()
     };
     compare(figures, &options)

@@ -9,11 +9,12 @@ use plan::{Plan, Resolved};
 use crate::cli::{CheckArgs, DATA, RESULTS};
 use crate::estimate;
 use crate::locate;
+use crate::only::CellFilters;
 use crate::outcome::Exit;
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
 use crate::preflight::{not_applicable, reject_impossible};
-use crate::run::{about, factors, free_bytes};
+use crate::run::{about, factors, free_bytes, matching, references};
 
 use super::show::pair_of;
 
@@ -28,8 +29,12 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let planned = plan.data_dir.as_ref().map(PathBuf::from);
     let data_root = args.data.clone().or(planned);
     let data_root = data_root.unwrap_or_else(|| Path::new(RESULTS).join(DATA));
-    let located = locate::locate(&file, plan.cells().into_iter(), Some(&data_root))?;
-    let mut text = summary(plan, &data_root);
+    let references = references(plan);
+    let only = CellFilters::new(&args.only, &references)?;
+    let selected: Vec<plan::Cell> =
+        matching(plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
+    let located = locate::locate(&file, selected.iter().copied(), Some(&data_root))?;
+    let mut text = summary(plan, (&selected, &only), &data_root);
     let _ = writeln!(text, "\nbuilds:");
     for build in &located.builds {
         let _ = writeln!(
@@ -51,7 +56,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         text.push_str(&differences_text(differences));
     }
     if args.all {
-        text.push_str(&everything(plan))
+        text.push_str(&everything(plan, &selected))
     } else {
         text.push_str("\n`--all` shows every value and its origin, and the order of the cells\n")
     }
@@ -60,17 +65,22 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns the cells of the plan, and its estimated time, disk space and connections.
-fn summary(plan: &Plan, data_root: &Path) -> String {
-    let estimate = estimate::of_plan(plan);
+fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Path) -> String {
+    let (cells, only) = selected;
+    let estimate = estimate::of_cells(plan, cells);
     let (needed, connections) = (estimate.disk_bytes, estimate.connections);
     let free = data_root.ancestors().find_map(free_bytes);
     let size = |bytes: u64| match bytes as f64 / 1e9 {
         small if small < 1.0 => format!("{:.0} MB", small * 1e3),
         large => format!("{large:.1} GB"),
     };
+    let mut of_all = factors(plan);
+    if cells.len() < plan.cells().len() {
+        of_all += &format!("; `--only` selects {}", cells.len());
+    }
     let mut text = format!(
         "cells        {}\ntime         {}, if {}\ndisk         about {} at a time",
-        factors(plan),
+        of_all,
         about(estimate.time),
         estimate::assumed(plan),
         size(needed),
@@ -84,14 +94,14 @@ fn summary(plan: &Plan, data_root: &Path) -> String {
         text,
         "\nconnections  at most {connections}, including Assay's own for loading, checks and monitoring"
     );
-    for left_out in not_applicable(plan, |_| true) {
+    for left_out in not_applicable(plan, |cell| only.matches(cell)) {
         let _ = writeln!(text, "left out     {left_out}");
     }
     text
 }
 
-/// Returns every value and its origin, and the cells in their order.
-fn everything(plan: &Plan) -> String {
+/// Returns every value and its origin, and the selected cells in their order.
+fn everything(plan: &Plan, cells: &[plan::Cell]) -> String {
     let mut text = String::from("\nvalues:\n");
     let widest = |length: fn(&Resolved) -> usize| plan.resolved.iter().map(length).max();
     let width = widest(|resolved| resolved.key.len()).unwrap_or(0);
@@ -102,7 +112,6 @@ fn everything(plan: &Plan) -> String {
         let _ = writeln!(text, "  {key:width$} = {value:value_width$}  # {origin}");
     }
     let _ = writeln!(text, "\ncells, in this order:");
-    let cells = plan.cells();
     let names = cells.iter().map(|cell| {
         let target = &plan.targets[cell.target].name;
         let variant = plan.variants[cell.variant].name.iter();

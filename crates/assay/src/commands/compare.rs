@@ -4,18 +4,19 @@
 mod factors;
 mod gate;
 mod groups;
+mod requirements;
 mod steps;
 
 use std::path::PathBuf;
 
 use analysis::compat::{self, Recorded};
-use analysis::{CompareOptions, Compared, Figures, Series, THROUGHPUT};
+use analysis::{CompareOptions, Compared, Figures, Row, Series, THROUGHPUT, distinct};
 use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
-use words::{METRICS, Metric};
+use words::Metric;
 
 use self::groups::Group;
-use crate::cli::{CompareArgs, Format};
+use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
@@ -37,6 +38,10 @@ struct Line<'a> {
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
+    if args.metrics.iter().any(|name| name == METRIC_LIST) {
+        print(&report::metric_list(style()))?;
+        return Ok(Exit::Ok);
+    }
     let (directories, runs) = open(args)?;
     let Prepared { shown, figures, notes } = prepare(&directories, &runs.recorded, args)?;
     let names = runs.paths.iter().map(|path| path.display().to_string());
@@ -72,12 +77,21 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         });
     }
     print(&joined(printed)?)?;
+    let mut exits = Vec::new();
     if let ([Group { figures, .. }], [compared], true) = (&*groups, &*compared, args.gate) {
         let lines = lines(&runs.recorded, args.by_run, &shown_targets);
-        return Ok(gate::judge(args, &runs, figures, compared, &lines));
+        exits.push(gate::judge(args, &runs, figures, compared, &lines));
+    } else {
+        exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures)));
     }
-    let exits = groups.iter().map(|group| exit_of_reading(&group.figures));
-    Ok(exits.max().unwrap_or(Exit::Ok))
+    exits.extend(compared.iter().map(|compared| requirements::judge(&compared.requirements)));
+    Ok(most_telling(&exits))
+}
+
+/// Returns the exit code that says most: what is shown to be worse outweighs what is not certain.
+fn most_telling(exits: &[Exit]) -> Exit {
+    let order = [Exit::Regressed, Exit::Invalid, Exit::Failed];
+    order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Ok)
 }
 
 /// A comparison in an output format.
@@ -157,6 +171,7 @@ fn prepare(
         keep_steps(&mut figures, &args.steps)?;
     }
     check_metrics(&figures, &args.metrics)?;
+    requirements::check(&figures, &args.requirements)?;
     let shown = if let Some((shown, of_steps)) = by_step {
         notes.extend(of_steps);
         shown
@@ -164,23 +179,49 @@ fn prepare(
         compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
     } else {
         let base = args.bases.first().map(|base| base.target.as_str());
-        merged(recorded, base)?
+        let shown = merged(recorded, base)?;
+        // A requirement needs no base.
+        if args.requirements.is_empty() {
+            refuse_single_target(recorded)?;
+        }
+        shown
     };
     Ok(Prepared { shown, figures, notes })
 }
 
 /// Refuses a metric that no step has.
-fn check_metrics(figures: &Figures, wanted: &[&'static str]) -> Result<(), UsageError> {
-    let has = |name: &str| figures.rows.iter().any(|row| row.metric(name).is_some());
-    let mut wanted = wanted.iter().filter(|name| **name != THROUGHPUT);
-    let Some(lacking) = wanted.find(|name| !has(name)) else {
-        return Ok(());
-    };
-    let mut present: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    present.retain(|name| has(name));
-    let help = did_you_mean(&mut present, lacking, "metrics");
-    let message = format!("none of the compared steps has the metric `{lacking}`");
-    Err(UsageError::new(message, help))
+fn check_metrics(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
+    let rows: Vec<&Row> = figures.rows.iter().collect();
+    for name in wanted.iter().filter(|name| *name != THROUGHPUT) {
+        if !rows.iter().any(|row| row.metric(name).is_some()) {
+            let message = format!("none of the compared steps has the metric `{name}`");
+            return Err(UsageError::new(message, lacking_metric(&rows, name)));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the help for a metric that none of the rows has.
+fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
+    if let Some(needed) = rows.iter().find_map(|row| analysis::operations_needed(row, name)) {
+        return Some(format!("`{name}` needs at least {needed} operations in a step"));
+    }
+    if let Some((time, kind)) = name.split_once(':') {
+        let mut kinds = distinct(rows.iter().flat_map(|row| row.ops.keys().map(String::as_str)));
+        let help = did_you_mean(&mut kinds, kind, "kinds of operation");
+        return help.map(|kinds| format!("write `{time}:KIND`; {kinds}"));
+    }
+    // Published reports call rates `p50` and `p99`, which short steps don't have.
+    let time = Metric::named(&format!("response_{name}"));
+    if let Some(time) = time {
+        return Some(format!(
+            "`{name}` is a rate, and needs steps of at least 10 seconds; the time of operations is `{}`",
+            time.name
+        ));
+    }
+    let mut present: Vec<&str> = Metric::all().map(|metric| metric.name).collect();
+    present.retain(|name| rows.iter().any(|row| row.metric(name).is_some()));
+    did_you_mean(&mut present, name, "metrics")
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
@@ -221,20 +262,25 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         };
         return Err(UsageError::new(message, help).into());
     }
-    if names.len() == 1 {
-        let message = format!("there is nothing to compare: `{}` is the only target", names[0]);
-        let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
-                    `assay report` show one target";
-        return Err(UsageError::new(message, Some(help.into())).into());
-    }
     Ok(shown)
+}
+
+fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
+    let cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
+    let targets = distinct(cells.map(|cell| cell.key.target.as_str()));
+    let [only] = targets[..] else {
+        return Ok(());
+    };
+    let message = format!("there is nothing to compare: `{only}` is the only target");
+    let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
+                `assay report` show one target";
+    Err(UsageError::new(message, Some(help.into())))
 }
 
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::costs(figures);
     for threshold in &args.thresholds {
-        let metric = threshold.metric.as_deref().and_then(Metric::named);
-        let name = metric.map(|metric| metric.name);
+        let name = threshold.metric.clone().filter(|name| name != THROUGHPUT);
         metrics.extend(name.filter(|name| !metrics.contains(name)));
     }
     CompareOptions {
@@ -243,6 +289,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
         error_rate: args.error_rate / 100.0,
         metrics,
         shown_metrics: args.metrics.clone(),
+        requirements: args.requirements.clone(),
         ..CompareOptions::default()
     }
 }

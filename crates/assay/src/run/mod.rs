@@ -36,7 +36,7 @@ use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target
 use report::Curves;
 
 use self::ranks::LoadRanks;
-use crate::cli::{DATA, RunArgs};
+use crate::cli::{DATA, PlanArgs, RunArgs};
 use crate::commands;
 use crate::live::{self, Event, Live, RunInfo};
 use crate::only::CellFilters;
@@ -53,7 +53,7 @@ use matrix::{Matrix, Task};
 use next::next_commands;
 
 pub use display::free_bytes;
-pub use matrix::factors;
+pub use matrix::{factors, matching, references};
 pub use pace::about;
 
 /// Runs a plan, or resumes a run.
@@ -86,7 +86,7 @@ fn begin(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let mut file = plan_file::read(&args.plan)?;
+    let mut file = plan_file::read(&with_repeats(&args.plan, args.repeats))?;
     if args.profile && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
@@ -128,6 +128,12 @@ fn begin(
     let directory = RunDir::create(&args.place.results, &run).map_err(results_dir_error)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, file, &directory, run, place, matrix, listener)
+}
+
+/// Returns a plan with this number of repeats, if one is given.
+fn with_repeats(plan: &PlanArgs, repeats: Option<u32>) -> PlanArgs {
+    let set = repeats.map(|repeats| format!("repeats={repeats}"));
+    PlanArgs { sets: plan.sets.iter().cloned().chain(set).collect(), ..plan.clone() }
 }
 
 /// Returns the error for a results directory that cannot be created: a usage error, unless the disk

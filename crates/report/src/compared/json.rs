@@ -1,7 +1,7 @@
 //! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never
 //! renamed.
 
-use analysis::{Answer, ComparedStep, Interval, Sample};
+use analysis::{Answer, ComparedStep, Interval, RequirementResult, Sample};
 use serde_json::{Value, json};
 
 use super::board::mean_of;
@@ -11,8 +11,8 @@ use super::{ComparedRun, Comparison};
 use crate::answer::sentences;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
-/// [...], "waits": [...], "plans": [...], "noise_floor": ...}`. Only a target against itself has a
-/// noise floor.
+/// [...], "waits": [...], "plans": [...], "requirements": [...], "noise_floor": ...}`. Only a target
+/// against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();
@@ -37,6 +37,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "profiles": compared.profiles,
         "waits": compared.waits,
         "plans": compared.plans,
+        "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),
         "noise_floor": noise,
     })
 }
@@ -59,11 +60,33 @@ pub(super) fn interval_json(interval: Interval) -> Value {
     json!({"low": low, "high": high, "confidence": confidence})
 }
 
+fn requirement_json(result: &RequirementResult) -> Value {
+    let requirement = &result.requirement;
+    json!({
+        "requirement": requirement.text,
+        "target": result.cell.target,
+        "workload": result.workload,
+        "variant": result.cell.variant,
+        "clients": result.cell.clients,
+        "step": requirement.step,
+        "metric": requirement.metric,
+        "unit": unit_of(&requirement.metric),
+        "comparison": requirement.bound.to_string(),
+        "bound": requirement.value,
+        "values": values_json(&result.values),
+        "mean": result.mean,
+        "interval": result.interval.map(interval_json),
+        "verdict": result.verdict.to_string(),
+        "reasons": result.reasons,
+    })
+}
+
+fn values_json(samples: &[Sample]) -> Vec<Value> {
+    let values = samples.iter();
+    values.map(|it| json!({"run": it.run, "repeat": it.repeat, "value": it.value})).collect()
+}
+
 pub(super) fn row_json(row: &ComparedStep) -> Value {
-    let values = |samples: &[Sample]| -> Vec<Value> {
-        let value = |it: &Sample| json!({"run": it.run, "repeat": it.repeat, "value": it.value});
-        samples.iter().map(value).collect()
-    };
     json!({
         "target": row.cell.target,
         "workload": row.workload,
@@ -76,8 +99,8 @@ pub(super) fn row_json(row: &ComparedStep) -> Value {
         "more_is_better": row.more_is_better,
         "base_mean": mean_of(&row.base_values),
         "mean": mean_of(&row.values),
-        "base_values": values(&row.base_values),
-        "values": values(&row.values),
+        "base_values": values_json(&row.base_values),
+        "values": values_json(&row.values),
         "ratio": row.ratio,
         "interval": row.interval.map(interval_json),
         "pairing": pairing(row.pairing),

@@ -21,7 +21,7 @@ pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
     let others = board.metrics();
     let metrics = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-    let requested = board.comparison.compared.shown_metrics.iter().copied();
+    let requested = board.comparison.compared.shown_metrics.iter().map(String::as_str);
     distinct(metrics.chain(requested))
         .into_iter()
         .filter(|metric| others.contains(metric))

@@ -31,7 +31,7 @@ pub(super) struct LineContext<'a> {
 /// Returns the columns of a comparison with their values.
 pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
     let interval = row.interval;
-    let metric = Metric::named(&row.metric).map_or(row.metric.as_str(), |metric| metric.column);
+    let metric = Metric::exported_name(&row.metric);
     let unit = match about.of {
         Some(of) if row.metric == THROUGHPUT => operations::unit(StepHead::of(of)),
         _ => unit_of(&row.metric).to_owned(),

@@ -174,7 +174,11 @@ pub(super) fn subject(group: Option<&str>, metric: &str) -> String {
 /// Explains a metric's name, if neither the name nor its label does.
 pub(super) fn meaning(metric: &str) -> Option<String> {
     let known = Metric::named(metric).filter(|_| metric_label(metric) == metric)?;
-    (!known.meaning.is_empty()).then(|| format!("{metric}: {}", known.meaning))
+    // Published names that others would take for times of operations.
+    let time = Metric::named(&format!("response_{metric}"));
+    let time = time.map(|time| format!("; for the time of operations, compare `{}`", time.name));
+    (!known.meaning.is_empty())
+        .then(|| format!("{metric}: {}{}", known.meaning, time.unwrap_or_default()))
 }
 
 /// Changes above this are not shown in detail.

@@ -142,6 +142,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         waits: Vec::new(),
         plans: Vec::new(),
         shown_metrics: Vec::new(),
+        requirements: Vec::new(),
     }
 }
 

@@ -121,7 +121,7 @@ fn a_requested_metric_has_its_own_tables_and_values_without_a_ratio() {
     let (run, figures) = (run(), figures());
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
     let options = CompareOptions {
-        shown_metrics: vec!["p99", "fsyncs_per_commit"],
+        shown_metrics: ["p99", "fsyncs_per_commit"].map(str::to_owned).to_vec(),
         ..CompareOptions::default()
     };
     let effects = effects(&figures, found.factors, &options);

@@ -232,7 +232,7 @@ fn metrics_that_one_lacks_are_not_comparable_and_those_that_both_lack_are_absent
         row.metrics.insert("cpupq", None);
     }
     let mut with_more = options();
-    with_more.metrics = vec!["cpupq", "rpq"];
+    with_more.metrics = ["cpupq", "rpq"].map(str::to_owned).to_vec();
     let compared = compare(&figures(rows), &with_more);
     let cost = of(&compared, "cpupq");
     assert_eq!(cost.verdict, Verdict::NotComparable);
@@ -268,7 +268,7 @@ fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64
         row.seconds = 1.0;
     }
     let mut with_metric = options();
-    with_metric.metrics = vec![metric];
+    with_metric.metrics = vec![metric.to_owned()];
     compare(&figures(rows), &with_metric)
 }
 
@@ -382,9 +382,9 @@ fn processor_counters_are_judged_by_default_where_there_are_any() {
     assert_eq!(judged("ipc", 2.0, 1.5), Verdict::Slower);
     assert_eq!(judged("cache_misses_per_op", 90.0, 60.0), Verdict::Faster);
     let mut rows = in_turns(&SLOWER);
-    assert!(!analysis::costs(&figures(rows.clone())).contains(&"ipc"));
+    assert!(!analysis::costs(&figures(rows.clone())).contains(&"ipc".to_owned()));
     rows[0].metrics.insert("ipc", Some(2.0));
-    assert!(analysis::costs(&figures(rows)).contains(&"ipc"));
+    assert!(analysis::costs(&figures(rows)).contains(&"ipc".to_owned()));
 }
 
 #[test]

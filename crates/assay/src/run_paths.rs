@@ -1,0 +1,157 @@
+//! Finds the runs that the arguments of commands stand for: run directories, `latest`, and folders
+//! of runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use record::RunDir;
+
+use crate::cli::RESULTS;
+use crate::outcome::UsageError;
+use crate::output::eprint_line;
+
+/// The name that stands for the newest run of a folder.
+const LATEST: &str = "latest";
+
+/// Returns the run that a path stands for: itself, or the newest run in it if it is a folder of
+/// runs. `latest` is the newest run in `results`.
+///
+/// # Errors
+/// `latest` has no run to stand for. Other paths without a run are returned as they are, and fail
+/// where they are read.
+pub fn one(path: &Path) -> anyhow::Result<PathBuf> {
+    if RunDir::exists_at(path) {
+        return Ok(path.to_owned());
+    }
+    if let Some(folder) = folder_of_latest(path) {
+        return newest_in(&folder);
+    }
+    match runs_in(path)?.pop() {
+        None => Ok(path.to_owned()),
+        Some(newest) => {
+            eprint_line!("note: `{}` is the newest run in `{}`", shown(&newest), shown(path));
+            Ok(newest)
+        }
+    }
+}
+
+/// Returns the runs that paths stand for. A folder of runs stands for all runs in it. If several
+/// paths are given, as by `results/*`, those that are no runs are left out, with a note.
+///
+/// # Errors
+/// `latest` has no run to stand for, or none of several paths is a run.
+pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut runs = Vec::new();
+    for path in paths {
+        if RunDir::exists_at(path) {
+            runs.push(path.clone());
+        } else if let Some(folder) = folder_of_latest(path) {
+            runs.push(newest_in(&folder)?);
+        } else {
+            let inside = runs_in(path)?;
+            if inside.is_empty() && (paths.len() == 1 || !path.exists()) {
+                // The command that reads it says what is wrong.
+                runs.push(path.clone());
+            } else if inside.is_empty() {
+                eprint_line!("note: `{}` is left out, since it is no run", shown(path));
+            }
+            runs.extend(inside);
+        }
+    }
+    if runs.is_empty() && !paths.is_empty() {
+        let help = "give directories that `assay run` wrote, or a folder of them";
+        return Err(UsageError::new("none of the paths is a run", Some(help.into())).into());
+    }
+    Ok(runs)
+}
+
+fn shown(path: &Path) -> String {
+    report::terminal_text(&path.display().to_string())
+}
+
+/// Returns the folder whose newest run `latest` or `FOLDER/latest` stands for; `None` for another
+/// path, and if something has that name.
+fn folder_of_latest(path: &Path) -> Option<PathBuf> {
+    let is_word = path.file_name().is_some_and(|name| name == LATEST);
+    if !is_word || path.symlink_metadata().is_ok() {
+        return None;
+    }
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    Some(parent.unwrap_or(Path::new(RESULTS)).to_owned())
+}
+
+fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
+    let newest = runs_in(folder)?.pop();
+    newest.ok_or_else(|| {
+        let message = format!("`{LATEST}` stands for no run: `{}` has none", shown(folder));
+        UsageError::new(message, Some("give the directory of a run".into())).into()
+    })
+}
+
+/// Returns the runs in a folder, the oldest first: names begin with the time of the start. Empty if
+/// it is no folder.
+fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = match fs_err::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        // A link may stand for a run that is in the folder as well.
+        if !path.is_symlink() && RunDir::exists_at(&path) {
+            runs.push(path);
+        }
+    }
+    runs.sort();
+    Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_in(folder: &Path, name: &str) -> PathBuf {
+        let path = folder.join(name);
+        let created = RunDir::create(folder, &record::Run::default()).unwrap();
+        fs_err::rename(created.path(), &path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_folder_stands_for_its_runs_and_latest_for_the_newest() {
+        let results = tempfile::tempdir().unwrap();
+        let folder = results.path();
+        let newer = run_in(folder, "20260102T000000Z-a");
+        let older = run_in(folder, "20260101T000000Z-b");
+        fs_err::create_dir(folder.join("data")).unwrap();
+        assert_eq!(all(&[folder.to_owned()]).unwrap(), [older.clone(), newer.clone()]);
+        assert_eq!(one(folder).unwrap(), newer);
+        assert_eq!(one(&folder.join("latest")).unwrap(), newer);
+        assert_eq!(one(&older).unwrap(), older);
+
+        // A link of that name is what its owner wants it to be.
+        std::os::unix::fs::symlink(&older, folder.join("latest")).unwrap();
+        assert_eq!(one(&folder.join("latest")).unwrap(), folder.join("latest"));
+        assert_eq!(all(&[folder.to_owned()]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn of_several_paths_those_that_are_no_runs_are_left_out() {
+        let results = tempfile::tempdir().unwrap();
+        let run = run_in(results.path(), "20260101T000000Z-a");
+        let data = results.path().join("data");
+        fs_err::create_dir(&data).unwrap();
+        let missing = results.path().join("missing");
+        assert_eq!(all(&[data.clone(), run.clone()]).unwrap(), [run.clone()]);
+        assert_eq!(all(&[missing.clone(), run.clone()]).unwrap(), [missing.clone(), run]);
+        assert_eq!(all(&[data.clone()]).unwrap(), [data.clone()]);
+        assert!(all(&[data.clone(), data]).is_err());
+        assert!(one(&results.path().join("data/latest")).is_err());
+    }
+}
