@@ -37,8 +37,8 @@ impl Proc {
     }
 
     /// Reads a file into `buffer`, which is reused so that a sample allocates little. Does not ask
-    /// for the size, because files of `/proc` have none. Replaces bytes that are not UTF-8,
-    /// which the name of a process may contain.
+    /// for the size, because files of `/proc` have none. Replaces bytes that are not UTF-8, which
+    /// the name of a process may contain.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
@@ -61,9 +61,9 @@ impl Proc {
     }
 
     /// Reads a file of a process like [`Self::read`]. A single read returns the whole text of such
-    /// a file. With `keep_open`, keeps the file in `open_file` and reads it again from its
-    /// start the next time, which costs a third of opening it. Once the process is gone, such a
-    /// read fails with `ESRCH`.
+    /// a file. With `keep_open`, keeps the file in `open_file` and reads it again from its start
+    /// the next time, which costs a third of opening it. Once the process is gone, such a read
+    /// fails with `ESRCH`.
     pub(crate) fn read_at_once<'b>(
         &self,
         name: &str,
@@ -157,17 +157,20 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
 
 /// Returns a process and its descendants, as they are now.
 pub fn process_tree(root: u32) -> Vec<u32> {
-    let processes = fs_err::read_dir(Proc::live().path("proc"));
-    let ids = processes.into_iter().flatten().filter_map(|entry| {
-        let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
-        Some((id, state_and_parent(id)?.1))
-    });
-    let parents: Vec<(u32, u32)> = ids.collect();
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in fs_err::read_dir(Proc::live().path("proc")).into_iter().flatten().flatten() {
+        if let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+            && let Some((_, parent)) = state_and_parent(pid)
+        {
+            parents.push((pid, parent));
+        }
+    }
+
     let mut tree = vec![root];
     let mut at = 0;
     while let Some(&parent) = tree.get(at) {
-        let children = parents.iter().filter(|(_, of)| *of == parent);
-        tree.extend(children.map(|(id, _)| *id));
+        let children = parents.iter().filter(|(_, parent_of)| *parent_of == parent);
+        tree.extend(children.map(|(pid, _)| *pid));
         at += 1;
     }
     tree
