@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 words::named_enum! {
-        /// The class of an [`Error`]. It decides whether the operation is retried, and failures are counted by it.
-    #[derive(PartialOrd, Ord, Hash)]
+    /// The class of an [`Error`]. It decides whether the operation is retried, and failures are
+    /// counted by it.
+    #[derive(PartialOrd, Ord)]
     pub enum ErrorClass {
         /// Another connection locked the database for too long (SQLite's `SQLITE_BUSY`).
         Busy = "busy",

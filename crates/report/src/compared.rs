@@ -1,6 +1,20 @@
-//! A comparison as text: throughput relative to the base with intervals and verdicts, the cost of
-//! an operation, the findings, and how targets were compared. The repeats of a target are one line
-//! here.
+//! A comparison of targets, or of the levels of factors, as tables and text.
+//!
+//! The tables of a single run have a line for each cell. Here all repeats of a target are one line
+//! ([`RepeatedLine`]), because verdicts are about targets, not repeats.
+//!
+//! ```text
+//! Comparison ─► Board ─┬─ relative   ratios to the base, with intervals and verdicts
+//!    │                 └─ costs      what an operation costs, with the ratio to the base
+//!    ├─ waits, plans, functions      where the time went, and why
+//!    ├─ noise                        a target compared with itself
+//!    ├─ words                        how targets were compared, in sentences
+//!    └─ verdicts, json               all digits, for programs
+//! FactorEffects ─► effects           the same for factors, by their levels
+//! ```
+//!
+//! A report orders these by what a reader needs first: see `write`. The answer stands last in a
+//! terminal, where the end of a text stays in view, and first in Markdown.
 
 mod board;
 mod costs;
@@ -37,9 +51,9 @@ pub(crate) use words::{Method, method, percent, unfinished};
 /// One of the compared runs.
 #[derive(Clone, Debug)]
 pub struct ComparedRun<'a> {
-    /// Its name: its directory.
+    /// The name of the run's directory.
     pub name: String,
-    /// Its record.
+    /// The record.
     pub run: &'a Run,
 }
 
@@ -116,8 +130,7 @@ fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
 
 /// Returns true if anything was measured more than once, so that there are verdicts.
 pub(crate) fn is_repeated(compared: &Compared) -> bool {
-    let mut rows = compared.rows.iter();
-    rows.any(|row| row.pairing != Pairing::Single)
+    compared.rows.iter().any(|row| row.pairing != Pairing::Single)
 }
 
 /// Writes how the targets were compared and what the verdicts mean.
@@ -149,15 +162,17 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
         answer::write(out, comparison);
         write_requirements(out, compared);
     }
+
     findings::write(out, comparison.findings);
     out.tables(other_verdicts(comparison));
     out.tables(costs(comparison));
     out.tables(waits(comparison));
     out.tables(plans(comparison));
     out.tables(functions::tables(comparison.figures, &compared.profiles));
-    if comparison.runs.iter().all(|it| noise::is_against_itself(it.run)) {
+    if comparison.runs.iter().all(|compared| noise::is_against_itself(compared.run)) {
         noise::write(out, compared);
     }
+
     write_method(out, compared);
     if !out.is_markdown() {
         write_requirements(out, compared);

@@ -1,5 +1,6 @@
 //! Tables of one figure of each line in each step. Lines are rows and steps are columns. Where
-//! steps are dozens of tests, tests are rows and lines are columns.
+//! steps are dozens of tests, tests are rows and lines are columns, because dozens of columns
+//! don't fit.
 
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::operations::step_head;
@@ -17,6 +18,15 @@ pub(crate) struct NamedLine<L> {
     pub line: L,
     /// The texts on the left of a row, or the head of a column.
     pub names: Vec<String>,
+}
+
+/// Lines that are compared with each other, for a grid whose rows are tests.
+pub(crate) struct TestLines<L> {
+    /// The number of the group of lines, from zero.
+    pub number: usize,
+    /// The common properties of the lines, such as `8 clients`.
+    pub label: Option<String>,
+    pub lines: Vec<NamedLine<L>>,
 }
 
 /// The lines and steps of one table.
@@ -53,24 +63,20 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns a grid whose rows are tests. Its lines are compared with each other; `number` and
-    /// `label` tell them from other such groups of lines.
+    /// Returns a grid whose rows are tests.
     pub(crate) fn of_tests(
-        (number, label): (usize, Option<String>),
-        lines: Vec<NamedLine<L>>,
+        TestLines { number, label, lines }: TestLines<L>,
         group: Option<&str>,
         steps: Vec<StepHead<'a>>,
     ) -> Self {
-        let number = match number {
-            0 => String::new(),
-            _ => format!("-{}", number + 1),
-        };
         let of_group = Self::of_lines(vec![TEST.to_string()], lines, group, steps);
-        let names = of_group.name.into_iter().chain(label);
-        let name = names.collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = of_group.name.into_iter().chain(label).collect();
+        let name = names.join(", ");
+        // Identifiers must differ between the groups of lines.
+        let suffix = if number == 0 { String::new() } else { format!("-{}", number + 1) };
         Self {
             name: (!name.is_empty()).then_some(name),
-            id: of_group.id + &number,
+            id: of_group.id + &suffix,
             across: true,
             ..of_group
         }
@@ -80,23 +86,25 @@ impl<'a, L> Grid<'a, L> {
     pub(crate) fn table(&self, id: &str, mut cell: impl FnMut(&L, StepHead<'a>) -> Cell) -> Table {
         let id = format!("{id}{}", self.id);
         let lead = self.lead.clone();
-        if !self.across {
+
+        if self.across {
+            let heads = self.lines.iter().map(|named| named.names.join("\n"));
+            let mut table = Table::new(id, "", lead, heads);
+            table.across = true;
+            for step in &self.steps {
+                let cells = self.lines.iter().map(|named| cell(&named.line, *step));
+                table.push(vec![step.name.to_string()], cells.collect());
+            }
+            table
+        } else {
             let heads = self.steps.iter().map(|step| step_head(step.name));
             let mut table = Table::new(id, "", lead, heads);
             for NamedLine { line, names } in &self.lines {
                 let cells = self.steps.iter().map(|step| cell(line, *step));
                 table.push(names.clone(), cells.collect());
             }
-            return table;
+            table
         }
-        let heads = self.lines.iter().map(|named| named.names.join("\n"));
-        let mut table = Table::new(id, "", lead, heads);
-        table.across = true;
-        for step in &self.steps {
-            let cells = self.lines.iter().map(|named| cell(&named.line, *step));
-            table.push(vec![step.name.to_string()], cells.collect());
-        }
-        table
     }
 
     /// Returns the cell of a line in a step of the table.
@@ -149,25 +157,30 @@ pub(crate) fn of_tests<'m, 'a>(
         let label = matrix.group_label(lines);
         let mut lines: Vec<&Line<'_>> = lines.iter().collect();
         lines.sort_by_key(|line| line.cell.target != matrix.base);
-        let are_short = |line: &&Line<'_>| line.cell.target.len() <= WHOLE_HEAD_MAX;
-        let are_whole = lines.len() <= WHOLE_HEADS_MAX && lines.iter().all(are_short);
-        let named = |line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] };
-        let lines = lines.into_iter().map(named).collect();
-        Grid::of_tests((number, label), lines, group, steps.to_vec())
+
+        let are_whole = lines.len() <= WHOLE_HEADS_MAX
+            && lines.iter().all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);
+        let named = lines
+            .into_iter()
+            .map(|line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] })
+            .collect();
+        Grid::of_tests(TestLines { number, label, lines: named }, group, steps.to_vec())
     });
     grids.collect()
 }
 
 /// Returns the head of a line's column: its target, in two lines if space is short, and its repeat.
 fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
+    let target = &line.cell.target;
     let build = line.rows.first().map(|row| row.build.as_str());
-    let config = build.and_then(|build| line.cell.target.strip_prefix(build)?.strip_prefix('.'));
+    let config = build.and_then(|build| target.strip_prefix(build)?.strip_prefix('.'));
     let mut head = match (build, config) {
         (Some(build), Some(config)) if !is_whole => {
             format!("{}.\n{}", step_head(build), step_head(config))
         }
-        _ => line.cell.target.to_string(),
+        _ => target.clone(),
     };
+
     let suffix = matrix.suffix(line);
     if !suffix.is_empty() {
         head.push('\n');

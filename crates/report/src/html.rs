@@ -1,9 +1,23 @@
 //! One self-contained HTML file: tables that can be read without scripts and without color, and
 //! charts that are drawn when they come into view.
 //!
-//! uPlot draws the charts. It is embedded once and is small (50 KB), so a report can be mailed. The
-//! files in `html/uplot` are those of version 1.6.32, unchanged, with their license. The page's
-//! content security policy forbids it to load anything.
+//! ```text
+//! Row ──► Curves ──► Chart ──► Plot       one row, a chart of all lines, JSON in the page
+//!           │          └─ Budget          fewer points per curve, until the page is small enough
+//!           └─ load, host, engine, tree, waits
+//! Page ─┬─ head, answer, summary, problems
+//!       ├─ step        a section for each step: tables, charts, marks
+//!       ├─ functions   flame graphs
+//!       └─ appendix    host, settings, plan, method
+//! ```
+//!
+//! A report can be mailed, so everything in it is bounded: [`Curves`] replace a row's seconds as
+//! soon as the row was read, all charts share a [`Budget`], and flame graphs lose small frames.
+//! uPlot draws the charts; it is embedded once and is small (50 KB). The files in `html/uplot` are
+//! those of version 1.6.32, unchanged, with their license.
+//!
+//! Text comes from engines, plans and other hosts, so [`clean`] removes its control characters, and
+//! the page's content security policy forbids it to load anything.
 
 mod appendix;
 mod brief;
@@ -112,45 +126,34 @@ pub fn html_page(page: &Page<'_>) -> String {
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
     let names = Names::new(&matrix, figures);
+    let named = NamedMatrix { matrix: &matrix, names: &names };
+
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
-    let mut answer = answer::sentences(&comparison).into_iter();
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = problems(&runs, figures, &matrix);
+
+    // All charts share one budget, which bounds the size of the page.
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> =
         matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
     let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
-    let title = sources.iter().map(|source| clean(&source.run.name)).collect::<Vec<_>>().join(", ");
 
+    let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
     markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 (head_start(""))
-                title { (title) " - Assay" }
+                title { (titles.join(", ")) " - Assay" }
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
             body {
                 (contents(&matrix, !figures.profiled.is_empty()))
-                header {
-                    @for (number, source) in sources.iter().enumerate() {
-                        (head(&names, &source.run, (sources.len() > 1).then_some(number + 1)))
-                    }
-                    h1 { (clean(&answer.next().unwrap_or_default())) }
-                    @let more = answer.collect::<Vec<_>>().join(" ");
-                    @if !more.is_empty() { p.more { (marked(&more)) } }
-                    (judgement(figures))
-                    (failures(&problems, sources))
-                }
+                (header(page, &names, &comparison, &problems))
                 main {
-                    section id="answer" aria-label="the basis of the answer" {
-                        (plot::overview(&comparison))
-                        @if run.search.is_some() { (tables(&names, searches::table(run, figures).into_iter().collect())) }
-                        @else if compared.rows.is_empty() { (tables(&names, classic::summary(&matrix))) }
-                        (findings::section(&findings))
-                    }
-                    (summary((&matrix, &names), &comparison, sources))
+                    (basis_of_answer(named, &comparison))
+                    (summary(named, &comparison, sources))
                     section id="problems" {
                         h2 { "Problems and warnings" (permalink("problems")) }
                         (problem_list(page, &problems))
@@ -158,19 +161,70 @@ pub fn html_page(page: &Page<'_>) -> String {
                     section id="steps" {
                         h2 { "Steps" (permalink("steps")) }
                         (how_to_read_charts())
-                        @for step in &steps { (step::section((&matrix, &names), &comparison, step, budget)) }
+                        @for step in &steps { (step::section(named, &comparison, step, budget)) }
                         (step::settling(sources))
                     }
                     (functions::section(&names, &comparison))
                     (appendix::sections(sources, figures))
                 }
-                (labels(&matrix, &names))
+                (labels(named))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
                 @for each in SCRIPTS { script { (PreEscaped(each)) } }
             }
         }
     }
     .into_string()
+}
+
+/// The lines and steps of a page, with their names.
+#[derive(Clone, Copy)]
+struct NamedMatrix<'p> {
+    matrix: &'p Matrix<'p>,
+    names: &'p Names<'p>,
+}
+
+impl NamedMatrix<'_> {
+    /// Returns the label of a line without what all targets share.
+    fn short_label(&self, line: &Line<'_>) -> String {
+        clean(&self.names.short(&self.matrix.label(line)))
+    }
+}
+
+/// Returns the first screen: the runs, the answer, and reasons to doubt it.
+fn header(
+    page: &Page<'_>,
+    names: &Names<'_>,
+    comparison: &Comparison<'_>,
+    problems: &[Problem],
+) -> Markup {
+    let sources = page.sources;
+    let mut sentences = answer::sentences(comparison).into_iter();
+    let answer = sentences.next().unwrap_or_default();
+    let more = sentences.collect::<Vec<_>>().join(" ");
+    markup! {
+        header {
+            @for (number, source) in sources.iter().enumerate() {
+                (head(names, &source.run, (sources.len() > 1).then_some(number + 1)))
+            }
+            h1 { (clean(&answer)) }
+            @if !more.is_empty() { p.more { (marked(&more)) } }
+            (judgement(page.figures))
+            (failures(problems, sources))
+        }
+    }
+}
+
+fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
+    let Comparison { run, figures, compared, findings, .. } = *comparison;
+    let NamedMatrix { matrix, names } = named;
+    markup! {
+        section id="answer" aria-label="the basis of the answer" {
+            (plot::overview(comparison))
+            @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
+            @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
+            (findings::section(findings))
+        }
+    }
 }
 
 fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
@@ -197,50 +251,21 @@ fn head_start(more: &str) -> Markup {
 }
 
 /// Returns the section with the plots and the tables over all steps, folded.
-fn summary(
-    (matrix, names): (&Matrix<'_>, &Names<'_>),
-    comparison: &Comparison<'_>,
-    sources: &[Source],
-) -> Markup {
-    let tables = |made: Vec<Table>| tables(names, made);
-    let compared = comparison.compared;
-    let has_others = !compared.rows.is_empty();
-    let each = if matrix.is_repeated() {
-        "throughput of each target and repeat"
-    } else {
-        "throughput of each target"
-    };
-    let folded = |what: &str, content: Markup| {
-        markup! { details { summary { (what) } (content) } }
-    };
+fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
+    let NamedMatrix { matrix, names } = named;
     markup! {
         section id="results" {
             h2 { "Summary" (permalink("results")) }
             (plot::sections(comparison))
             (effects_of(comparison))
-            @if has_others {
-                (folded("throughput relative to the base", tables(compared::verdicts(comparison))))
-                (folded(each, tables(classic::summary(matrix))))
-                (folded("own CPU and other costs, relative to the base", markup! {
-                    (tables(compared::other_verdicts(comparison)))
-                    (tables(compared::costs(comparison)))
-                    (tables(compared::waits(comparison)))
-                    (tables(compared::plans(comparison)))
-                }))
-                (folded("how targets were compared", markup! {
-                    @let made = compared::Method::from(compared);
-                    @for text in compared::unfinished(&made).into_iter().chain(compared::method(&made)) {
-                        p { (marked(&text)) }
-                    }
-                }))
-            }
+            @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
             (folded("rates, stalls, fairness, costs and times of each target", markup! {
-                (tables(classic::rates(matrix)))
+                (tables(names, classic::rates(matrix)))
                 (table(names, &lsm::stalled(matrix)))
                 (table(names, &classic::fairness(matrix)))
-                (tables(grouped::costs(matrix)))
-                (tables(grouped::times(matrix)))
-                (tables(classic::lengths(matrix)))
+                (tables(names, grouped::costs(matrix)))
+                (tables(names, grouped::times(matrix)))
+                (tables(names, classic::lengths(matrix)))
                 (table(names, &quality::debt(matrix)))
             }))
             (folded("targets", markup! { @for source in sources { (target_list(&source.run)) } }))
@@ -249,9 +274,39 @@ fn summary(
     }
 }
 
+/// Returns the folded tables of a summary that need something to compare.
+fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
+    let NamedMatrix { matrix, names } = named;
+    let made = compared::Method::from(comparison.compared);
+    let throughput = if matrix.is_repeated() {
+        "throughput of each target and repeat"
+    } else {
+        "throughput of each target"
+    };
+    markup! {
+        (folded("throughput relative to the base", tables(names, compared::verdicts(comparison))))
+        (folded(throughput, tables(names, classic::summary(matrix))))
+        (folded("own CPU and other costs, relative to the base", markup! {
+            (tables(names, compared::other_verdicts(comparison)))
+            (tables(names, compared::costs(comparison)))
+            (tables(names, compared::waits(comparison)))
+            (tables(names, compared::plans(comparison)))
+        }))
+        (folded("how targets were compared", markup! {
+            @for text in compared::unfinished(&made).into_iter().chain(compared::method(&made)) {
+                p { (marked(&text)) }
+            }
+        }))
+    }
+}
+
+fn folded(what: &str, content: Markup) -> Markup {
+    markup! { details { summary { (what) } (content) } }
+}
+
 /// Returns the effects of factors, if the targets are a full matrix of at least two factors.
-fn effects_of(comparison: &compared::Comparison<'_>) -> Markup {
-    let compared::Comparison { run, figures, .. } = *comparison;
+fn effects_of(comparison: &Comparison<'_>) -> Markup {
+    let Comparison { run, figures, .. } = *comparison;
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
     let (factors, options) = (found.of_full_matrices(), CompareOptions::default());
     compared::effects_section(&compared::FactorEffects {
@@ -279,13 +334,13 @@ fn how_to_read_charts() -> Markup {
 }
 
 /// Returns the labels of lines and their targets, for the scripts.
-fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
-    let lines = matrix.lines.iter();
-    let labelled = |line: &Line<'_>| {
-        let label = names.short(&matrix.label(line));
-        [clean(&label), clean(&line.cell.target)]
-    };
-    let labels: Vec<Value> = lines.map(|line| labelled(line).to_vec().into()).collect();
+fn labels(named: NamedMatrix<'_>) -> Markup {
+    let labels: Vec<Value> = named
+        .matrix
+        .lines
+        .iter()
+        .map(|line| vec![named.short_label(line), clean(&line.cell.target)].into())
+        .collect();
     markup! {
         script type="application/json" id="lines" { (PreEscaped(encode::json(labels))) }
     }
@@ -293,11 +348,12 @@ fn labels(matrix: &Matrix<'_>, names: &Names<'_>) -> Markup {
 
 /// Removes control characters from text of other sources; keeps line breaks and tabs.
 pub(crate) fn clean(text: &str) -> String {
-    let shown = text.chars().filter_map(|letter| match letter {
-        '\n' | '\t' => Some(letter),
-        _ => printable(letter),
-    });
-    shown.collect()
+    text.chars()
+        .filter_map(|letter| match letter {
+            '\n' | '\t' => Some(letter),
+            _ => printable(letter),
+        })
+        .collect()
 }
 
 /// Returns whether all results are valid, as a paragraph.
@@ -318,6 +374,7 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
     let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
     let repeats = run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0);
+
     markup! {
         p.run {
             @if let Some(number) = number { "run " (number) ", " }
@@ -344,7 +401,7 @@ fn target_list(run: &Run) -> Markup {
 
 /// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
 fn contents(matrix: &Matrix<'_>, is_profiled: bool) -> Markup {
-    let sections = [
+    let mut sections = vec![
         ("answer", "Answer"),
         ("results", "Summary"),
         ("problems", "Problems and warnings"),
@@ -355,11 +412,13 @@ fn contents(matrix: &Matrix<'_>, is_profiled: bool) -> Markup {
         ("plan", "Plan"),
         ("method", "Method"),
     ];
+    sections.retain(|(id, _)| is_profiled || *id != "functions");
+
     let filter = "show only matching targets and steps";
     markup! {
         nav aria-label="contents" {
             button.here type="button" aria-expanded="false" { "Contents" }
-            ul { @for (id, title) in sections.into_iter().filter(|(id, _)| is_profiled || *id != "functions") { li { a href={ "#" (id) } { (title) } } } }
+            ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
             ul.steps {
                 @for step in matrix.measured() {
                     li data-of=(clean(step.name)) { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
@@ -435,16 +494,20 @@ fn problem_item(problem: &Problem) -> Markup {
 
 /// Returns the first failures with their causes and what to do, for the head of the page.
 fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
-    let failed = || problems.iter().filter(|it| it.severity == Severity::Error);
+    let failed: Vec<&Problem> =
+        problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
+    let more = failed.len().saturating_sub(FAILURES_SHOWN);
+
     let cells = || sources.iter().flat_map(|source| &source.cells);
-    let of_steps = cells().flat_map(|cell| cell.steps.iter().filter_map(|it| it.failure.as_ref()));
-    let of_cells = cells().filter_map(|cell| cell.cell.failure.as_ref());
-    let help = of_steps.chain(of_cells).find_map(|it| it.help.as_deref());
-    let more = failed().count().saturating_sub(FAILURES_SHOWN);
+    let of_steps =
+        cells().flat_map(|record| &record.steps).filter_map(|step| step.failure.as_ref());
+    let of_cells = cells().filter_map(|record| record.cell.failure.as_ref());
+    let help = of_steps.chain(of_cells).find_map(|failure| failure.help.as_deref());
+
     markup! {
-        @if failed().next().is_some() {
+        @if !failed.is_empty() {
             ul.problems {
-                @for problem in failed().take(FAILURES_SHOWN) { (problem_item(problem)) }
+                @for problem in failed.iter().take(FAILURES_SHOWN) { (problem_item(problem)) }
                 @if more > 0 { li.failed { a href="#problems" { (counted(more, "other failure")) } } }
                 @if let Some(help) = help { li { span.word { "help" } ": " (marked(help)) } }
             }
@@ -452,7 +515,6 @@ fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
     }
 }
 
-/// Returns the label of a cell.
 fn cell_label(cell: &Cell) -> String {
     let keys = Keys { variant: true, clients: true, repeat: true, run: false };
     clean(&keys.label(&cell.key, 0))
@@ -466,6 +528,7 @@ fn failure(record: &CellRecord) -> Markup {
         .iter()
         .filter_map(|step| Some((Some(step.name.as_str()), step.failure.as_ref()?)));
     let of_cell = cell.failure.iter().map(|failure| (None, failure));
+
     markup! {
         @for (step, failure) in of_steps.chain(of_cell) {
             @if failure.help.is_some() || !failure.log_tail.is_empty() {

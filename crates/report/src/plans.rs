@@ -23,16 +23,20 @@ pub(crate) fn plans(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         [matrix.lead(), vec!["statement and plan".to_owned()]].concat(),
         [""],
     );
+
+    // Repeats whose plans differ only in estimates would fill the table with the same lines.
     let mut known: Vec<(&CellKey, String)> = Vec::new();
     for (line, row) in matrix.lines_in(step) {
         for plan in &row.plans {
             let text = plan.error.as_ref().unwrap_or(&plan.plan);
             let shape = plan.key() + &shape_of(text);
-            let mut same = known.iter();
-            if same.any(|(cell, of)| cell.is_repeat_of(line.cell) && *of == shape) {
+            let is_known =
+                known.iter().any(|(cell, known)| cell.is_repeat_of(line.cell) && *known == shape);
+            if is_known {
                 continue;
             }
             known.push((line.cell, shape));
+
             let lines = text.lines().map(|line| format!("  {}", shortened(line)));
             for text in std::iter::once(shortened(&plan.statement)).chain(lines) {
                 table.push([matrix.lead_of(line), vec![text]].concat(), vec![Cell::default()]);

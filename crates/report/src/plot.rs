@@ -1,6 +1,18 @@
-//! Plots of a comparison: values first, drawn as SVG on request. In a page they use its colors, and
-//! each is drawn for wide and for narrow screens. As files they have a white background and a
-//! title.
+//! Plots of a comparison, in a page and as SVG files.
+//!
+//! A [`Plot`] holds values, not drawings, because each plot is drawn several times: for wide and
+//! for narrow screens, and as a file. A drawing in a page has the page's colors and follows its
+//! dark mode; a file has no page around it, so it brings colors, a background, a title and a
+//! legend.
+//!
+//! ```text
+//! Board ─┬─ ratios ────────────────────► Forest, one per target ─┐             ┌─► page, wide and narrow
+//!        │                               Heat, of many targets ──┼─► [Panel] ──┤
+//!        └─ over targets, clients, rates ► Chart, one per step ──┘             └─► file
+//! ```
+//!
+//! The shape of a mark alone shows its verdict, and each drawing is described in words, for readers
+//! without colors or with a screen reader.
 
 mod chart;
 mod forest;
@@ -39,9 +51,12 @@ const NARROW: f64 = 366.0;
 const CHART: f64 = 420.0;
 const NAMES_MAX: usize = 14;
 
-/// A plot.
+/// The note of charts whose points are repeats.
+const RANGES: &str =
+    "A point is the mean of all valid repeats; the line through it is their range.";
+
 struct Plot<'a> {
-    /// Its file name.
+    /// The file name without extension, and a part of the anchor in a page.
     id: &'static str,
     title: String,
     /// An explanation for readers.
@@ -49,75 +64,99 @@ struct Plot<'a> {
     drawing: Drawing<'a>,
 }
 
-/// The contents of a plot.
 enum Drawing<'a> {
     Forests(Vec<Forest<'a>>),
     Heat(Heat),
     Charts(Vec<Chart>),
 }
 
-/// A group of plots: its identifier, its heading and its plots.
-type Section<'a> = (&'static str, &'static str, Vec<Plot<'a>>);
+/// A group of plots in a page.
+struct PlotSection {
+    id: &'static str,
+    heading: &'static str,
+    plots: Vec<Plot<'static>>,
+}
 
 /// Returns the plot of all verdicts; `None` if nothing could be compared.
 fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
-    let rows = |line: &RepeatedLine| -> Vec<&'a ComparedStep> {
-        let rows = steps.iter().filter_map(|step| board.row(line, step.name, THROUGHPUT));
-        rows.collect()
-    };
-    let others = board.compared_groups().flatten();
-    let others: Vec<&RepeatedLine> =
-        others.filter(|line| line.cell.target != board.base && !rows(line).is_empty()).collect();
-    let compared = board.comparison.compared;
-    let all = || others.iter().flat_map(|line| rows(line));
-    all().find(|row| row.ratio.is_some())?;
-    let drawing = if others.len() <= FORESTS_MAX {
-        let forest = |line: &&RepeatedLine| {
-            let mut rows = rows(line);
-            forest::sort(&mut rows);
-            let missed = rows.iter().map(|row| row.step.as_str());
-            let missed = missed.filter(|step| board.missed_sla(line, step, true));
-            Forest {
-                missed: missed.collect(),
-                name: board.short_label(line),
-                base: board.short_base(),
-                rows,
-                effect: compared.effect,
-                reach: forest::reach(all(), compared.effect),
-            }
-        };
-        Drawing::Forests(others.iter().map(forest).collect())
-    } else {
-        Drawing::Heat(heat(board, &others, &steps))
-    };
-    let (id, note) = match &drawing {
-        Drawing::Heat(map) => {
-            let missed =
-                if map.has_missed() { format!("; * is {RATE_MISSED}") } else { String::new() };
-            (
-                "heat-map",
-                format!(
-                    "A ratio above 1 is faster. A shown change has \u{25b2} or \u{25bc} and a color, which is strongest at twice \
-                     or half; ? is too noisy to say{missed}."
-                ),
-            )
+    let others: Vec<ComparedLine<'_>> = board
+        .compared_groups()
+        .flatten()
+        .filter(|line| line.cell.target != board.base)
+        .map(|line| ComparedLine::of(board, line, &steps))
+        .filter(|other| !other.rows.is_empty())
+        .collect();
+
+    let has_ratio = others.iter().flat_map(|other| &other.rows).any(|row| row.ratio.is_some());
+    if !has_ratio {
+        return None;
+    }
+
+    let title = format!("Throughput relative to {}", board.short_base());
+    if others.len() > FORESTS_MAX {
+        let map = heat(board, &others, &steps);
+        let note = heat_note(&map);
+        return Some(Plot { id: "heat-map", title, note, drawing: Drawing::Heat(map) });
+    }
+
+    let forests = forests(board, others);
+    let note = forest_note(&forests, board.comparison.compared.effect);
+    Some(Plot { id: "forest", title, note, drawing: Drawing::Forests(forests) })
+}
+
+/// A line with its comparisons of throughput.
+struct ComparedLine<'a> {
+    line: &'a RepeatedLine,
+    rows: Vec<&'a ComparedStep>,
+}
+
+impl<'a> ComparedLine<'a> {
+    fn of(board: &'a Board<'a>, line: &'a RepeatedLine, steps: &[StepHead<'_>]) -> Self {
+        let rows = steps.iter().filter_map(|step| board.row(line, step.name, THROUGHPUT)).collect();
+        Self { line, rows }
+    }
+}
+
+/// Returns a forest plot of each line.
+fn forests<'a>(board: &Board<'a>, others: Vec<ComparedLine<'a>>) -> Vec<Forest<'a>> {
+    let effect = board.comparison.compared.effect;
+    // One reach for all, so that plots next to each other can be compared.
+    let all_rows = others.iter().flat_map(|other| other.rows.iter().copied());
+    let reach = forest::reach(all_rows, effect);
+
+    let forest = |ComparedLine { line, mut rows }: ComparedLine<'a>| {
+        forest::sort(&mut rows);
+        let steps = rows.iter().map(|row| row.step.as_str());
+        Forest {
+            missed: steps.filter(|step| board.missed_sla(line, step, true)).collect(),
+            name: board.short_label(line),
+            base: board.short_base(),
+            rows,
+            effect,
+            reach,
         }
-        Drawing::Forests(forests) if forests.iter().any(Forest::has_band) => (
-            "forest",
-            format!(
-                "A ratio above 1 is faster. The band is a change of less than {}, which does not matter.",
-                compared::percent(compared.effect)
-            ),
-        ),
-        _ => ("forest", "A ratio above 1 is faster.".to_string()),
     };
-    Some(Plot {
-        id,
-        title: format!("Throughput relative to {}", board.short_base()),
-        note,
-        drawing,
-    })
+    others.into_iter().map(forest).collect()
+}
+
+fn forest_note(forests: &[Forest<'_>], effect: f64) -> String {
+    // On a wide axis the band is too narrow to be seen, so no text mentions it.
+    if !forests.iter().any(Forest::has_band) {
+        return "A ratio above 1 is faster.".to_string();
+    }
+    format!(
+        "A ratio above 1 is faster. The band is a change of less than {}, which does not matter.",
+        compared::percent(effect)
+    )
+}
+
+fn heat_note(map: &Heat) -> String {
+    let missed = if map.has_missed() { format!("; * is {RATE_MISSED}") } else { String::new() };
+    format!(
+        "A ratio above 1 is faster. A shown change has \u{25b2} or \u{25bc} and a color, which is \
+         strongest at twice or half; ? is too noisy to say{missed}."
+    )
 }
 
 /// Returns the subject of plots: the run, and what all its targets share, which names in plots
@@ -128,31 +167,28 @@ fn subject(board: &Board<'_>) -> String {
 }
 
 /// Returns the heat map of all lines in all steps.
-fn heat(board: &Board<'_>, lines: &[&RepeatedLine], steps: &[StepHead<'_>]) -> Heat {
+fn heat(board: &Board<'_>, others: &[ComparedLine<'_>], steps: &[StepHead<'_>]) -> Heat {
     let square = |line: &RepeatedLine, step: &StepHead<'_>| {
         let row = board.row(line, step.name, THROUGHPUT);
         let nothing = || board.missing_cell(line, *step, THROUGHPUT);
         HeatCell::of(row, board.missed_sla(line, step.name, true), nothing)
     };
-    let (targets, names): (Vec<_>, Vec<_>) = (
-        lines.iter().map(|line| board.short_label(line)).collect(),
-        steps.iter().map(|step| step.name.to_string()).collect(),
-    );
     let name = format!("throughput relative to {}", board.short_base());
-    if steps.len() > lines.len() {
-        let rows = steps
-            .iter()
-            .zip(names)
-            .map(|(step, name)| (name, lines.iter().map(|line| square(line, step)).collect()));
-        let rows = rows.collect();
-        return Heat { name, columns: targets, rows };
+    let targets = others.iter().map(|other| board.short_label(other.line));
+    let step_names = steps.iter().map(|step| step.name.to_string());
+
+    // The longer list goes down the page, which scrolls in that direction only.
+    if steps.len() > others.len() {
+        let rows = steps.iter().zip(step_names).map(|(step, step_name)| {
+            (step_name, others.iter().map(|other| square(other.line, step)).collect())
+        });
+        Heat { name, columns: targets.collect(), rows: rows.collect() }
+    } else {
+        let rows = others.iter().zip(targets).map(|(other, target)| {
+            (target, steps.iter().map(|step| square(other.line, step)).collect())
+        });
+        Heat { name, columns: step_names.collect(), rows: rows.collect() }
     }
-    let rows = lines
-        .iter()
-        .zip(targets)
-        .map(|(line, name)| (name, steps.iter().map(|step| square(line, step)).collect()));
-    let rows = rows.collect();
-    Heat { name, columns: names, rows }
 }
 
 impl Plot<'_> {
@@ -160,11 +196,13 @@ impl Plot<'_> {
     fn panels(&self, is_wide: bool) -> Vec<Panel> {
         let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
         match &self.drawing {
-            Drawing::Forests(forests) => forests.iter().map(|it| it.draw(width(WIDE))).collect(),
+            Drawing::Forests(forests) => {
+                forests.iter().map(|forest| forest.draw(width(WIDE))).collect()
+            }
             Drawing::Heat(map) => map.draw(width(WIDEST)),
             Drawing::Charts(charts) => {
                 let at_desk = if self.is_of_one_size() { CHART } else { WIDE };
-                charts.iter().map(|it| it.draw(width(at_desk))).collect()
+                charts.iter().map(|chart| chart.draw(width(at_desk))).collect()
             }
         }
     }
@@ -172,41 +210,27 @@ impl Plot<'_> {
     /// Returns true if one drawing fits wide and narrow screens.
     fn is_of_one_size(&self) -> bool {
         match &self.drawing {
-            Drawing::Charts(charts) => charts.iter().all(|it| it.x.ticks.len() <= NAMES_MAX),
+            Drawing::Charts(charts) => charts.iter().all(|chart| chart.x.ticks.len() <= NAMES_MAX),
             _ => false,
         }
     }
 
     /// Returns the legend: marks and lines with their meanings.
     fn keys(&self) -> Vec<(Markup, String)> {
-        let mut tones: Vec<Tone> = Vec::new();
-        let mut curves: Vec<&Curve> = Vec::new();
         match &self.drawing {
             Drawing::Forests(forests) => {
                 let rows = forests.iter().flat_map(|forest| &forest.rows);
-                tones.extend(rows.filter(|row| row.ratio.is_some()).map(|row| compared::tone(row)));
-                let has_missed = forests.iter().any(|forest| !forest.missed.is_empty());
-                tones.extend(has_missed.then_some(Tone::SlaMissed));
-            }
-            // Its marks are the same as in tables.
-            Drawing::Heat(_) => {}
-            Drawing::Charts(charts) => {
-                for curve in charts.iter().flat_map(|chart| &chart.curves) {
-                    tones.extend(curve.points.iter().filter_map(|point| point.tone));
-                    let is_known = |known: &&Curve| {
-                        known.name == curve.name || (known.is_faint && curve.is_faint)
-                    };
-                    if !curves.iter().any(is_known) {
-                        curves.push(curve);
-                    }
+                let mut tones: Vec<Tone> =
+                    rows.filter(|row| row.ratio.is_some()).map(|row| compared::tone(row)).collect();
+                if forests.iter().any(|forest| !forest.missed.is_empty()) {
+                    tones.push(Tone::SlaMissed);
                 }
+                mark_keys(&tones)
             }
+            // The marks of a heat map are those of tables, and its note explains them.
+            Drawing::Heat(_) => Vec::new(),
+            Drawing::Charts(charts) => chart_keys(charts),
         }
-        let lines = curves.iter().filter(|_| curves.len() > 1);
-        let lines = lines.map(|curve| (chart::key(curve), curve.key_name()));
-        let marks = MARKS.iter().filter(|(tone, _)| tones.contains(tone));
-        let marks = marks.map(|&(tone, meaning)| (mark(tone, 10.0, 0.0), meaning.to_string()));
-        lines.chain(marks).collect()
     }
 
     /// Returns the plot as an SVG file of its own.
@@ -219,6 +243,7 @@ impl Plot<'_> {
     fn figure(&self, subject: &str) -> Markup {
         let draw =
             |is_wide: bool| markup! { @for panel in self.panels(is_wide) { (panel.inline()) } };
+
         let figure = markup! {
             div.plots id={ "plot-" (self.id) } {
                 div.heading {
@@ -239,6 +264,40 @@ impl Plot<'_> {
         };
         PreEscaped(clean(&figure.into_string()))
     }
+}
+
+/// Returns the legend of charts: their lines, each once, and then their marks.
+fn chart_keys(charts: &[Chart]) -> Vec<(Markup, String)> {
+    let all_curves = || charts.iter().flat_map(|chart| &chart.curves);
+
+    let mut curves: Vec<&Curve> = Vec::new();
+    for curve in all_curves() {
+        // All faint lines look alike, so they share a line of the legend.
+        let is_known = curves
+            .iter()
+            .any(|known| known.name == curve.name || (known.is_faint && curve.is_faint));
+        if !is_known {
+            curves.push(curve);
+        }
+    }
+    // A single line needs no name: the title says what it shows.
+    if curves.len() == 1 {
+        curves.clear();
+    }
+
+    let points = all_curves().flat_map(|curve| &curve.points);
+    let tones: Vec<Tone> = points.filter_map(|point| point.tone).collect();
+    let lines = curves.iter().map(|curve| (chart::key(curve), curve.key_name()));
+    lines.chain(mark_keys(&tones)).collect()
+}
+
+/// Returns the marks of these tones with their meanings.
+fn mark_keys(tones: &[Tone]) -> Vec<(Markup, String)> {
+    MARKS
+        .iter()
+        .filter(|(tone, _)| tones.contains(tone))
+        .map(|&(tone, meaning)| (mark(tone, 10.0, 0.0), meaning.to_string()))
+        .collect()
 }
 
 /// Encodes text for a `data:` link.
@@ -267,53 +326,98 @@ fn encoded(text: &str) -> String {
 }
 
 /// Returns the plots over targets, clients and rates.
-fn over(board: &Board<'_>) -> [Section<'static>; 3] {
-    const RATIOS: &str = "Targets are in the plan's order. A line through a point is its interval; the band is a change \
-        that does not matter.";
-    const RANGES: &str =
-        "A point is the mean of all valid repeats; the line through it is their range.";
-    const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, twice the throughput.";
-    let ratios =
-        |id, title, is_from_zero| of(id, title, RATIOS, over::targets(board, is_from_zero));
-    let clients = |id, title, what| {
-        let note = if what == OverClients::ScaleUp { IDEAL } else { RANGES };
-        of(id, title, note, over::clients(board, what))
-    };
-    let targets = [
-        ratios("over-targets", "Throughput relative to the base", false),
-        ratios("over-targets-from-zero", "Throughput relative to the base, from zero", true),
-    ];
-    let clients = [
-        clients("throughput-over-clients", "Throughput", OverClients::Throughput),
-        clients("cost-over-clients", "CPU time of the host per operation", OverClients::Cost),
-        clients(
-            "scale-up",
-            "Scale-up: throughput as a multiple of that with the fewest clients",
-            OverClients::ScaleUp,
+fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
+    [target_charts(board), client_charts(board), rate_charts(board)]
+}
+
+fn target_charts(board: &Board<'_>) -> PlotSection {
+    const NOTE: &str = "Targets are in the plan's order. A line through a point is its interval; \
+        the band is a change that does not matter.";
+    // Two axes: the first shows small differences, the second true proportions.
+    let plots = [
+        chart_plot(
+            "over-targets",
+            "Throughput relative to the base",
+            NOTE,
+            over::targets(board, false),
+        ),
+        chart_plot(
+            "over-targets-from-zero",
+            "Throughput relative to the base, from zero",
+            NOTE,
+            over::targets(board, true),
         ),
     ];
-    let search = of(
-        "search",
-        "The search for the highest rate",
-        "Rates are those of all clients together. The dotted line is the bound.",
-        over::search(board),
-    );
-    let rates = of(
-        "latency-over-rate",
-        "Response time over the requested rate",
-        &format!("{RANGES} Rates are those of all clients together."),
-        over::rates(board),
-    );
-    [
-        ("over-targets", "Over targets", targets.into_iter().flatten().collect()),
-        ("over-clients", "Over clients", clients.into_iter().flatten().collect()),
-        ("over-rates", "Over rates", search.into_iter().chain(rates).collect()),
-    ]
+    PlotSection {
+        id: "over-targets",
+        heading: "Over targets",
+        plots: plots.into_iter().flatten().collect(),
+    }
+}
+
+fn client_charts(board: &Board<'_>) -> PlotSection {
+    const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, \
+        twice the throughput.";
+    let plots = [
+        chart_plot(
+            "throughput-over-clients",
+            "Throughput",
+            RANGES,
+            over::clients(board, OverClients::Throughput),
+        ),
+        chart_plot(
+            "cost-over-clients",
+            "CPU time of the host per operation",
+            RANGES,
+            over::clients(board, OverClients::Cost),
+        ),
+        chart_plot(
+            "scale-up",
+            "Scale-up: throughput as a multiple of that with the fewest clients",
+            IDEAL,
+            over::clients(board, OverClients::ScaleUp),
+        ),
+    ];
+    PlotSection {
+        id: "over-clients",
+        heading: "Over clients",
+        plots: plots.into_iter().flatten().collect(),
+    }
+}
+
+fn rate_charts(board: &Board<'_>) -> PlotSection {
+    let plots = [
+        chart_plot(
+            "search",
+            "The search for the highest rate",
+            "Rates are those of all clients together. The dotted line is the bound.",
+            over::search(board),
+        ),
+        chart_plot(
+            "latency-over-rate",
+            "Response time over the requested rate",
+            &format!("{RANGES} Rates are those of all clients together."),
+            over::rates(board),
+        ),
+    ];
+    PlotSection {
+        id: "over-rates",
+        heading: "Over rates",
+        plots: plots.into_iter().flatten().collect(),
+    }
 }
 
 /// Returns a plot of charts; `None` without charts.
-fn of(id: &'static str, title: &str, note: &str, charts: Vec<Chart>) -> Option<Plot<'static>> {
-    (!charts.is_empty()).then(|| Plot {
+fn chart_plot(
+    id: &'static str,
+    title: &str,
+    note: &str,
+    charts: Vec<Chart>,
+) -> Option<Plot<'static>> {
+    if charts.is_empty() {
+        return None;
+    }
+    Some(Plot {
         id,
         title: title.to_string(),
         note: note.to_string(),
@@ -327,9 +431,11 @@ pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
     let board = Board::new(&comparison);
-    let others = over(&board).into_iter().flat_map(|(.., plots)| plots);
-    let plots = verdicts(&board).into_iter().chain(others);
-    plots.map(|plot| (plot.id.to_string(), plot.file(&subject(&board)))).collect()
+
+    let subject = subject(&board);
+    let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
+    let plots = verdicts(&board).into_iter().chain(charts);
+    plots.map(|plot| (plot.id.to_string(), plot.file(&subject))).collect()
 }
 
 /// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a
@@ -344,7 +450,7 @@ pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     let subject = subject(&board);
     markup! {
-        @for (id, heading, plots) in over(&board) {
+        @for PlotSection { id, heading, plots } in chart_sections(&board) {
             @if !plots.is_empty() {
                 section id={ "plots-" (id) } {
                     h3 { (heading) (permalink(&format!("plots-{id}"))) }

@@ -6,7 +6,7 @@ use analysis::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
 use record::CellKey;
 
 use super::Comparison;
-use crate::grid::{ACROSS_MAX, Grid, NamedLine};
+use crate::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
 use crate::matrix::{Keys, Line, Matrix, StepHead};
 use crate::names::Names;
 use crate::table::{Cell, STEP, Tone};
@@ -18,14 +18,14 @@ const TARGETS_ACROSS_MAX: usize = 4;
 /// All repeats of a target with one number of clients and one variant.
 #[derive(Clone, Debug)]
 pub(crate) struct RepeatedLine {
-    /// Its key for all repeats.
+    /// The key of all repeats.
     pub cell: CellKey,
-    /// Its cells, as indexes of the matrix's lines.
+    /// The cells of the repeats, as indexes of the matrix's lines.
     cells: Vec<usize>,
 }
 
 /// Cell, step and metric.
-type Key<'a> = (&'a CellKey, &'a str, &'a str);
+type RowKey<'a> = (&'a CellKey, &'a str, &'a str);
 
 /// The contents of the tables of a comparison.
 pub(crate) struct Board<'a> {
@@ -34,7 +34,7 @@ pub(crate) struct Board<'a> {
     /// Lines that are compared with each other are adjacent, the base first.
     pub lines: Vec<RepeatedLine>,
     pub comparison: &'a Comparison<'a>,
-    rows: BTreeMap<Key<'a>, &'a ComparedStep>,
+    rows: BTreeMap<RowKey<'a>, &'a ComparedStep>,
     pub keys: Keys,
     pub names: Names<'a>,
 }
@@ -43,26 +43,12 @@ impl<'a> Board<'a> {
     pub(crate) fn new(comparison: &'a Comparison<'a>) -> Self {
         let base = comparison.compared.base.as_str();
         let matrix = Matrix::new(comparison.run, comparison.figures);
-        let mut lines: Vec<RepeatedLine> = Vec::new();
-        for (index, line) in matrix.lines.iter().enumerate() {
-            let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
-            match lines.iter_mut().find(is_same) {
-                Some(folded) => folded.cells.push(index),
-                None => {
-                    lines.push(RepeatedLine { cell: line.cell.all_repeats(), cells: vec![index] })
-                }
-            }
-        }
-        // The order of the matrix: variant, clients, target.
-        lines.sort_by(|a, b| {
-            let key = |line: &RepeatedLine| line.cell.target != base;
-            (a.cell.load(), key(a)).cmp(&(b.cell.load(), key(b)))
-        });
-        let rows = comparison.compared.rows.iter();
-        let rows = rows.map(|row| ((&row.cell, row.step.as_str(), row.metric.as_str()), row));
+        let lines = repeated_lines(&matrix, base);
+
+        let key = |row: &'a ComparedStep| (&row.cell, row.step.as_str(), row.metric.as_str());
         Self {
             base,
-            rows: rows.collect(),
+            rows: comparison.compared.rows.iter().map(|row| (key(row), row)).collect(),
             keys: Keys::among(lines.iter().map(|line| &line.cell)),
             lines,
             names: Names::new(&matrix, comparison.figures),
@@ -100,37 +86,50 @@ impl<'a> Board<'a> {
     /// there are more targets than tests; steps are rows if there are few targets.
     pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
         let by_group = self.matrix.measured_by_group();
-        let tests = by_group.iter().filter(|(group, _)| group.is_some());
-        let tests: usize = tests.map(|(_, steps)| steps.len()).sum();
+        let grouped = by_group.iter().filter(|(group, _)| group.is_some());
+        let tests: usize = grouped.map(|(_, steps)| steps.len()).sum();
         let others = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+
         let grids = by_group.into_iter().flat_map(|(group, steps)| {
             let across_max = match group {
                 Some(_) => ACROSS_MAX.max(tests),
                 None => TARGETS_ACROSS_MAX,
             };
             if others <= across_max {
-                return self.of_tests(group, &steps);
+                self.of_tests(group, &steps)
+            } else {
+                vec![self.of_lines(group, steps)]
             }
-            let lines = self
-                .compared_groups()
-                .flatten()
-                .map(|line| NamedLine { line, names: self.lead_of(line) });
-            vec![Grid::of_lines(self.lead(), lines.collect(), group, steps)]
         });
         grids.collect()
     }
 
+    /// Returns a grid whose rows are all compared lines.
+    fn of_lines(&self, group: Option<&str>, steps: Vec<StepHead<'a>>) -> Grid<'a, &RepeatedLine> {
+        let lines = self.compared_groups().flatten();
+        let named = lines.map(|line| NamedLine { line, names: self.lead_of(line) });
+        Grid::of_lines(self.lead(), named.collect(), group, steps)
+    }
+
+    /// Returns a grid for each group of lines. Its rows are steps, its columns the lines but the
+    /// base.
     fn of_tests(
         &self,
         group: Option<&str>,
         steps: &[StepHead<'a>],
     ) -> Vec<Grid<'a, &RepeatedLine>> {
         let grids = self.compared_groups().enumerate().map(|(number, lines)| {
-            let label = self.keys.group_label(&lines[0].cell);
             let others = lines.iter().filter(|line| line.cell.target != self.base);
-            let others =
+            let named =
                 others.map(|line| NamedLine { line, names: vec![line.cell.target.clone()] });
-            let mut grid = Grid::of_tests((number, label), others.collect(), group, steps.to_vec());
+
+            let lines = TestLines {
+                number,
+                label: self.keys.group_label(&lines[0].cell),
+                lines: named.collect(),
+            };
+            let mut grid = Grid::of_tests(lines, group, steps.to_vec());
+            // The steps of a benchmark without groups are not called tests.
             if group.is_none() {
                 grid.lead = vec![STEP.to_string()];
             }
@@ -167,16 +166,19 @@ impl<'a> Board<'a> {
     /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if
     /// the base did.
     pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
-        let is_base = |it: &&RepeatedLine| it.cell == line.cell.of_target(self.base);
-        let base = self.lines.iter().find(is_base).filter(|_| or_base);
-        let mut cells =
-            self.cells_of(line).chain(base.into_iter().flat_map(|it| self.cells_of(it)));
-        cells.any(|cell| {
-            cell.row(step)
+        let has_missed = |line: &RepeatedLine| {
+            self.cells_of(line)
+                .filter_map(|cell| cell.row(step))
                 .filter(|row| comparable(row))
-                .and_then(|row| row.sla.as_ref())
-                .is_some_and(|sla| !sla.met)
-        })
+                .filter_map(|row| row.sla.as_ref())
+                .any(|sla| !sla.met)
+        };
+        if has_missed(line) {
+            return true;
+        }
+
+        let base_cell = line.cell.of_target(self.base);
+        or_base && self.lines.iter().find(|line| line.cell == base_cell).is_some_and(has_missed)
     }
 
     /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the
@@ -187,26 +189,21 @@ impl<'a> Board<'a> {
         step: StepHead<'_>,
         metric: &str,
     ) -> Cell {
-        let rows = self.cells_of(line);
-        let rows: Vec<_> = rows.filter_map(|cell| cell.row(step.name)).collect();
+        let rows: Vec<_> = self.cells_of(line).filter_map(|cell| cell.row(step.name)).collect();
         if let Some(cell) = rows.iter().find_map(|row| ended_early(row.status)) {
             return cell;
         }
-        if !rows.is_empty() {
-            // Steps without a throughput have no comparison; a missing metric is not applicable to
-            // both sides.
-            let is_absent = |row: Option<&ComparedStep>| match row {
-                Some(row) => row.values.is_empty(),
-                None => metric != THROUGHPUT,
-            };
-            return if is_absent(self.row(line, step.name, metric)) {
-                Cell::not_applicable()
-            } else {
-                Cell::toned("no base", Tone::Absent)
-            };
+        if rows.is_empty() {
+            let first = self.cells_of(line).next();
+            return first.map_or_else(Cell::not_run, |cell| missing_step(&self.matrix, cell, step));
         }
-        let first = self.cells_of(line).next();
-        first.map_or_else(Cell::not_run, |cell| missing_step(&self.matrix, cell, step))
+
+        let has_figure = match self.row(line, step.name, metric) {
+            Some(row) => !row.values.is_empty(),
+            // Another metric than throughput lacks a comparison only if neither side has it.
+            None => metric == THROUGHPUT,
+        };
+        if has_figure { Cell::toned("no base", Tone::Absent) } else { Cell::not_applicable() }
     }
 
     /// Returns the mean of a line's metric in a step; `None` without valid values.
@@ -245,6 +242,28 @@ impl<'a> Board<'a> {
     }
 }
 
+/// Returns the lines of a matrix with their repeats folded. Lines that are compared with each other
+/// are adjacent, the base first.
+fn repeated_lines(matrix: &Matrix<'_>, base: &str) -> Vec<RepeatedLine> {
+    let mut lines: Vec<RepeatedLine> = Vec::new();
+    for (index, line) in matrix.lines.iter().enumerate() {
+        let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
+        match lines.iter_mut().find(is_same) {
+            Some(folded) => folded.cells.push(index),
+            None => {
+                lines.push(RepeatedLine { cell: line.cell.all_repeats(), cells: vec![index] });
+            }
+        }
+    }
+
+    // A stable sort: otherwise lines keep the order of the matrix.
+    let is_other = |line: &RepeatedLine| line.cell.target != base;
+    lines.sort_by(|a, b| {
+        a.cell.load().cmp(&b.cell.load()).then_with(|| is_other(a).cmp(&is_other(b)))
+    });
+    lines
+}
+
 /// Returns the remarks on a comparison besides its verdict. The number of repeats it needs is part
 /// of a common note.
 pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
@@ -258,14 +277,16 @@ pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
 /// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value
 /// is zero.
 pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
-    let values = || samples.iter().map(|sample| sample.value);
-    let count = samples.len() as f64;
     if samples.is_empty() {
         return None;
     }
-    Some(if values().all(|value| value > 0.0) {
+
+    let values = || samples.iter().map(|sample| sample.value);
+    let count = samples.len() as f64;
+    let mean = if values().all(|value| value > 0.0) {
         (values().map(f64::ln).sum::<f64>() / count).exp()
     } else {
         values().sum::<f64>() / count
-    })
+    };
+    Some(mean)
 }

@@ -1,7 +1,8 @@
 //! The functions whose cost changed, by the profiles of two targets.
 
-use analysis::{ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, noun};
-
+use analysis::{
+    ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, Row, noun,
+};
 use record::CellKey;
 
 use super::words::percent;
@@ -16,38 +17,37 @@ const UNKNOWN_SHARE: f64 = 0.05;
 
 /// Returns a table for each step of a target that was profiled, as its base was.
 pub(crate) fn tables(figures: &Figures, profiles: &[ComparedProfile]) -> Vec<Table> {
-    let tables = profiles.iter().enumerate();
-    tables.map(|(number, it)| table(figures, it, number)).collect()
+    profiles.iter().enumerate().map(|(number, profile)| table(figures, profile, number)).collect()
 }
 
 fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     let (base, target) = (&profile.base, &profile.target);
     let operation = operation(figures, &profile.cell, &profile.step);
+    let title = format!(
+        "Functions: us of CPU per {operation}, {} in {}",
+        cell_name(&profile.cell),
+        profile.step
+    );
     let mut table = Table::new(
         format!("functions-{}", number + 1),
-        format!(
-            "Functions: us of CPU per {operation}, {} in {}",
-            cell_name(&profile.cell),
-            profile.step
-        ),
+        title,
         vec!["function".to_owned()],
         ["own\nbase", "own\ntarget", "own\nchange", "\u{b1}", "with callees\nchange", "\u{b1}"],
     );
     table.beside = vec![3, 5];
+
     let decimals = decimals(target.cpu_us_per_op.max(base.cpu_us_per_op));
     let number = |value: f64| Cell::plain(fixed(value, decimals));
     for FunctionDifference { name, own, inclusive } in profile.functions.iter().take(LISTED) {
-        table.push(
-            vec![name.clone()],
-            vec![
-                number(own.base_us),
-                number(own.target_us),
-                change(own, decimals),
-                number(own.margin_us),
-                change(inclusive, decimals),
-                number(inclusive.margin_us),
-            ],
-        );
+        let cells = vec![
+            number(own.base_us),
+            number(own.target_us),
+            change(own, decimals),
+            number(own.margin_us),
+            change(inclusive, decimals),
+            number(inclusive.margin_us),
+        ];
+        table.push(vec![name.clone()], cells);
     }
     table.notes = notes(profile, operation, decimals);
     table
@@ -56,17 +56,17 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
 /// Returns the change of a cost in microseconds.
 pub(super) fn change(cost: &CostDifference, decimals: usize) -> Cell {
     let text = format!("{:+.decimals$}", cost.difference_us);
-    match (cost.is_shown, cost.difference_us > 0.0) {
-        (false, _) => Cell::plain(text),
-        (true, true) => Cell::toned(text, Tone::TimeGrew),
-        (true, false) => Cell::toned(text, Tone::TimeShrank),
+    if !cost.is_shown {
+        return Cell::plain(text);
     }
+    let tone = if cost.difference_us > 0.0 { Tone::TimeGrew } else { Tone::TimeShrank };
+    Cell::toned(text, tone)
 }
 
 /// Returns the noun for an operation of a cell's step: `row`.
 pub(crate) fn operation<'f>(figures: &'f Figures, cell: &CellKey, step: &str) -> &'f str {
-    let mut rows = figures.rows.iter();
-    let row = rows.find(|row| row.cell.is_repeat_of(cell) && row.step == step);
+    let is_of_step = |row: &&Row| row.cell.is_repeat_of(cell) && row.step == step;
+    let row = figures.rows.iter().find(is_of_step);
     row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()))
 }
 
@@ -102,26 +102,26 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
     let (base, target) = (&profile.base, &profile.target);
     let change_us = target.cpu_us_per_op - base.cpu_us_per_op;
     let change_percent = 100.0 * change_us / base.cpu_us_per_op;
-    let mut whole = format!(
+    let mut total = format!(
         "CPU per {operation} changed by {change_us:+.decimals$} us ({change_percent:+.1}%), from {:.decimals$} to {:.decimals$}",
         base.cpu_us_per_op, target.cpu_us_per_op
     );
     if let Some(named) = &profile.named {
-        whole += &format!(": {:+.decimals$} us in `{}`", named.difference_us, named.name);
+        total += &format!(": {:+.decimals$} us in `{}`", named.difference_us, named.name);
         if let Some(caller) = &named.caller {
-            whole += &format!(", called by `{caller}`");
+            total += &format!(", called by `{caller}`");
         }
     }
-    let count = profile.shown_count;
+
     let mut notes = vec![
-        whole,
+        total,
         format!(
-            "{count} of {} functions changed by more than the intervals, which hold for all of them together",
-            profile.function_count
+            "{} of {} functions changed by more than the intervals, which hold for all of them together",
+            profile.shown_count, profile.function_count
         ),
+        format!("base: {}", facts(base)),
+        format!("target: {}", facts(target)),
     ];
-    let described = [("base", base), ("target", target)];
-    notes.extend(described.map(|(name, totals)| format!("{name}: {}", facts(totals))));
     if base.unknown_share.max(target.unknown_share) >= UNKNOWN_SHARE {
         notes.push("functions without a symbol are listed by their file as `[file]`; a build with symbols names them".to_owned());
     }

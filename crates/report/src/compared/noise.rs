@@ -4,6 +4,7 @@
 use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
 use record::Run;
 
+use super::relative::ratio_cell;
 use super::words::percent;
 use crate::matrix::Keys;
 use crate::number::{fixed, ratio_text};
@@ -25,8 +26,7 @@ pub fn noise_floor(compared: &Compared, style: TableStyle) -> String {
 
 /// Returns true if the run's plan compares a target with itself.
 pub(super) fn is_against_itself(run: &Run) -> bool {
-    let mut values = run.plan.resolved.iter();
-    values.any(|value| value.key == "against-itself")
+    run.plan.resolved.iter().any(|value| value.key == "against-itself")
 }
 
 pub(super) fn write(out: &mut Text, compared: &Compared) {
@@ -36,18 +36,19 @@ pub(super) fn write(out: &mut Text, compared: &Compared) {
 fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
     let keys = Keys::among(floor.steps.iter().map(|step| &step.cell));
     let heads = ["repeats", "ratio", "furthest\nrepeat", "spread\n%"].map(str::to_string);
-    let of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
+    let heads_of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
     let mut table = Table::new(
         "noise-floor",
         format!("Noise of this machine: throughput of {} compared with itself", compared.base),
         keys.lead(STEP),
-        heads.into_iter().chain(of_repeats),
+        heads.into_iter().chain(heads_of_repeats),
     );
+
     for step in &floor.steps {
-        let ratio = compared
-            .rows
-            .get(step.row)
-            .map_or_else(|| Cell::plain(ratio_text(step.ratio)), super::relative::ratio_cell);
+        let ratio = match compared.rows.get(step.row) {
+            Some(row) => ratio_cell(row),
+            None => Cell::plain(ratio_text(step.ratio)),
+        };
         let mut cells = vec![
             Cell::plain(step.repeats.to_string()),
             ratio,
@@ -57,34 +58,42 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
         cells.extend(REPEATS.map(|repeats| seen(&step.seen, repeats)));
         table.push(keys.lead_of(&step.step, &step.cell, 0), cells);
     }
-    let of_all = counted(floor.steps.len(), "comparison");
-    let expected = percent(compared.error_rate);
-    table.notes.push(match floor.shown {
-        0 => format!("none of {of_all} shows a difference"),
-        shown => format!(
-            "{shown} of {of_all} would show a difference; {expected} of such runs are expected to show any"
-        ),
-    });
-    if let Some(spread) = floor.spread_median {
-        let mut text = format!(
-            "the spread (the standard deviation of one repeat's ratio) is {} in the median step",
-            percent(spread)
-        );
-        let seen = floor.seen.iter().filter(|seen| seen.effect < MOST);
-        let seen: Vec<String> = seen
-            .map(|DetectableEffect { repeats, effect }| {
-                format!("{} with {repeats}", percent(*effect))
-            })
-            .collect();
-        if !seen.is_empty() {
-            text += &format!(
-                "; the smallest change that repeats would show there: {}",
-                seen.join(", ")
-            );
-        }
-        table.notes.push(text);
-    }
+
+    table.notes.push(shown_note(compared, floor));
+    table.notes.extend(floor.spread_median.map(|spread| spread_note(floor, spread)));
     table.explained()
+}
+
+/// Compares the number of false verdicts with the number to be expected.
+fn shown_note(compared: &Compared, floor: &NoiseFloor) -> String {
+    let of_all = counted(floor.steps.len(), "comparison");
+    if floor.shown == 0 {
+        return format!("none of {of_all} shows a difference");
+    }
+    format!(
+        "{} of {of_all} would show a difference; {} of such runs are expected to show any",
+        floor.shown,
+        percent(compared.error_rate)
+    )
+}
+
+/// Describes the spread of the median step, and the changes that could be seen there.
+fn spread_note(floor: &NoiseFloor, spread: f64) -> String {
+    let mut note = format!(
+        "the spread (the standard deviation of one repeat's ratio) is {} in the median step",
+        percent(spread)
+    );
+    let seen: Vec<String> = floor
+        .seen
+        .iter()
+        .filter(|seen| seen.effect < MOST)
+        .map(|DetectableEffect { repeats, effect }| format!("{} with {repeats}", percent(*effect)))
+        .collect();
+    if !seen.is_empty() {
+        note +=
+            &format!("; the smallest change that repeats would show there: {}", seen.join(", "));
+    }
+    note
 }
 
 /// Returns the smallest change that this number of repeats would show.

@@ -19,20 +19,21 @@ pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
 
 /// Returns the tables of every other metric that has verdicts by default or was requested.
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
-    let others = board.metrics();
-    let metrics = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
+    let compared = board.metrics();
+    let by_default = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
     let requested = board.comparison.compared.shown_metrics.iter().map(String::as_str);
-    distinct(metrics.chain(requested))
+    distinct(by_default.chain(requested))
         .into_iter()
-        .filter(|metric| others.contains(metric))
+        .filter(|metric| compared.contains(metric))
         .flat_map(|metric| tables_of(board, metric))
         .collect()
 }
 
 /// Returns a table of the steps without a group, and one for each group.
 fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
-    let grids = board.grids().into_iter();
-    let mut tables: Vec<Table> = grids.map(|grid| table(board, metric, &grid)).collect();
+    let grids = board.grids();
+    let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
+    // The note is about all tables, so the first one that is shown has it.
     if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
         first.notes.extend(words::repeats_needed(board, metric));
     }
@@ -40,19 +41,23 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
 }
 
 fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Table {
-    let mut reasons = Footnotes::default();
     // Other metrics have other identifiers than throughput.
     let id = match metric {
         THROUGHPUT => "compared".to_string(),
         metric => format!("compared-{}", anchor(metric)),
     };
-    let mut table =
-        grid.table(&id, |line, step| cell(board, metric, (line, grid.across), step, &mut reasons));
+    let mut reasons = Footnotes::default();
+    let mut table = grid.table(&id, |line, step| {
+        // Without a column of the base, a rate that the base missed is marked at the others.
+        let is_missed = metric == THROUGHPUT && board.missed_sla(line, step.name, grid.across);
+        cell(board, metric, line, step, is_missed, &mut reasons)
+    });
+
     let subject = words::subject(grid.name.as_deref(), metric);
     table.title = format!("{subject} relative to {}", board.base);
+
     let rows = grid.steps.iter().flat_map(|step| {
-        let lines = grid.lines.iter();
-        lines.filter_map(|named| board.row(named.line, step.name, metric))
+        grid.lines.iter().filter_map(|named| board.row(named.line, step.name, metric))
     });
     table.notes.extend(words::meaning(metric));
     table.notes.extend(words::detectable(rows));
@@ -64,26 +69,29 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
 fn cell(
     board: &Board<'_>,
     metric: &str,
-    (line, across): (&RepeatedLine, bool),
+    line: &RepeatedLine,
     step: StepHead<'_>,
+    is_missed: bool,
     reasons: &mut Footnotes,
 ) -> Cell {
-    let missed = metric == THROUGHPUT && board.missed_sla(line, step.name, across);
     if line.cell.target == board.base {
         let mut cell = Cell::plain(fixed(1.0, 2));
-        cell.mark = if missed { Tone::SlaMissed.mark() } else { "" }.to_string();
+        if is_missed {
+            cell.mark = Tone::SlaMissed.mark().to_string();
+        }
         return cell;
     }
     let Some(row) = board.row(line, step.name, metric) else {
         return board.missing_cell(line, step, metric);
     };
-    let mut cell = match row.verdict {
-        Verdict::NotComparable if row.values.is_empty() || row.base_values.is_empty() => {
-            board.missing_cell(line, step, metric)
-        }
-        _ => ratio_cell(row),
+
+    let lacks_side = row.values.is_empty() || row.base_values.is_empty();
+    let mut cell = if row.verdict == Verdict::NotComparable && lacks_side {
+        board.missing_cell(line, step, metric)
+    } else {
+        ratio_cell(row)
     };
-    if missed {
+    if is_missed {
         cell.mark.push_str(Tone::SlaMissed.mark());
     }
     let remarks = remarks(row);
@@ -97,19 +105,19 @@ fn cell(
 
 /// Returns a ratio with its interval and tone. Returns both values if one of them is zero.
 pub(crate) fn ratio_cell(row: &ComparedStep) -> Cell {
-    let Some(ratio) = row.ratio else {
-        let values = mean_of(&row.base_values).zip(mean_of(&row.values));
-        return match (row.verdict, values) {
-            (Verdict::Invalid, _) => not_compared(),
-            (_, None) => Cell::not_applicable(),
-            (_, Some((base, value))) => {
-                let decimals = decimals(&row.metric).of([base, value]);
-                let [base, value] = [base, value].map(|value| fixed(value, decimals));
-                Cell::toned(format!("{base} -> {value}"), Tone::Absent)
-            }
-        };
+    if let Some(ratio) = row.ratio {
+        return Cell::toned(ratio_with_bounds(ratio, row.interval), tone(row));
+    }
+    if row.verdict == Verdict::Invalid {
+        return not_compared();
+    }
+
+    let (Some(base), Some(value)) = (mean_of(&row.base_values), mean_of(&row.values)) else {
+        return Cell::not_applicable();
     };
-    Cell::toned(ratio_with_bounds(ratio, row.interval), tone(row))
+    let decimals = decimals(&row.metric).of([base, value]);
+    let text = format!("{} -> {}", fixed(base, decimals), fixed(value, decimals));
+    Cell::toned(text, Tone::Absent)
 }
 
 /// Formats a ratio with its interval, as `0.98 (0.93-1.04)`.
@@ -117,8 +125,9 @@ pub fn ratio_with_bounds(ratio: f64, interval: Option<Interval>) -> String {
     let Some(interval) = interval else {
         return ratio_text(ratio);
     };
-    let [ratio, low, high] =
-        [ratio, interval.low, interval.high].map(|ratio| interval.digits_of(ratio));
+    let ratio = interval.digits_of(ratio);
+    let low = interval.digits_of(interval.low);
+    let high = interval.digits_of(interval.high);
     // `0.52->1000` would look like an arrow.
     let between = if high.starts_with('>') { " to " } else { "-" };
     format!("{ratio} ({low}{between}{high})")

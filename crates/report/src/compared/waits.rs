@@ -1,6 +1,6 @@
 //! Waits of sessions that changed between a target and its base.
 
-use analysis::StateDifference;
+use analysis::{CostDifference, StateDifference};
 use words::WaitView;
 
 use super::Comparison;
@@ -23,38 +23,43 @@ pub(super) fn table(comparison: &Comparison<'_>) -> Table {
         ["base", "target", "change", "\u{b1}"],
     );
     table.beside = vec![4];
-    let (mut shown, mut all) = (0, 0);
+
+    let (mut shown_count, mut count) = (0, 0);
     for step in &compared.waits {
-        all += step.states.len();
-        let states = step.states.iter().filter(|it| it.time.is_shown);
-        shown += states.clone().count();
-        let listed = WaitView::ALL.into_iter().flat_map(|view| {
-            let states = states.clone();
-            states.filter(move |it| it.view == view).take(LISTED)
-        });
-        for StateDifference { view, name, time } in listed {
-            let decimals = decimals(10.0 * time.base_us.max(time.target_us));
-            let number = |value: f64| Cell::plain(fixed(value, decimals));
-            let operation = operation(comparison.figures, &step.cell, &step.step);
-            table.push(
-                vec![
+        let shown: Vec<_> = step.states.iter().filter(|state| state.time.is_shown).collect();
+        count += step.states.len();
+        shown_count += shown.len();
+
+        let operation = operation(comparison.figures, &step.cell, &step.step);
+        for view in WaitView::ALL {
+            let of_view = shown.iter().filter(|state| state.view == view);
+            for StateDifference { view, name, time } in of_view.take(LISTED) {
+                let lead = vec![
                     cell_name(&step.cell),
                     step.step.clone(),
                     view.name().to_owned(),
                     name.clone(),
                     operation.to_owned(),
-                ],
-                vec![
-                    number(time.base_us),
-                    number(time.target_us),
-                    change(time, decimals),
-                    number(time.margin_us),
-                ],
-            );
+                ];
+                table.push(lead, cells(time));
+            }
         }
     }
+
     table.notes.push(format!(
-        "{shown} of {all} states changed by more than their intervals, which are corrected for the number of states; the largest {LISTED} of each view of a step are listed. Views overlap in time: don't add them up"
+        "{shown_count} of {count} states changed by more than their intervals, which are corrected for the number of states; the largest {LISTED} of each view of a step are listed. Views overlap in time: don't add them up"
     ));
     table
+}
+
+fn cells(time: &CostDifference) -> Vec<Cell> {
+    // `decimals` tells a hundredth of its argument apart; a tenth of a state's time is enough.
+    let decimals = decimals(10.0 * time.base_us.max(time.target_us));
+    let number = |value: f64| Cell::plain(fixed(value, decimals));
+    vec![
+        number(time.base_us),
+        number(time.target_us),
+        change(time, decimals),
+        number(time.margin_us),
+    ]
 }

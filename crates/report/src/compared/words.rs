@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ::words::{Metric, capitalized};
 use analysis::{
-    Compared, ComparedStep, Effects, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted,
+    Compared, ComparedStep, Effects, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted, distinct,
     metric_label,
 };
 
@@ -19,12 +19,7 @@ const PLACES_MAX: usize = 4;
 
 /// Returns the title of a comparison.
 pub(super) fn title(compared: &Compared) -> String {
-    let mut targets: Vec<&str> = Vec::new();
-    for row in &compared.rows {
-        if !targets.contains(&row.cell.target.as_str()) {
-            targets.push(&row.cell.target);
-        }
-    }
+    let targets = distinct(compared.rows.iter().map(|row| row.cell.target.as_str()));
     match targets[..] {
         [one] => format!("{one} compared with {}", compared.base),
         _ => format!("{} targets compared with {}", targets.len(), compared.base),
@@ -66,7 +61,7 @@ impl<'a> From<&'a Compared> for Method<'a> {
 impl<'a> From<&'a Effects> for Method<'a> {
     fn from(effects: &'a Effects) -> Self {
         Self {
-            rows: effects.rows.iter().map(|it| &it.compared).collect(),
+            rows: effects.rows.iter().map(|effect| &effect.compared).collect(),
             effect: effects.effect,
             error_rate: effects.error_rate,
             unfinished: effects.unfinished.as_deref(),
@@ -77,36 +72,9 @@ impl<'a> From<&'a Effects> for Method<'a> {
 
 /// Describes how the comparisons were made, a paragraph each.
 pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
-    let rows = || made.rows.iter().filter(|row| is_compared(row));
-    let mut forms: BTreeMap<(u8, usize, usize, usize), usize> = BTreeMap::new();
-    for row in rows() {
-        let pairing = match row.pairing {
-            Pairing::Paired => 0,
-            Pairing::Independent => 1,
-            Pairing::Single => 2,
-        };
-        let counts = (row.base_values.len(), row.values.len());
-        let form = (pairing, counts.0, counts.1, row.machines.count);
-        *forms.entry(form).or_default() += 1;
-    }
-    let mut texts = Vec::new();
-    let has_several = forms.len() > 1;
-    let forms: Vec<String> = forms
-        .into_iter()
-        .map(|((pairing, base, other, machines), count)| {
-            let mut text = form(pairing, base, other);
-            if machines > 1 {
-                text += &format!(", from {}", counted(machines, "machine"));
-            }
-            if has_several { format!("{text} ({})", counted(count, "comparison")) } else { text }
-        })
-        .collect();
-    if forms.is_empty() {
-        texts.push("Nothing could be compared.".to_string());
-    } else {
-        texts.push(format!("The comparison uses {}.", forms.join("; ")));
-    }
-    if rows().any(|row| row.interval.is_some()) {
+    let rows: Vec<_> = made.rows.iter().copied().filter(|row| is_compared(row)).collect();
+    let mut texts = vec![repeats_used(&rows)];
+    if rows.iter().any(|row| row.interval.is_some()) {
         texts.push(format!(
             "Each ratio has a confidence interval. Of all verdicts of faster or slower, at most {} are expected to be false. \
              \"No change shown\" means that the whole interval is within {} of 1.",
@@ -115,10 +83,73 @@ pub(crate) fn method(made: &Method<'_>) -> Vec<String> {
         ));
     }
     texts.extend(made.notes.iter().map(|note| sentence(note)));
-    if rows().any(|row| row.pairing == Pairing::Single) {
+    if rows.iter().any(|row| row.pairing == Pairing::Single) {
         texts.push("Measured once: no interval, so a difference may be noise.".to_string());
     }
     texts
+}
+
+/// The repeats that a comparison uses. Comparisons with equal ones are counted together, in this
+/// order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RepeatsUsed {
+    /// Pairs before other repeats, and single runs last.
+    rank: u8,
+    base: usize,
+    target: usize,
+    machines: usize,
+}
+
+impl RepeatsUsed {
+    fn of(row: &ComparedStep) -> Self {
+        Self {
+            rank: match row.pairing {
+                Pairing::Paired => 0,
+                Pairing::Independent => 1,
+                Pairing::Single => 2,
+            },
+            base: row.base_values.len(),
+            target: row.values.len(),
+            machines: row.machines.count,
+        }
+    }
+
+    fn text(&self) -> String {
+        let &Self { rank, base, target, machines } = self;
+        let text = match (rank, base == target) {
+            (0, _) => {
+                format!("{} of each target and of the base, in pairs", repeats(target.min(base)))
+            }
+            (1, true) => format!("{} of each target and of the base, not in pairs", repeats(base)),
+            (1, false) => {
+                format!("{} of a target and {base} of the base, not in pairs", repeats(target))
+            }
+            (_, true) => "single runs".to_string(),
+            (_, false) => format!("{} of a target and {base} of the base", repeats(target)),
+        };
+        match machines {
+            0 | 1 => text,
+            _ => format!("{text}, from {}", counted(machines, "machine")),
+        }
+    }
+}
+
+/// Returns the sentence about the repeats that were compared.
+fn repeats_used(rows: &[&ComparedStep]) -> String {
+    let mut counts: BTreeMap<RepeatsUsed, usize> = BTreeMap::new();
+    for row in rows {
+        *counts.entry(RepeatsUsed::of(row)).or_default() += 1;
+    }
+
+    let texts: Vec<String> = match counts.len() {
+        0 => return "Nothing could be compared.".to_string(),
+        1 => counts.keys().map(RepeatsUsed::text).collect(),
+        _ => counts
+            .iter()
+            .map(|(used, count)| format!("{} ({})", used.text(), counted(*count, "comparison")))
+            .collect(),
+    };
+    format!("The comparison uses {}.", texts.join("; "))
 }
 
 /// Returns the note that cells are missing, which comes first; `None` if none are.
@@ -130,18 +161,6 @@ pub(crate) fn unfinished(made: &Method<'_>) -> Option<String> {
 fn sentence(note: &str) -> String {
     let text = capitalized(note);
     if text.ends_with('.') { text } else { text + "." }
-}
-
-fn form(pairing: u8, base: usize, other: usize) -> String {
-    match (pairing, base == other) {
-        (0, _) => format!("{} of each target and of the base, in pairs", repeats(other.min(base))),
-        (1, true) => format!("{} of each target and of the base, not in pairs", repeats(base)),
-        (1, false) => {
-            format!("{} of a target and {base} of the base, not in pairs", repeats(other))
-        }
-        (_, true) => "single runs".to_string(),
-        (_, false) => format!("{} of a target and {base} of the base", repeats(other)),
-    }
 }
 
 fn repeats(count: usize) -> String {
@@ -186,65 +205,90 @@ const LARGE: f64 = 1.0;
 
 /// Returns the smallest change that the comparisons of a table can show: the median, and the range.
 pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Option<String> {
-    let changes = rows.filter_map(|row| Some((row.detectable()?, row.step.as_str())));
-    let mut changes: Vec<(f64, &str)> = changes.collect();
-    changes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let text_of = |&(change, _): &(f64, &str)| match change {
-        change if change > LARGE => format!("more than {}", percent(LARGE)),
-        change => percent(change),
-    };
+    let mut changes: Vec<DetectableChange<'_>> = rows
+        .filter_map(|row| Some(DetectableChange { size: row.detectable()?, step: &row.step }))
+        .collect();
+    changes.sort_by(|a, b| a.size.total_cmp(&b.size));
+
     let (least, most) = (changes.first()?, changes.last()?);
-    let median = text_of(&changes[changes.len() / 2]);
+    let median = changes[changes.len() / 2].text();
     let mut text = format!("the smallest change that could be shown here: {median}");
-    if text_of(least) != text_of(most) {
+    if least.text() != most.text() {
         text += &format!(
             " in the median step, from {} in {} to {} in {}",
-            text_of(least),
-            least.1,
-            text_of(most),
-            most.1
+            least.text(),
+            least.step,
+            most.text(),
+            most.step
         );
     }
     Some(text)
 }
 
+/// The smallest change that a step can show.
+struct DetectableChange<'a> {
+    size: f64,
+    step: &'a str,
+}
+
+impl DetectableChange<'_> {
+    fn text(&self) -> String {
+        if self.size > LARGE { format!("more than {}", percent(LARGE)) } else { percent(self.size) }
+    }
+}
+
 /// Returns the number of repeats that would show a change as small as the effect, if there are too
 /// few.
 pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
-    let compared = board.comparison.compared;
-    let mut needs: Vec<(u32, String)> = board
-        .lines
-        .iter()
-        .flat_map(|line| {
-            board.matrix.measured().filter_map(move |step| {
-                let row = board.row(line, step.name, metric)?;
-                let needed = row.repeats_needed.filter(|_| row.verdict == Verdict::TooNoisy)?;
-                Some((needed, format!("{} {}", board.label(line), step.name)))
-            })
-        })
-        .collect();
+    let mut needs = needs(board, metric);
     if needs.is_empty() {
         return None;
     }
-    let all = needs.len();
-    needs.retain(|(needed, _)| *needed < REPEATS_CAP);
-    let impractical = all - needs.len();
+
+    let count = needs.len();
+    needs.retain(|need| need.repeats < REPEATS_CAP);
+    let impractical = count - needs.len();
     // The largest numbers first; equal numbers keep the order of the tables.
-    needs.sort_by_key(|(needed, _)| std::cmp::Reverse(*needed));
+    needs.sort_by_key(|need| std::cmp::Reverse(need.repeats));
+
     let mut texts: Vec<String> = needs
         .iter()
         .take(PLACES_MAX)
-        .map(|(needed, place)| format!("{needed} for {place}"))
+        .map(|need| format!("{} for {}", need.repeats, need.place))
         .collect();
     let fewer = needs.len().saturating_sub(PLACES_MAX);
-    texts.extend((fewer > 0).then(|| format!("fewer for {}", counted(fewer, "other"))));
-    texts.extend((impractical > 0).then(|| {
+    if fewer > 0 {
+        texts.push(format!("fewer for {}", counted(fewer, "other")));
+    }
+    if impractical > 0 {
         let steps = counted(impractical, "step");
-        format!("{REPEATS_CAP} or more for {steps}, too noisy for such small changes")
-    }));
+        texts.push(format!("{REPEATS_CAP} or more for {steps}, too noisy for such small changes"));
+    }
     Some(format!(
         "total repeats needed to show a change of {}: {}",
-        percent(compared.effect),
+        percent(board.comparison.compared.effect),
         texts.join(", ")
     ))
+}
+
+/// The repeats that a line would need in a step.
+struct Need {
+    repeats: u32,
+    /// The line and the step.
+    place: String,
+}
+
+/// Returns the needs of all comparisons that are too noisy, in the order of the tables.
+fn needs(board: &Board<'_>, metric: &str) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for line in &board.lines {
+        for step in board.matrix.measured() {
+            let row = board.row(line, step.name, metric);
+            let noisy = row.filter(|row| row.verdict == Verdict::TooNoisy);
+            if let Some(repeats) = noisy.and_then(|row| row.repeats_needed) {
+                needs.push(Need { repeats, place: format!("{} {}", board.label(line), step.name) });
+            }
+        }
+    }
+    needs
 }

@@ -1,13 +1,11 @@
 //! The basis of the figures: the host, the builds, the settings, the plan and the method.
 
-use std::collections::BTreeSet;
-
 use analysis::{Comparison, DifferenceKind, Figures, Settings};
 use maud::{Markup, html as markup};
-use record::{Cell, Run};
+use record::{Cell, FileHash, Host, Run};
 
 use crate::differences::{heading, of_targets};
-use crate::html::{Source, UPLOT_LICENSE, clean, permalink};
+use crate::html::{CellRecord, Source, UPLOT_LICENSE, clean, permalink};
 use crate::number::typeset;
 
 /// Returns the last sections of a report.
@@ -49,64 +47,67 @@ fn text_table<'a>(heads: &[&str], rows: impl IntoIterator<Item = (&'a str, Marku
 
 /// Returns a table of names, values and their origins.
 fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) -> Markup {
-    let rows = rows.map(|[name, value, origin]| {
+    let rows_of_text = rows.map(|[name, value, origin]| {
         let cells = markup! { td { code { (clean(value)) } } td.absent { (clean(origin)) } };
         (name, cells)
     });
-    text_table(&heads, rows)
+    text_table(&heads, rows_of_text)
 }
 
 fn host(source: &Source, has_several: bool) -> Markup {
-    let host = &source.run.host;
-    let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
-    let mut pairs: Vec<(&str, String)> =
-        host.facts.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    for (name, value) in
-        [("cpu_count", host.cpu_count.into()), ("memory_total_bytes", host.memory_total_bytes)]
-    {
-        if value > 0 && !known.contains(name) {
-            pairs.push((name, value.to_string()));
-        }
-    }
-    if let Some(fsync) = &host.fsync {
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-        let [p50, p99, max] = [fsync.p50_ns, fsync.p99_ns, fsync.max_ns].map(us);
-        pairs.push((
-            "fdatasync of 4 KiB in the data directory, \u{b5}s",
-            format!("p50 {p50}, p99 {p99}, max {max} ({} timed)", fsync.count),
-        ));
-    }
-    let pairs = pairs.iter().map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
     let last = source.run.invocations.last();
     let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
     markup! {
         @if has_several { h3 { (clean(&source.run.name)) } }
-        (text_table(&[], pairs))
+        (fact_table(&host_facts(&source.run.host)))
         @for client in client_hosts {
             details {
                 summary { "client host " (clean(&client.name)) }
-                (text_table(&[], client.host.facts.iter().map(|(name, value)| {
-                    (name.as_str(), markup! { td { (clean(value)) } })
-                })))
+                (fact_table(&client.host.facts))
             }
         }
     }
 }
 
+fn fact_table(facts: &[(String, String)]) -> Markup {
+    let rows = facts.iter().map(|(name, value)| (name.as_str(), markup! { td { (clean(value)) } }));
+    text_table(&[], rows)
+}
+
+/// Returns what is known of a host.
+fn host_facts(host: &Host) -> Vec<(String, String)> {
+    let mut facts = host.facts.clone();
+    // The record has these even if the facts lack them.
+    let counts =
+        [("cpu_count", host.cpu_count.into()), ("memory_total_bytes", host.memory_total_bytes)];
+    for (name, value) in counts {
+        let is_known = host.facts.iter().any(|(known, _)| known == name);
+        if value > 0 && !is_known {
+            facts.push((name.to_owned(), value.to_string()));
+        }
+    }
+
+    if let Some(fsync) = &host.fsync {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let [p50, p99, max] = [fsync.p50_ns, fsync.p99_ns, fsync.max_ns].map(us);
+        facts.push((
+            "fdatasync of 4 KiB in the data directory, \u{b5}s".to_owned(),
+            format!("p50 {p50}, p99 {p99}, max {max} ({} timed)", fsync.count),
+        ));
+    }
+    facts
+}
+
 fn builds(run: &Run) -> Markup {
     let builds = run.builds.iter().map(|build| {
         let cells = [&build.engine, &build.version, &build.source];
-        let cells = markup! { @for cell in cells { td { (clean(cell)) } } };
-        (build.name.as_str(), cells)
+        (build.name.as_str(), markup! { @for cell in cells { td { (clean(cell)) } } })
     });
-    let files = run.builds.iter().flat_map(|build| {
-        build.files.iter().map(|file| {
-            let cells = markup! {
-                td { (clean(&file.path)) } td { (file.size_bytes) } td { code { (clean(&file.sha256)) } }
-            };
-            (build.name.as_str(), cells)
-        })
-    });
+    let files: Vec<(&str, Markup)> = run
+        .builds
+        .iter()
+        .flat_map(|build| build.files.iter().map(|file| (build.name.as_str(), file_cells(file))))
+        .collect();
     let declared = run.targets.iter().map(|target| {
         let cells = markup! {
             td {
@@ -118,12 +119,12 @@ fn builds(run: &Run) -> Markup {
         };
         (target.name.as_str(), cells)
     });
+
     markup! {
         div.block { h4 { "Builds" } (text_table(&["build", "engine", "version", "source"], builds)) }
-        @let count = files.clone().count();
-        @if count > 0 {
+        @if !files.is_empty() {
             details {
-                summary { "files of the builds (" (count) ")" }
+                summary { "files of the builds (" (files.len()) ")" }
                 (text_table(&["build", "file", "bytes", "SHA-256"], files))
             }
         }
@@ -133,25 +134,19 @@ fn builds(run: &Run) -> Markup {
     }
 }
 
+fn file_cells(file: &FileHash) -> Markup {
+    markup! {
+        td { (clean(&file.path)) } td { (file.size_bytes) } td { code { (clean(&file.sha256)) } }
+    }
+}
+
 /// Returns all effective settings.
 fn settings(sources: &[Source]) -> Markup {
-    // Cells of one target have the same settings, except in different runs.
-    let mut targets: Vec<(usize, &Cell)> = Vec::new();
-    for (number, source) in sources.iter().enumerate() {
-        for cell in source.cells.iter().map(|record| &record.cell) {
-            let is_shown = |(other, shown): &(usize, &Cell)| {
-                shown.key.target == cell.key.target
-                    && (*other == number || shown.settings == cell.settings)
-            };
-            if !cell.settings.is_empty() && !targets.iter().any(is_shown) {
-                targets.push((number, cell));
-            }
-        }
-    }
     let has_several = sources.len() > 1;
     markup! {
-        @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
-        @for (number, cell) in &targets {
+        @let shown = cells_with_settings(sources);
+        @if shown.is_empty() { p.soft { "No effective settings are recorded." } }
+        @for (number, cell) in shown {
             details data-of=(clean(&cell.key.target)) {
                 summary {
                     "all settings of " (clean(&cell.key.target))
@@ -168,6 +163,25 @@ fn settings(sources: &[Source]) -> Markup {
             }
         }
     }
+}
+
+/// Returns a cell of each target with the number of its run. Cells of one target have the same
+/// settings, except in different runs.
+fn cells_with_settings(sources: &[Source]) -> Vec<(usize, &Cell)> {
+    let mut shown: Vec<(usize, &Cell)> = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        for CellRecord { cell, .. } in &source.cells {
+            let is_shown = shown.iter().any(|(other, known)| {
+                let is_same_run = *other == number;
+                known.key.target == cell.key.target
+                    && (is_same_run || known.settings == cell.settings)
+            });
+            if !cell.settings.is_empty() && !is_shown {
+                shown.push((number, cell));
+            }
+        }
+    }
+    shown
 }
 
 /// Returns the differences between targets; folded, since a reader looks for one pair.
@@ -194,50 +208,57 @@ fn differences(settings: &Settings) -> Markup {
 
 /// Counts the differences by kind.
 fn tally(comparison: &Comparison) -> String {
-    let of = |mark: DifferenceKind| {
-        let settings = comparison.settings.iter();
-        settings.filter(|setting| setting.mark == mark).count()
+    let count = |mark: DifferenceKind| {
+        comparison.settings.iter().filter(|setting| setting.mark == mark).count()
     };
     let counts = [
-        (of(DifferenceKind::Declared), "declared"),
-        (of(DifferenceKind::Unverified), "declared, not reported"),
-        (of(DifferenceKind::Undeclared), "undeclared"),
+        (count(DifferenceKind::Declared), "declared"),
+        (count(DifferenceKind::Unverified), "declared, not reported"),
+        (count(DifferenceKind::Undeclared), "undeclared"),
         (comparison.only_a.len() + comparison.only_b.len(), "on one side only"),
     ];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let texts = counts.map(|(count, what)| format!("{count} {what}"));
-    texts.collect::<Vec<_>>().join(", ")
+    let texts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    texts.join(", ")
 }
 
 fn difference_table(comparison: &Comparison) -> Markup {
-    let cells = |[a, b]: [Option<&str>; 2], absent: &str, mark: DifferenceKind| {
-        let declared = match mark {
-            DifferenceKind::Declared => "declared",
-            DifferenceKind::Undeclared => "undeclared",
-            DifferenceKind::Unverified => "declared, not reported",
-        };
-        markup! {
-            @for value in [a, b] {
-                @match value {
-                    Some(value) => td { code { (clean(value)) } },
-                    None => td.absent { (absent) },
-                }
-            }
-            td.absent[mark == DifferenceKind::Undeclared] { (declared) }
-        }
+    let both = comparison.settings.iter().map(|setting| {
+        let values = [setting.a.as_deref(), setting.b.as_deref()];
+        (setting.name.as_str(), difference_cells(values, "not declared", setting.mark))
+    });
+    let only_a = comparison.only_a.iter().map(|setting| {
+        let values = [Some(setting.value.as_str()), None];
+        (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
+    });
+    let only_b = comparison.only_b.iter().map(|setting| {
+        let values = [None, Some(setting.value.as_str())];
+        (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
+    });
+    let heads = ["setting", &comparison.a, &comparison.b, "in the plan"];
+    text_table(&heads, both.chain(only_a).chain(only_b))
+}
+
+/// Returns the cells of a setting's values on both sides, and whether the plan declares the
+/// difference; `absent` stands for a value that a side lacks.
+fn difference_cells(values: [Option<&str>; 2], absent: &str, mark: DifferenceKind) -> Markup {
+    let declared = match mark {
+        DifferenceKind::Declared => "declared",
+        DifferenceKind::Undeclared => "undeclared",
+        DifferenceKind::Unverified => "declared, not reported",
     };
-    let both = comparison.settings.iter().map(|it| {
-        let values = [it.a.as_deref(), it.b.as_deref()];
-        (it.name.as_str(), cells(values, "not declared", it.mark))
-    });
-    let only_a = comparison.only_a.iter().map(|it| (it, 0));
-    let only_b = comparison.only_b.iter().map(|it| (it, 1));
-    let one_sided = only_a.chain(only_b).map(|(it, side)| {
-        let mut values = [None, None];
-        values[side] = Some(it.value.as_str());
-        (it.name.as_str(), cells(values, "absent", it.mark))
-    });
-    text_table(&["setting", &comparison.a, &comparison.b, "in the plan"], both.chain(one_sided))
+    markup! {
+        @for value in values {
+            @match value {
+                Some(value) => td { code { (clean(value)) } },
+                None => td.absent { (absent) },
+            }
+        }
+        td.absent[mark == DifferenceKind::Undeclared] { (declared) }
+    }
 }
 
 fn plan(source: &Source, has_several: bool) -> Markup {
@@ -268,6 +289,7 @@ fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("../../../../docs/glossary.md").lines();
     let rows =
         lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    // The first row has the heads of the columns.
     rows.skip(1)
 }
 

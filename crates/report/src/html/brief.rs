@@ -1,14 +1,13 @@
 //! The summary of a step for its heading: the result of the base, and verdicts. Also selects the
 //! lines of a chart that stand out.
 
-use analysis::{Sample, THROUGHPUT, counted, throughput};
+use analysis::{ComparedStep, Row, Sample, THROUGHPUT, counted, throughput};
 use maud::{Markup, html as markup};
 use record::CellKey;
 
 use crate::compared::{Comparison, mean_of, ratio_cell, tone};
-use crate::html::clean;
+use crate::html::{NamedMatrix, clean};
 use crate::matrix::{Keys, Line, Matrix, StepHead};
-use crate::names::Names;
 use crate::number::rate_text;
 use crate::operations::unit;
 use crate::table::Tone;
@@ -31,17 +30,20 @@ const COUNTED: [(Tone, &str); 5] = [
 
 /// Returns the summary of a step: the throughput of the base, or of the first target, and verdicts.
 pub(super) fn brief(
-    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    NamedMatrix { matrix, names }: NamedMatrix<'_>,
     comparison: &Comparison<'_>,
     step: StepHead<'_>,
 ) -> Markup {
-    let rows = comparison.compared.rows.iter();
-    let of_step = |metric: &str, name: &str| metric == THROUGHPUT && name == step.name;
-    let rows: Vec<_> =
-        rows.filter(|row| of_step(&row.metric, &row.step) && row.ratio.is_some()).collect();
+    let rows: Vec<&ComparedStep> = comparison
+        .compared
+        .rows
+        .iter()
+        .filter(|row| row.metric == THROUGHPUT && row.step == step.name && row.ratio.is_some())
+        .collect();
     let keys = Keys::among(rows.iter().map(|row| &row.cell));
     let short = |text: String| clean(&names.short(&text));
     let count = |wanted: Tone| rows.iter().filter(|row| tone(row) == wanted).count();
+
     markup! {
         @if let Some(base) = base(matrix, step) { span { (short(base)) } }
         @if rows.len() <= SHOWN_MAX {
@@ -60,26 +62,12 @@ pub(super) fn brief(
 
 /// Returns the throughput of the base in a step, as a range over numbers of clients and variants.
 fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
-    let lines: Vec<_> = matrix.lines_in(step).collect();
-    let is_base = |(line, _): &&(&Line<'_>, _)| line.cell.target == matrix.base;
-    let (first, _) = lines.iter().find(is_base).or(lines.first())?;
-    let target = &first.cell.target;
-    let mut loads: Vec<(CellKey, Vec<Sample>)> = Vec::new();
-    for (line, row) in
-        lines.iter().filter(|(line, row)| line.cell.target == *target && comparable(row))
-    {
-        let Some(value) = throughput(row) else {
-            continue;
-        };
-        let (run, repeat, cell) = (row.run, row.cell.repeat, line.cell.all_repeats());
-        let sample = Sample { run, repeat, value };
-        match loads.iter_mut().find(|(known, _)| *known == cell) {
-            Some((_, samples)) => samples.push(sample),
-            None => loads.push((cell, vec![sample])),
-        }
-    }
-    let mut means: Vec<f64> = loads.iter().filter_map(|(_, samples)| mean_of(samples)).collect();
-    means.sort_by(f64::total_cmp);
+    let lines: Vec<(&Line<'_>, &Row)> = matrix.lines_in(step).collect();
+    let of_base = lines.iter().find(|(line, _)| line.cell.target == matrix.base);
+    let (line, _) = of_base.or(lines.first())?;
+    let target = &line.cell.target;
+
+    let means = means_by_load(&lines, target);
     let range = match means[..] {
         [] => return None,
         [one] => rate_text(one),
@@ -92,26 +80,74 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
     })
 }
 
-/// Returns the numbers of the lines that stand out, each with the reason; `None` if all lines have
-/// colors.
-pub(super) fn standing_out(
-    matrix: &Matrix<'_>,
-    step: StepHead<'_>,
-) -> Option<Vec<(usize, &'static str)>> {
-    let lines = matrix.lines.iter().enumerate();
-    let lines = lines.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
-    let lines: Vec<_> = lines.collect();
+/// Returns the mean throughput of a target with each number of clients and variant, in rising
+/// order.
+fn means_by_load(lines: &[(&Line<'_>, &Row)], target: &str) -> Vec<f64> {
+    let mut loads: Vec<(CellKey, Vec<Sample>)> = Vec::new();
+    for (line, row) in lines {
+        if line.cell.target != target || !comparable(row) {
+            continue;
+        }
+        let Some(value) = throughput(row) else {
+            continue;
+        };
+
+        let sample = Sample { run: row.run, repeat: row.cell.repeat, value };
+        let cell = line.cell.all_repeats();
+        match loads.iter_mut().find(|(known, _)| *known == cell) {
+            Some((_, samples)) => samples.push(sample),
+            None => loads.push((cell, vec![sample])),
+        }
+    }
+
+    let mut means: Vec<f64> = loads.iter().filter_map(|(_, samples)| mean_of(samples)).collect();
+    means.sort_by(f64::total_cmp);
+    means
+}
+
+/// A line that ran a step. Its number, among all lines, determines its color.
+pub(super) struct NumberedLine<'m> {
+    pub number: usize,
+    pub line: &'m Line<'m>,
+    pub row: &'m Row,
+}
+
+/// Returns the lines that ran a step.
+pub(super) fn numbered_lines<'m>(
+    matrix: &'m Matrix<'m>,
+    step: StepHead<'m>,
+) -> impl Iterator<Item = NumberedLine<'m>> {
+    matrix.lines.iter().enumerate().filter_map(move |(number, line)| {
+        Some(NumberedLine { number, line, row: line.row(step.name)? })
+    })
+}
+
+/// A line that stands out among many.
+pub(super) struct StandingOut {
+    pub number: usize,
+    pub reason: &'static str,
+}
+
+/// Returns the lines that stand out; `None` if so few lines ran the step that all have colors.
+pub(super) fn standing_out(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Vec<StandingOut>> {
+    let lines: Vec<NumberedLine<'_>> = numbered_lines(matrix, step).collect();
     if lines.len() <= COLORED_MAX {
         return None;
     }
-    let base = lines.iter().find(|(_, line, _)| line.cell.target == matrix.base);
-    let base = base.map(|(number, ..)| (*number, "base"));
-    let rates = lines.iter().filter(|(.., row)| comparable(row));
-    let rates = rates.filter_map(|(number, _, row)| Some((*number, throughput(row)?)));
-    let rates: Vec<(usize, f64)> = rates.collect();
-    let by_rate = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
-    let ends =
-        [(rates.iter().max_by(by_rate), "fastest"), (rates.iter().min_by(by_rate), "slowest")];
-    let ends = ends.into_iter().filter_map(|(end, what)| Some((end?.0, what)));
-    Some(base.into_iter().chain(ends).collect())
+
+    let base = lines.iter().find(|line| line.line.cell.target == matrix.base);
+    let base = base.map(|line| line.number);
+    let rates: Vec<(usize, f64)> = lines
+        .iter()
+        .filter(|line| comparable(line.row))
+        .filter_map(|line| Some((line.number, throughput(line.row)?)))
+        .collect();
+    let fastest = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| *number);
+    let slowest = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| *number);
+
+    let found = [(base, "base"), (fastest, "fastest"), (slowest, "slowest")];
+    let standing_out = found
+        .into_iter()
+        .filter_map(|(number, reason)| Some(StandingOut { number: number?, reason }));
+    Some(standing_out.collect())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{Figures, Row};
 use record::CellKey;
 
-use crate::html::curve::{Curve, Curves, Place, RowCurve, bucket_of};
+use crate::html::curve::{ChartPlace, Curve, Curves, RowCurve, bucket_of};
 use crate::html::encode;
 use crate::matrix::{Matrix, StepHead};
 
@@ -17,14 +17,12 @@ const POINTS_MAX: usize = 2000;
 /// The minimum: fewer points say nothing.
 const POINTS_MIN: usize = 60;
 
-/// One chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart<'c> {
-    /// The place in the step's section.
-    pub place: Place,
-    /// Its title, with the unit.
+    pub place: ChartPlace,
+    /// The title, with the unit.
     pub title: &'c str,
-    /// Its scale is logarithmic at first.
+    /// The scale is logarithmic at first.
     pub logarithmic: bool,
     /// A curve for each line; a line has the same color in the whole report.
     pub curves: Vec<(usize, &'c Curve)>,
@@ -35,10 +33,10 @@ pub(crate) struct Chart<'c> {
 }
 
 /// Finds the curves of a row.
-pub(crate) struct Index<'c>(BTreeMap<Key<'c>, &'c Curves>);
+pub(crate) struct Index<'c>(BTreeMap<RowKey<'c>, &'c Curves>);
 
 /// Identifies a row: run, cell, step.
-type Key<'c> = (usize, &'c CellKey, &'c str);
+type RowKey<'c> = (usize, &'c CellKey, &'c str);
 
 impl<'c> Index<'c> {
     /// Returns an index of `curves`, which are in the order of the figures' rows.
@@ -52,7 +50,7 @@ impl<'c> Index<'c> {
     }
 }
 
-fn key(row: &Row) -> Key<'_> {
+fn key(row: &Row) -> RowKey<'_> {
     (row.run, &row.cell, &row.step)
 }
 
@@ -65,7 +63,7 @@ pub(crate) fn of_step<'c>(
     index: &Index<'c>,
     step: StepHead<'c>,
 ) -> Vec<Chart<'c>> {
-    let mut charts: BTreeMap<(Place, usize, &str), LineCurves<'_>> = BTreeMap::new();
+    let mut charts: BTreeMap<(ChartPlace, usize, &str), LineCurves<'_>> = BTreeMap::new();
     for (number, line) in matrix.lines.iter().enumerate() {
         let curves = line.row(step.name).and_then(|row| index.of(row));
         for drawn in curves.iter().flat_map(|curves| &curves.drawn) {
@@ -73,6 +71,7 @@ pub(crate) fn of_step<'c>(
             chart.or_default().push((number, drawn));
         }
     }
+
     let mut made: Vec<Chart<'_>> = Vec::new();
     for ((place, _, title), drawn) in charts {
         // One second makes no line, and tables have its figure.
@@ -80,26 +79,30 @@ pub(crate) fn of_step<'c>(
         if !has_line || !drawn.iter().any(|(_, drawn)| drawn.moved) {
             continue;
         }
-        let curves = drawn.iter().map(|(line, drawn)| (*line, &drawn.whole));
-        let parts = drawn.iter().flat_map(|(line, drawn)| {
-            let parts = drawn.parts.iter();
-            parts.map(|(name, curve)| (*line, name.as_str(), curve))
-        });
-        let (curves, parts) = (curves.collect(), parts.collect());
+
+        let chart = chart(place, title, &drawn);
         // Engines with different names for the same thing share a chart.
-        match made.iter_mut().find(|chart| (chart.place, chart.title) == (place, title)) {
-            Some(chart) => chart.curves.extend::<Vec<_>>(curves),
-            None => made.push(Chart {
-                place,
-                title,
-                logarithmic: drawn.iter().any(|(_, drawn)| drawn.logarithmic),
-                curves,
-                parts,
-                parts_are: drawn.first().map_or("", |(_, drawn)| drawn.parts_are),
-            }),
+        match made.iter_mut().find(|known| (known.place, known.title) == (place, title)) {
+            Some(known) => known.curves.extend(chart.curves),
+            None => made.push(chart),
         }
     }
     made
+}
+
+fn chart<'c>(place: ChartPlace, title: &'c str, drawn: &[(usize, &'c RowCurve)]) -> Chart<'c> {
+    let mut parts = Vec::new();
+    for (line, drawn) in drawn {
+        parts.extend(drawn.parts.iter().map(|(name, curve)| (*line, name.as_str(), curve)));
+    }
+    Chart {
+        place,
+        title,
+        logarithmic: drawn.iter().any(|(_, drawn)| drawn.logarithmic),
+        curves: drawn.iter().map(|(line, drawn)| (*line, &drawn.whole)).collect(),
+        parts,
+        parts_are: drawn.first().map_or("", |(_, drawn)| drawn.parts_are),
+    }
 }
 
 /// The maximum number of points per curve in a report. The many parts of lines and counters of the
@@ -119,18 +122,19 @@ impl Budget {
     }
 
     fn size(self, chart: &Chart<'_>) -> usize {
-        let (bucket, of_parts) = (self.bucket(chart), self.bucket_of_parts(chart));
-        let wholes = chart.curves.iter();
-        let wholes = wholes.map(|(_, curve)| encode::size(curve, bucket));
-        let parts = chart.parts.iter();
-        let parts = parts.map(|(_, name, curve)| name.len() + encode::size(curve, of_parts));
+        let (bucket, bucket_of_parts) = (self.bucket(chart), self.bucket_of_parts(chart));
+        let wholes = chart.curves.iter().map(|(_, curve)| encode::size(curve, bucket));
+        let parts = chart
+            .parts
+            .iter()
+            .map(|(_, name, curve)| name.len() + encode::size(curve, bucket_of_parts));
         wholes.sum::<usize>() + parts.sum::<usize>()
     }
 
     /// Returns the seconds per bucket of the chart's curves.
     fn bucket(self, chart: &Chart<'_>) -> usize {
         let points_max = match chart.place {
-            Place::Engine => self.0 / 4,
+            ChartPlace::Engine => self.0 / 4,
             _ => self.0,
         };
         bucket(points_max, chart.curves.iter().map(|(_, curve)| *curve))
@@ -149,11 +153,11 @@ fn bucket<'c>(points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> usi
 
 /// A chart in the format of the page.
 pub(crate) struct Plot {
-    /// Its title, with the unit.
+    /// The title, with the unit.
     pub title: String,
-    /// A note for readers about its curves; may be empty.
+    /// A note for readers about the curves; may be empty.
     pub note: String,
-    /// Its scale is logarithmic at first.
+    /// The scale is logarithmic at first.
     pub is_logarithmic: bool,
     /// The curves as JSON for a script element.
     pub data: String,
@@ -166,10 +170,8 @@ impl Chart<'_> {
     /// per bucket.
     pub(crate) fn plot(&self, budget: Budget) -> Plot {
         let bucket = budget.bucket(self);
-        let wholes = self.curves.iter();
-        let wholes = wholes.map(|(line, curve)| (*line, None, *curve));
-        let parts = self.parts.iter();
-        let parts = parts.map(|(line, name, curve)| (*line, Some(*name), *curve));
+        let wholes = self.curves.iter().map(|(line, curve)| (*line, None, *curve));
+        let parts = self.parts.iter().map(|(line, name, curve)| (*line, Some(*name), *curve));
         let has_parts = !self.parts.is_empty();
         Plot {
             title: self.title.to_string(),
@@ -244,11 +246,11 @@ mod tests {
         };
         let charts: Vec<Chart<'_>> = (0..10)
             .flat_map(|_| {
-                let counters = std::iter::repeat_n(Place::Engine, 40);
-                [Place::Load; 6].into_iter().chain(counters)
+                let counters = std::iter::repeat_n(ChartPlace::Engine, 40);
+                [ChartPlace::Load; 6].into_iter().chain(counters)
             })
             .map(|place| Chart {
-                parts: if place == Place::Load { chart(place).parts } else { Vec::new() },
+                parts: if place == ChartPlace::Load { chart(place).parts } else { Vec::new() },
                 ..chart(place)
             })
             .collect();

@@ -10,10 +10,9 @@ const POINTS_MAX: usize = 2000;
 
 /// The place of a chart in the section of its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
-    /// The load.
+pub(crate) enum ChartPlace {
     Load,
-    /// Next to the load, because it explains it.
+    /// Next to the load, because it explains the load.
     Beside,
     /// The cost of an operation, second by second.
     Cost,
@@ -46,13 +45,13 @@ impl Curve {
             seconds: points.len(),
             points: if bucket == 1 { points } else { extremes(&points, bucket) },
         };
-        curve.points.shrink_to_fit();
-        if let Some(first) = curve.points.first().map(|first| first.to_bits())
-            && curve.points.iter().all(|point| point.to_bits() == first)
-        {
+
+        // Many counters never change. Bits are compared, because NaN equals nothing.
+        let first = curve.points.first().map(|first| first.to_bits());
+        if curve.points.iter().all(|point| Some(point.to_bits()) == first) {
             curve.points.truncate(1);
-            curve.points.shrink_to_fit();
         }
+        curve.points.shrink_to_fit();
         curve
     }
 
@@ -68,10 +67,13 @@ impl Curve {
 
     /// Returns the points in buckets of this many seconds, a multiple of its own.
     pub(crate) fn points_in(&self, bucket: usize) -> Vec<f32> {
+        if self.is_constant() {
+            return vec![self.points[0]; self.point_count(bucket)];
+        }
         match (bucket / self.bucket.max(1), self.bucket) {
-            _ if self.is_constant() => vec![self.points[0]; self.point_count(bucket)],
             (1, _) => self.points.clone(),
             (_, 1) => extremes(&self.points, bucket),
+            // Each bucket of the curve has two points already.
             (times, _) => extremes(&self.points, 2 * times),
         }
     }
@@ -90,23 +92,20 @@ pub(crate) fn bucket_of(seconds: usize, points_max: usize) -> usize {
 fn extremes(points: &[f32], length: usize) -> Vec<f32> {
     let mut thinned = Vec::with_capacity(2 * points.len().div_ceil(length));
     for chunk in points.chunks(length) {
-        let (mut least, mut most) = ((0, f32::NAN), (0, f32::NAN));
+        let (mut least_at, mut least) = (0, f32::NAN);
+        let (mut most_at, mut most) = (0, f32::NAN);
         for (at, &value) in chunk.iter().enumerate() {
             if value.is_nan() {
                 continue;
             }
-            if least.1.is_nan() || value < least.1 {
-                least = (at, value);
+            if least.is_nan() || value < least {
+                (least_at, least) = (at, value);
             }
-            if most.1.is_nan() || value > most.1 {
-                most = (at, value);
+            if most.is_nan() || value > most {
+                (most_at, most) = (at, value);
             }
         }
-        if least.0 <= most.0 {
-            thinned.extend([least.1, most.1]);
-        } else {
-            thinned.extend([most.1, least.1]);
-        }
+        thinned.extend(if least_at <= most_at { [least, most] } else { [most, least] });
     }
     thinned
 }
@@ -114,8 +113,7 @@ fn extremes(points: &[f32], length: usize) -> Vec<f32> {
 /// The curve of one row in one chart.
 #[derive(Clone, Debug)]
 pub(crate) struct RowCurve {
-    /// The place of the chart.
-    pub place: Place,
+    pub place: ChartPlace,
     /// The rank among the charts of that place; equal ranks are sorted by title.
     pub order: usize,
     /// The title, with the unit.
@@ -135,7 +133,7 @@ pub(crate) struct RowCurve {
 impl RowCurve {
     /// Returns a curve without parts.
     pub(crate) fn whole(
-        place: Place,
+        place: ChartPlace,
         order: usize,
         title: impl Into<String>,
         values: &[Option<f64>],
@@ -171,10 +169,7 @@ impl Curves {
         drawn.extend(host::of_row(row));
         drawn.extend(engine::of_row(row));
         drawn.extend(waits::of_row(row));
-        drawn.retain(|drawn| {
-            let mut points = drawn.whole.points.iter();
-            points.any(|point| !point.is_nan())
-        });
+        drawn.retain(|drawn| drawn.whole.points.iter().any(|point| !point.is_nan()));
         Self { drawn }
     }
 

@@ -1,7 +1,8 @@
 //! The charts of latencies over a whole step: percentiles, and shares of buckets.
 
-use analysis::{OpFigures, Row};
+use analysis::OpFigures;
 
+use crate::html::brief::{NumberedLine, numbered_lines};
 use crate::html::charts::Plot;
 use crate::html::encode::short;
 use crate::matrix::{Matrix, StepHead};
@@ -15,24 +16,26 @@ const TWO_TIMES: &str = "solid: response time; dashed: service time";
 pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
     for kind in split_kinds(matrix, step).0 {
-        let two = has_schedule(matrix, step, kind);
-        let (title, note) =
-            if two { ("response and service time", TWO_TIMES) } else { ("response time", "") };
+        let (times, note) = if has_schedule(matrix, step, kind) {
+            ("response and service time", TWO_TIMES)
+        } else {
+            ("response time", "")
+        };
+        let plot = |title: String, data: String| Plot {
+            title,
+            note: note.to_string(),
+            is_logarithmic: true,
+            data,
+            parts: None,
+        };
+
         let percentiles = json(matrix, step, kind, "nines", percentiles);
+        let title = format!("{kind}: percentiles of {times}, ms");
+        charts.extend(percentiles.map(|data| plot(title, data)));
+
         let shares = json(matrix, step, kind, "buckets", shares);
-        let titles = [
-            format!("{kind}: percentiles of {title}, ms"),
-            format!("{kind}: {title} by bucket, percent of operations"),
-        ];
-        for (title, json) in titles.into_iter().zip([percentiles, shares]) {
-            charts.extend(json.map(|data| Plot {
-                title,
-                note: note.to_string(),
-                is_logarithmic: true,
-                data,
-                parts: None,
-            }));
-        }
+        let title = format!("{kind}: {times} by bucket, percent of operations");
+        charts.extend(shares.map(|data| plot(title, data)));
     }
     charts
 }
@@ -45,19 +48,19 @@ fn json(
     x: &str,
     curve: fn(&OpFigures, Time) -> Option<String>,
 ) -> Option<String> {
-    let of_row = |row: &Row, line: usize| {
-        let op = row.ops.get(kind)?;
-        let times = [Time::Response, Time::Service];
-        let curves = times.into_iter().enumerate().filter_map(move |(dash, time)| {
-            let is_other = time == Time::Response || op.scheduled;
-            let curve = curve(op, time).filter(|_| is_other)?;
-            Some(format!("[{line},{dash},{curve}]"))
-        });
-        Some(curves.collect::<Vec<_>>())
-    };
-    let lines = matrix.lines.iter().enumerate();
-    let curves = lines.filter_map(|(number, line)| of_row(line.row(step.name)?, number));
-    let curves: Vec<String> = curves.flatten().collect();
+    let mut curves = Vec::new();
+    for NumberedLine { number, row, .. } in numbered_lines(matrix, step) {
+        let Some(op) = row.ops.get(kind) else {
+            continue;
+        };
+        if let Some(response) = curve(op, Time::Response) {
+            curves.push(format!("[{number},0,{response}]"));
+        }
+        // Without a schedule both times are equal.
+        if let Some(service) = curve(op, Time::Service).filter(|_| op.scheduled) {
+            curves.push(format!("[{number},1,{service}]"));
+        }
+    }
     (!curves.is_empty()).then(|| format!("{{\"x\":\"{x}\",\"s\":[{}]}}", curves.join(",")))
 }
 
@@ -65,9 +68,11 @@ fn json(
 /// of a nine apart, from 0 on; the last one is at the end.
 fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
     let points = time.curve(op);
-    let (end, _) = points.last().filter(|_| points.len() > 1)?;
-    let times = points.iter().map(|(_, us)| short(us / 1e3));
-    let times: Vec<String> = times.collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let (end, _) = points.last()?;
+    let times: Vec<String> = points.iter().map(|(_, us)| short(us / 1e3)).collect();
     Some(format!("{},[{}]", short(*end), times.join(",")))
 }
 
@@ -75,16 +80,19 @@ fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
 fn shares(op: &OpFigures, time: Time) -> Option<String> {
     let counts = &time.buckets(op).counts;
     let all: u64 = counts.iter().sum();
+    if all == 0 {
+        return None;
+    }
     let percent = |count: &u64| short(*count as f64 / all as f64 * 100.0);
     let shares: Vec<String> = counts.iter().map(percent).collect();
-    (all > 0).then(|| format!("[{}]", shares.join(",")))
+    Some(format!("[{}]", shares.join(",")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::html::seconds::tests::row;
-    use analysis::Buckets;
+    use analysis::{Buckets, Row};
 
     #[test]
     fn a_rate_makes_two_curves_and_none_makes_one() {

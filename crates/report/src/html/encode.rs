@@ -32,10 +32,11 @@ pub(crate) fn curve(
     bucket: usize,
 ) {
     let points = if curve.is_constant() { curve.points.clone() } else { curve.points_in(bucket) };
-    let known = || points.iter().filter(|point| !point.is_nan());
-    let low = known().copied().fold(f32::INFINITY, f32::min);
-    let high = known().copied().fold(f32::NEG_INFINITY, f32::max);
+    let known = || points.iter().copied().filter(|point| !point.is_nan());
+    let low = known().fold(f32::INFINITY, f32::min);
+    let high = known().fold(f32::NEG_INFINITY, f32::max);
     let span = f64::from(high - low);
+
     let _ = write!(out, "[{line},{},[", curve.point_count(bucket));
     for (at, point) in points.iter().enumerate() {
         if at > 0 {
@@ -48,6 +49,7 @@ pub(crate) fn curve(
         }
     }
     out.push(']');
+
     if let Some(part) = part {
         out.push(',');
         out.push_str(&json(part));
@@ -58,13 +60,14 @@ pub(crate) fn curve(
 /// Writes a point with [`DIGITS`] digits of itself, or of the curve's span if that is smaller. So
 /// small values and small differences between large values are kept.
 fn write_point(out: &mut String, point: f64, span: f64) {
-    let smaller =
-        [point.abs(), span].into_iter().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
+    let sizes = [point.abs(), span].into_iter().filter(|size| *size > 0.0);
+    let smaller = sizes.fold(f64::INFINITY, f64::min);
     // Zero, or a constant curve of zeros.
     if point == 0.0 || !smaller.is_finite() {
         out.push('0');
         return;
     }
+
     let decimals = DIGITS - 1 - smaller.log10().floor() as i32;
     if decimals > 12 {
         let _ = write!(out, "{point:e}");

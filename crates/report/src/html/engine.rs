@@ -6,7 +6,7 @@ use analysis::Row;
 use record::Role;
 use words::WaitView;
 
-use crate::html::curve::{Curve, Place, RowCurve};
+use crate::html::curve::{ChartPlace, Curve, RowCurve};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
 
@@ -29,8 +29,7 @@ enum CounterParts {
 impl CounterParts {
     fn of(role: Option<Role>, names: &[&str]) -> Self {
         let is_level = |name: &&str| {
-            let (_, label) = name.split_once('.').unwrap_or_default();
-            label.parse::<u32>().is_ok()
+            name.split_once('.').is_some_and(|(_, label)| label.parse::<u32>().is_ok())
         };
         match role {
             Some(Role::LevelScore) => Self::Scores,
@@ -50,12 +49,13 @@ impl CounterParts {
 
     /// Returns the names whose values make up the whole.
     fn whole<'a>(self, names: &[&'a str]) -> Vec<&'a str> {
-        let is_part = |name: &&str| {
-            let is_counted_in_others =
-                name.contains(".total-") || name.ends_with("-with-ongoing-compaction");
-            self != Self::Reasons || !is_counted_in_others
-        };
-        names.iter().copied().filter(is_part).collect()
+        let mut whole = names.to_vec();
+        if self == Self::Reasons {
+            whole.retain(|name| {
+                !name.contains(".total-") && !name.ends_with("-with-ongoing-compaction")
+            });
+        }
+        whole
     }
 }
 
@@ -64,19 +64,21 @@ impl CounterParts {
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, series) in &row.series.engine {
-        let whole = match name.split_once('.') {
-            // The parts of a replica have nothing in common.
-            Some((whole, _)) if !whole.starts_with(REPLICA) => whole,
-            _ => name.as_str(),
-        };
         // States of sessions have a chart of their own.
         let is_sample_count = WaitView::ALL.iter().any(|view| view.samples() == name);
         let is_state = is_sample_count || WaitView::of_gauge(name).is_some();
         // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
-        if !tree::is_drawn(series.role) && !is_since_opened && !is_state {
-            counters.entry(whole).or_default().push(name);
+        if tree::is_drawn(series.role) || is_since_opened || is_state {
+            continue;
         }
+
+        let whole = match name.split_once('.') {
+            // The parts of a replica have nothing in common.
+            Some((whole, _)) if !whole.starts_with(REPLICA) => whole,
+            _ => name.as_str(),
+        };
+        counters.entry(whole).or_default().push(name);
     }
     counters.into_iter().map(|(whole, names)| of_counter(row, whole, &names)).collect()
 }
@@ -85,32 +87,24 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
 fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
     let series = |name: &&str| row.series.engine.get(*name);
     let cumulative = names.iter().filter_map(series).any(|series| series.cumulative);
+    let role = names.iter().filter_map(series).find_map(|series| series.role);
+    let counter_parts = CounterParts::of(role, names);
     let (unit, divisor) = match whole.rsplit_once('_') {
         Some((_, "bytes")) => ("MB", MIB),
         Some((_, "ns")) => ("ms", 1e6),
         Some((_, "ms")) => ("ms", 1.0),
         _ => ("", 1.0),
     };
-    let role = names.iter().filter_map(series).find_map(|series| series.role);
-    let counter_parts = CounterParts::of(role, names);
-    let whole = match counter_parts {
-        CounterParts::Scores => "level_score, largest",
-        _ => whole,
-    };
-    let title = match (unit, cumulative) {
-        ("", false) => whole.to_string(),
-        ("", true) => format!("{whole} per second"),
-        (unit, false) => format!("{whole}, {unit}"),
-        (unit, true) => format!("{whole}, {unit} per second"),
-    };
-    let whole_of = counter_parts.whole(names);
-    let columns = whole_of.iter().filter_map(series);
-    let columns = columns.map(|series| &series.values).collect();
-    let values = match counter_parts {
+
+    let names_of_whole = counter_parts.whole(names);
+    let columns = names_of_whole.iter().filter_map(series).map(|series| &series.values).collect();
+    let combined = match counter_parts {
         CounterParts::Scores => largest(columns),
         _ => added(columns, divisor),
     };
-    let values = sampled(row, values);
+    let values = sampled(row, combined);
+
+    // Parts may move while the whole does not: rows that move from one table to another.
     let mut has_moved = moved(&values, cumulative);
     let mut parts = Vec::new();
     for name in names.iter().filter(|_| names.len() > 1) {
@@ -122,32 +116,41 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
         has_moved |= moved(&values, cumulative);
         parts.push((part.to_string(), Curve::new(&values)));
     }
+
+    let subject = match counter_parts {
+        CounterParts::Scores => "level_score, largest",
+        _ => whole,
+    };
+    let title = match (unit, cumulative) {
+        ("", false) => subject.to_string(),
+        ("", true) => format!("{subject} per second"),
+        (unit, false) => format!("{subject}, {unit}"),
+        (unit, true) => format!("{subject}, {unit} per second"),
+    };
     RowCurve {
         moved: has_moved,
         parts,
         parts_are: counter_parts.name(),
-        ..RowCurve::whole(Place::Engine, 0, title, &values)
+        ..RowCurve::whole(ChartPlace::Engine, 0, title, &values)
     }
 }
 
 /// Returns true if a counter grew or a gauge changed.
 fn moved(values: &[Option<f64>], cumulative: bool) -> bool {
-    let mut values = values.iter().flatten();
+    let mut known = values.iter().flatten();
     if cumulative {
-        return values.any(|value| *value > 0.0);
+        known.any(|value| *value > 0.0)
+    } else {
+        known.next().is_some_and(|first| known.any(|value| value != first))
     }
-    values.next().is_some_and(|first| values.any(|value| value != first))
 }
 
 /// Returns the maximum of columns in each second; `None` without any value.
 fn largest(columns: Vec<&Vec<Option<f64>>>) -> Vec<Option<f64>> {
-    let seconds = columns.iter().map(|column| column.len()).max();
-    (0..seconds.unwrap_or(0))
-        .map(|second| {
-            let values = columns.iter().filter_map(|column| *column.get(second)?);
-            values.reduce(f64::max)
-        })
-        .collect()
+    let seconds = columns.iter().map(|column| column.len()).max().unwrap_or(0);
+    let largest_in =
+        |second: usize| columns.iter().filter_map(|column| *column.get(second)?).reduce(f64::max);
+    (0..seconds).map(largest_in).collect()
 }
 
 #[cfg(test)]

@@ -37,12 +37,16 @@ impl Trees {
     fn within(profiles: &[(Side<'_>, Option<Side<'_>>)], bytes_max: usize) -> Self {
         let mut share_min = SHARE_MIN;
         loop {
+            // The names are collected anew: those of frames that were dropped need no space.
             let mut names = FrameNames::default();
-            let trees = profiles.iter().map(|(target, base)| {
-                let sides: Vec<Side<'_>> = [*target].into_iter().chain(*base).collect();
-                write(&sides, share_min, &mut names)
-            });
-            let trees: Vec<String> = trees.collect();
+            let trees: Vec<String> = profiles
+                .iter()
+                .map(|(target, base)| {
+                    let sides: Vec<Side<'_>> = std::iter::once(*target).chain(*base).collect();
+                    write(&sides, share_min, &mut names)
+                })
+                .collect();
+
             let names = encode::json(names.names);
             let size = names.len() + trees.iter().map(String::len).sum::<usize>();
             if size <= bytes_max || share_min >= 1.0 {
@@ -78,25 +82,25 @@ impl FrameNames {
 /// All samples are those of the target, then those of the base. A frame with less than `share_min`
 /// of both counts for its caller.
 fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
-    let stacks = || sides.iter().map(|(profile, _)| profile.stacks.as_ref());
-    let all = Calls::of(stacks(), |_, _| true);
+    let stacks = sides.iter().map(|(profile, _)| profile.stacks.as_ref());
+    let all = Calls::of(stacks, |_, _| true);
     let inclusive = all.inclusive();
-    let is_large = |node: usize| {
-        let mut sides = inclusive.iter();
-        sides.any(|it| it[node] as f64 >= it[0] as f64 * share_min)
-    };
-    let calls = all.of_nodes(is_large);
-    let costs = sides.iter().map(|(_, it)| {
-        let costs = [it.cpu_us_per_op, it.cpu_us_per_op_error, it.dispersion];
+    // The first node is the whole.
+    let calls = all.of_nodes(|node| {
+        inclusive.iter().any(|samples| samples[node] as f64 >= samples[0] as f64 * share_min)
+    });
+
+    let costs = sides.iter().map(|(_, totals)| {
+        let costs = [totals.cpu_us_per_op, totals.cpu_us_per_op_error, totals.dispersion];
         format!("[{}]", costs.map(encode::short).join(","))
     });
+    let outside_frames: Vec<String> = calls.own.iter().map(|own| own[0].to_string()).collect();
     let mut out = format!(
-        "{{\"us\":[{}],\"enough\":{},\"n\":[",
+        "{{\"us\":[{}],\"enough\":{},\"n\":[{}",
         costs.collect::<Vec<_>>().join(","),
-        sides.iter().all(|(_, it)| it.is_enough())
+        sides.iter().all(|(_, totals)| totals.is_enough()),
+        outside_frames.join(",")
     );
-    let own: Vec<String> = calls.own.iter().map(|it| it[0].to_string()).collect();
-    out += &own.join(",");
     write_callees(&calls, 0, &mut 0, names, &mut out);
     out + "]}"
 }

@@ -20,9 +20,8 @@ use crate::table::Table;
 const PLACES_SHOWN: usize = 8;
 
 /// A profile with what is shown beside its graph.
-struct Shown<'a> {
+struct ShownProfile<'a> {
     profile: &'a MergedProfile<'a>,
-    /// Its figures.
     totals: &'a ProfileTotals,
     /// The profile of the same step of the base.
     base: Option<Side<'a>>,
@@ -38,44 +37,28 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     if figures.profiled.is_empty() {
         return markup! {};
     }
+
     let mut merged = merged_profiles(figures);
-    merged.retain(|it| figures.profiled.iter().any(|of| of.row.reported && of.row.step == it.step));
-    let keys = Keys::among(merged.iter().map(|it| &it.cell));
-    let tables = function_tables(figures, &compared.profiles);
-    let mut tables: Vec<_> = compared.profiles.iter().zip(tables).collect();
-    let shown = merged.iter().filter_map(|profile| {
-        let totals = profile.totals.as_ref()?;
-        let of_base = profile.cell.of_target(&compared.base);
-        let is_other = profile.cell.target != compared.base;
-        let is_base = |it: &&MergedProfile<'_>| {
-            is_other && it.cell.is_repeat_of(&of_base) && it.step == profile.step
-        };
-        let table = tables.iter().position(|(it, _)| is_of(it, profile));
-        let base = merged.iter().find(is_base);
-        Some(Shown {
-            profile,
-            totals,
-            base: base.and_then(|it| Some((it, it.totals.as_ref()?))),
-            label: clean(&names.short(&keys.label(&profile.cell, 0))),
-            table: table.map(|at| tables.swap_remove(at).1),
-        })
+    merged.retain(|profile| {
+        figures.profiled.iter().any(|step| step.row.reported && step.row.step == profile.step)
     });
-    let shown: Vec<Shown<'_>> = shown.collect();
+    let shown = shown_profiles(names, comparison, &merged);
     let first = first(&compared.profiles, &shown);
-    let pairs = shown.iter().map(|it| ((it.profile, it.totals), it.base));
-    let pairs: Vec<_> = pairs.collect();
+    let pairs: Vec<(Side<'_>, Option<Side<'_>>)> =
+        shown.iter().map(|shown| ((shown.profile, shown.totals), shown.base)).collect();
     let trees = Trees::of(&pairs);
+
     markup! {
         section id="functions" {
             h2 { "Functions" (permalink("functions")) }
             @if !shown.is_empty() {
                 (how_to_read(trees.share_min))
                 (controls(&shown))
-                @for (number, (it, tree)) in shown.iter().zip(&trees.trees).enumerate() {
-                    div.profile.chosen[number == first] data-target=(it.label) data-step=(clean(&it.profile.step)) {
-                        @let operation = operation(figures, &it.profile.cell, &it.profile.step);
-                        (graph(it, tree, operation))
-                        @if let Some(made) = &it.table { (table(names, made)) }
+                @for (number, (shown, tree)) in shown.iter().zip(&trees.trees).enumerate() {
+                    @let profile = shown.profile;
+                    div.profile.chosen[number == first] data-target=(shown.label) data-step=(clean(&profile.step)) {
+                        (graph(shown, tree, operation(figures, &profile.cell, &profile.step)))
+                        @if let Some(changed) = &shown.table { (table(names, changed)) }
                     }
                 }
                 script.frames type="application/json" { (PreEscaped(&trees.names)) }
@@ -85,15 +68,55 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     }
 }
 
+/// Returns the profiles that have figures, each with its base and the table of changes.
+fn shown_profiles<'a>(
+    names: &Names<'_>,
+    comparison: &Comparison<'_>,
+    merged: &'a [MergedProfile<'a>],
+) -> Vec<ShownProfile<'a>> {
+    let Comparison { figures, compared, .. } = *comparison;
+    let keys = Keys::among(merged.iter().map(|profile| &profile.cell));
+    let tables = function_tables(figures, &compared.profiles);
+    let mut tables: Vec<_> = compared.profiles.iter().zip(tables).collect();
+
+    let shown = merged.iter().filter_map(|profile| {
+        let table = tables.iter().position(|(compared, _)| is_of(compared, profile));
+        Some(ShownProfile {
+            profile,
+            totals: profile.totals.as_ref()?,
+            base: base_of(profile, merged, &compared.base),
+            label: clean(&names.short(&keys.label(&profile.cell, 0))),
+            table: table.map(|at| tables.swap_remove(at).1),
+        })
+    });
+    shown.collect()
+}
+
+/// Returns the profile of the base in the same step with the same load.
+fn base_of<'a>(
+    profile: &MergedProfile<'_>,
+    merged: &'a [MergedProfile<'a>],
+    base: &str,
+) -> Option<Side<'a>> {
+    if profile.cell.target == base {
+        return None;
+    }
+    let cell = profile.cell.of_target(base);
+    let found =
+        merged.iter().find(|other| other.cell.is_repeat_of(&cell) && other.step == profile.step)?;
+    Some((found, found.totals.as_ref()?))
+}
+
 /// Returns the number of the profile that is shown first: one in which a function is named, else
 /// one with a base.
-fn first(compared: &[ComparedProfile], shown: &[Shown<'_>]) -> usize {
-    let is_named = |it: &Shown<'_>| {
-        let mut named = compared.iter().filter(|it| it.named.is_some());
-        named.any(|named| is_of(named, it.profile))
+fn first(compared: &[ComparedProfile], shown: &[ShownProfile<'_>]) -> usize {
+    let is_named = |shown: &ShownProfile<'_>| {
+        let mut of_profile = compared.iter().filter(|compared| is_of(compared, shown.profile));
+        of_profile.any(|compared| compared.named.is_some())
     };
-    let position = |is: &dyn Fn(&Shown<'_>) -> bool| shown.iter().position(is);
-    position(&is_named).or_else(|| position(&|it| it.base.is_some())).unwrap_or(0)
+    let named = shown.iter().position(is_named);
+    let with_base = || shown.iter().position(|shown| shown.base.is_some());
+    named.or_else(with_base).unwrap_or(0)
 }
 
 fn is_of(compared: &ComparedProfile, profile: &MergedProfile<'_>) -> bool {
@@ -115,11 +138,13 @@ fn how_to_read(share_min: f64) -> Markup {
 }
 
 /// Returns the controls of all graphs, and the meaning of their colors.
-fn controls(shown: &[Shown<'_>]) -> Markup {
-    let targets =
-        distinct(shown.iter().map(|it| (it.label.as_str(), it.profile.cell.target.as_str())));
-    let steps = distinct(shown.iter().map(|it| it.profile.step.as_str()));
-    let has_base = shown.iter().any(|it| it.base.is_some());
+fn controls(shown: &[ShownProfile<'_>]) -> Markup {
+    let labels =
+        shown.iter().map(|shown| (shown.label.as_str(), shown.profile.cell.target.as_str()));
+    let targets = distinct(labels);
+    let steps = distinct(shown.iter().map(|shown| shown.profile.step.as_str()));
+    let has_base = shown.iter().any(|shown| shown.base.is_some());
+
     markup! {
         div.pick role="toolbar" aria-label="flame graph" {
             label { "target " select.target { @for (label, name) in targets { option data-of=(clean(name)) { (label) } } } }
@@ -148,8 +173,8 @@ fn controls(shown: &[Shown<'_>]) -> Markup {
     }
 }
 
-fn graph(shown: &Shown<'_>, tree: &str, operation: &str) -> Markup {
-    let Shown { profile, totals, base, label, .. } = shown;
+fn graph(shown: &ShownProfile<'_>, tree: &str, operation: &str) -> Markup {
+    let ShownProfile { profile, totals, base, label, .. } = shown;
     let step = clean(&profile.step);
     markup! {
         h3 { (label) ", " (step) }
@@ -163,22 +188,24 @@ fn graph(shown: &Shown<'_>, tree: &str, operation: &str) -> Markup {
 /// Returns the steps that were to be profiled and have no graph, by the reason.
 fn missing(profiled: &[ProfiledStep], merged: &[MergedProfile<'_>]) -> Markup {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for it in profiled.iter().filter(|it| it.row.reported) {
-        let row = &it.row;
-        let has_graph = |of: &MergedProfile<'_>| {
-            of.totals.is_some()
-                && of.step == row.step
-                && of.cell.target == row.cell.target
-                && of.cell.load() == row.cell.load()
+    for step in profiled.iter().filter(|step| step.row.reported) {
+        let row = &step.row;
+        let has_graph = |profile: &MergedProfile<'_>| {
+            profile.totals.is_some()
+                && profile.step == row.step
+                && profile.cell.target == row.cell.target
+                && profile.cell.load() == row.cell.load()
         };
-        let reason = match &it.profile.missing {
+        let reason = match &step.profile.missing {
             Some(reason) => reason.as_str(),
+            // Another repeat has a profile.
             None if merged.iter().any(has_graph) => continue,
             None => "no valid repeat has samples and CPU time per operation",
         };
         let place = format!("{} in {}", row.cell.target, row.step);
         places.entry(reason).or_default().push(place);
     }
+
     markup! {
         @for (reason, places) in &places {
             p.note { "No profile: " (marked(reason)) " (" (clean(&listed(&distinct(places.iter()), PLACES_SHOWN, "; "))) ")" }

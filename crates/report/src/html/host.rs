@@ -4,7 +4,7 @@
 use analysis::Row;
 use record::StepKind;
 
-use crate::html::curve::{Curve, Place, RowCurve};
+use crate::html::curve::{ChartPlace, Curve, RowCurve};
 use crate::html::seconds::{HostColumns, MIB, added, counts, rates, sampled, sum, sum_of};
 use crate::matrix::StepHead;
 use crate::operations::noun;
@@ -66,21 +66,34 @@ const COSTS: [(&str, &[&str], f64); 5] = [
 
 /// Returns the charts of the host and of costs.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
+    let mut all = of_host(row);
+    all.extend(of_client_hosts(row));
+    all.extend(of_costs(row));
+    all
+}
+
+fn of_host(row: &Row) -> Vec<RowCurve> {
     let busy = sampled(row, busy_pct(&row.series.host));
     let title = "host: CPU busy, percent of all CPUs";
-    let mut all = vec![RowCurve::whole(Place::Host, 0, title, &busy)];
+    let mut all = vec![RowCurve::whole(ChartPlace::Host, 0, title, &busy)];
     for (at, (title, columns, divisor)) in DRAWN.into_iter().enumerate() {
         let values = sampled(row, sum(row, columns, divisor));
-        all.push(RowCurve::whole(Place::Host, at + 1, title, &values));
+        all.push(RowCurve::whole(ChartPlace::Host, at + 1, title, &values));
     }
-    all.extend(of_client_hosts(row));
-    if let Some(done) = done(row) {
-        for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
-            let unit = if at == 0 { ", \u{b5}s" } else { "" };
-            let title = format!("{title} {}{unit}", noun(StepHead::of(row)));
-            let values = for_each(&sum(row, columns, divisor), &done);
-            all.push(RowCurve::whole(Place::Cost, at, title, &sampled(row, values)));
-        }
+    all
+}
+
+/// Returns the charts of costs; none for steps without operations.
+fn of_costs(row: &Row) -> Vec<RowCurve> {
+    let Some(done) = done(row) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
+        let unit = if at == 0 { ", \u{b5}s" } else { "" };
+        let title = format!("{title} {}{unit}", noun(StepHead::of(row)));
+        let values = for_each(&sum(row, columns, divisor), &done);
+        all.push(RowCurve::whole(ChartPlace::Cost, at, title, &sampled(row, values)));
     }
     all
 }
@@ -89,12 +102,12 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
 /// without.
 fn done(row: &Row) -> Option<Vec<Option<f64>>> {
     let op = row.series.ops.get(row.main_op.as_deref()?)?;
-    let (done, each) = match row.kind {
+    let (counted, each) = match row.kind {
         StepKind::Load => (&op.rows, 1.0),
         StepKind::Query => (&op.ok, row.queries_per_event.unwrap_or(1.0)),
         StepKind::Index | StepKind::Settle => return None,
     };
-    let rates = rates(row, counts(done));
+    let rates = rates(row, counts(counted));
     Some(rates.into_iter().map(|rate| rate.map(|rate| rate * each)).collect())
 }
 
@@ -108,33 +121,44 @@ fn for_each(cost: &[Option<f64>], done: &[Option<f64>]) -> Vec<Option<f64>> {
 
 /// Returns the charts of client hosts, with a curve for each if there are several.
 fn of_client_hosts(row: &Row) -> Vec<RowCurve> {
-    let hosts = &row.series.client_hosts;
-    let chart = |order: usize, title: &str, values: &dyn Fn(&HostColumns) -> Vec<Option<f64>>| {
-        let of_host = |host: &HostColumns| sampled(row, values(host));
-        let parts = row.client_hosts.iter().zip(hosts);
-        let parts = parts.filter(|_| hosts.len() > 1);
-        let parts = parts.map(|(host, columns)| (host.host.clone(), Curve::new(&of_host(columns))));
-        let order = 1 + DRAWN.len() + order;
-        RowCurve {
-            parts: parts.collect(),
-            parts_are: "each host",
-            ..RowCurve::whole(Place::Host, order, title, &of_host(&added_hosts(hosts)))
-        }
-    };
     let title = "client hosts: CPU busy, percent of all CPUs";
-    let mut all = vec![chart(0, title, &busy_pct)];
+    let mut all = vec![of_client_host_figure(row, 0, title, busy_pct)];
     for (at, (title, columns, divisor)) in OF_CLIENT_HOSTS.into_iter().enumerate() {
-        all.push(chart(1 + at, title, &|host| sum_of(host, columns, divisor)));
+        let values = |host: &HostColumns| sum_of(host, columns, divisor);
+        all.push(of_client_host_figure(row, 1 + at, title, values));
     }
     all
+}
+
+fn of_client_host_figure(
+    row: &Row,
+    order: usize,
+    title: &str,
+    values: impl Fn(&HostColumns) -> Vec<Option<f64>>,
+) -> RowCurve {
+    let hosts = &row.series.client_hosts;
+    let whole = sampled(row, values(&added_hosts(hosts)));
+    let mut parts = Vec::new();
+    // A single host is the whole.
+    if hosts.len() > 1 {
+        for (host, columns) in row.client_hosts.iter().zip(hosts) {
+            let curve = Curve::new(&sampled(row, values(columns)));
+            parts.push((host.host.clone(), curve));
+        }
+    }
+    RowCurve {
+        parts,
+        parts_are: "each host",
+        ..RowCurve::whole(ChartPlace::Host, 1 + DRAWN.len() + order, title, &whole)
+    }
 }
 
 /// Returns the sum of each column over all hosts.
 fn added_hosts(hosts: &[HostColumns]) -> HostColumns {
     let names = hosts.iter().flat_map(|host| host.keys());
     let sum = |name: &String| {
-        let columns = hosts.iter().filter_map(|host| host.get(name));
-        (name.clone(), added(columns.collect(), 1.0))
+        let columns = hosts.iter().filter_map(|host| host.get(name)).collect();
+        (name.clone(), added(columns, 1.0))
     };
     names.map(sum).collect()
 }
@@ -142,13 +166,12 @@ fn added_hosts(hosts: &[HostColumns]) -> HostColumns {
 fn busy_pct(host: &HostColumns) -> Vec<Option<f64>> {
     let busy = sum_of(host, &BUSY, 1.0);
     let rest = sum_of(host, &REST, 1.0);
-    busy.iter()
-        .zip(&rest)
-        .map(|(busy, rest)| match ((*busy)?, (*rest)?) {
-            (busy, rest) if busy + rest > 0.0 => Some(busy / (busy + rest) * 100.0),
-            _ => None,
-        })
-        .collect()
+    let percent = |(busy, rest): (&Option<f64>, &Option<f64>)| {
+        let (busy, rest) = ((*busy)?, (*rest)?);
+        let all = busy + rest;
+        (all > 0.0).then(|| busy / all * 100.0)
+    };
+    busy.iter().zip(&rest).map(percent).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use analysis::{OpSeries, Row};
 
-use crate::html::curve::{Curve, Place, RowCurve};
+use crate::html::curve::{ChartPlace, Curve, RowCurve};
 use crate::html::seconds::{counts, rates};
 use crate::operations::{counts_rows, is_bookkeeping, place, rate_title};
 
@@ -10,33 +10,43 @@ use crate::operations::{counts_rows, is_bookkeeping, place, rate_title};
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut all = Vec::new();
     for (kind, op) in &row.series.ops {
-        if is_bookkeeping(kind) {
-            continue;
-        }
-        let order = 4 * place(kind);
-        let done = if counts_rows(kind) { &op.rows } else { &op.ok };
-        all.push(RowCurve {
-            parts: by_client(row, op, counts_rows(kind)),
-            parts_are: "each client",
-            ..RowCurve::whole(Place::Load, order, rate_title(kind), &rates(row, counts(done)))
-        });
-        let mut times = vec![(1, "response", &op.response_us_max)];
-        if row.ops.get(kind).is_some_and(|op| op.scheduled) {
-            times.push((2, "service", &op.service_us_max));
-        }
-        for (after, time, us_max) in times {
-            let title = format!("{kind}: longest {time} time in each second, ms");
-            all.push(RowCurve {
-                logarithmic: true,
-                ..RowCurve::whole(Place::Load, order + after, title, &longest(op, us_max))
-            });
-        }
-        if op.failed.iter().any(|failed| *failed > 0) {
-            let title = format!("{kind}: operations that failed in each second");
-            all.push(RowCurve::whole(Place::Load, order + 3, title, &counts(&op.failed)));
+        if !is_bookkeeping(kind) {
+            add_kind(&mut all, row, kind, op);
         }
     }
     all
+}
+
+/// Adds the charts of one kind of operation. Each kind has four ranks, so that its charts are
+/// together.
+fn add_kind(all: &mut Vec<RowCurve>, row: &Row, kind: &str, op: &OpSeries) {
+    let order = 4 * place(kind);
+    let done = if counts_rows(kind) { &op.rows } else { &op.ok };
+    let rates = rates(row, counts(done));
+    all.push(RowCurve {
+        parts: by_client(row, op, counts_rows(kind)),
+        parts_are: "each client",
+        ..RowCurve::whole(ChartPlace::Load, order, rate_title(kind), &rates)
+    });
+
+    // Without a schedule both times are equal.
+    let is_scheduled = row.ops.get(kind).is_some_and(|op| op.scheduled);
+    let mut times = vec![(1, "response", &op.response_us_max)];
+    if is_scheduled {
+        times.push((2, "service", &op.service_us_max));
+    }
+    for (after, time, us_max) in times {
+        let title = format!("{kind}: longest {time} time in each second, ms");
+        all.push(RowCurve {
+            logarithmic: true,
+            ..RowCurve::whole(ChartPlace::Load, order + after, title, &longest(op, us_max))
+        });
+    }
+
+    if op.failed.iter().any(|failed| *failed > 0) {
+        let title = format!("{kind}: operations that failed in each second");
+        all.push(RowCurve::whole(ChartPlace::Load, order + 3, title, &counts(&op.failed)));
+    }
 }
 
 /// Returns the longest latency of each second in milliseconds. A second without completed
@@ -54,6 +64,7 @@ fn by_client(row: &Row, op: &OpSeries, of_rows: bool) -> Vec<(String, Curve)> {
     if busy.count() < 2 {
         return Vec::new();
     }
+
     let curve = |(client, done): (usize, &Vec<u64>)| {
         let values = rates(row, counts(done));
         (format!("client {}", client + 1), Curve::new(&values))

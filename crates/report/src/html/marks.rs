@@ -6,6 +6,7 @@ use maud::{Markup, PreEscaped, html as markup};
 use record::LogEvent;
 use serde_json::{Value, json};
 
+use crate::html::brief::numbered_lines;
 use crate::html::{clean, encode};
 use crate::matrix::{Matrix, StepHead};
 
@@ -16,23 +17,23 @@ const TEXT_CHARS_MAX: usize = 140;
 
 /// Returns the legend of a step's marks and their data; nothing without events.
 pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
-    let lines = matrix.lines.iter().enumerate();
-    let lines = lines.filter_map(|(number, line)| Some((number, line.row(step.name)?)));
-    let lines: Vec<(usize, &[LogEvent])> = lines
-        .filter_map(|(number, row)| Some((number, row.events.as_ref()?.all.as_slice())))
+    let lines: Vec<(usize, &[LogEvent])> = numbered_lines(matrix, step)
+        .filter_map(|line| Some((line.number, line.row.events.as_ref()?.all.as_slice())))
         .filter(|(_, events)| !events.is_empty())
         .collect();
     if lines.is_empty() {
         return markup! {};
     }
+
     let count: usize = lines.iter().map(|(_, events)| events.len()).sum();
     let per_line = (MARKS_MAX / lines.len()).max(1);
-    let mut marks: Vec<(usize, &LogEvent)> = Vec::new();
-    for (number, events) in lines {
+    let mut marks: Vec<LineMark<'_>> = Vec::new();
+    for (line, events) in lines {
         let longest = longest_of_each_kind(events, per_line);
-        marks.extend(longest.into_iter().map(|event| (number, event)));
+        marks.extend(longest.into_iter().map(|event| LineMark { line, event }));
     }
-    let kinds: BTreeSet<&str> = marks.iter().map(|(_, it)| it.kind.as_str()).collect();
+
+    let kinds: BTreeSet<&str> = marks.iter().map(|mark| mark.event.kind.as_str()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     markup! {
         p.note.marks {
@@ -43,14 +44,22 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     }
 }
 
+/// An event with the number of its line.
+struct LineMark<'e> {
+    line: usize,
+    event: &'e LogEvent,
+}
+
 /// Returns at most `count` events: as many of each kind as of any other, so that a few stalls are
 /// not lost among many flushes.
 fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
     let mut longest: Vec<&LogEvent> = events.iter().collect();
     longest.sort_by_key(|event| std::cmp::Reverse(event.duration_ns));
-    let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
+
+    // First the longest of each kind, then the second of each, and so on.
+    let mut seen_of_kind: BTreeMap<&str, usize> = BTreeMap::new();
     longest.sort_by_cached_key(|event| {
-        let rank = of_kind.entry(&event.kind).or_default();
+        let rank = seen_of_kind.entry(&event.kind).or_default();
         *rank += 1;
         *rank
     });
@@ -59,15 +68,16 @@ fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
 }
 
 /// Returns the kinds, and for each mark its line, second, duration in seconds, kind and text.
-fn data(kinds: &[&str], marks: &[(usize, &LogEvent)]) -> String {
+fn data(kinds: &[&str], marks: &[LineMark<'_>]) -> String {
     let seconds = |ns: f64| (ns / 1e6).round() / 1e3;
-    let marks = marks.iter().map(|(line, event)| {
+    let mark = |LineMark { line, event }: &LineMark<'_>| {
         let kind = kinds.iter().position(|kind| *kind == event.kind);
         let text: String = clean(&event.text).chars().take(TEXT_CHARS_MAX).collect();
         let duration = event.duration_ns.map(|ns| seconds(ns as f64));
         json!([line, seconds(event.unix_ns as f64), duration, kind, text])
-    });
-    encode::json(json!({"kinds": kinds, "marks": marks.collect::<Vec<Value>>()}))
+    };
+    let marks: Vec<Value> = marks.iter().map(mark).collect();
+    encode::json(json!({"kinds": kinds, "marks": marks}))
 }
 
 #[cfg(test)]
@@ -100,7 +110,8 @@ mod tests {
         };
         let stop =
             LogEvent { kind: "write stop".into(), unix_ns: -1_000_000, ..LogEvent::default() };
-        let data = data(&["flush", "write stop"], &[(0, &flush), (2, &stop)]);
+        let marks = [LineMark { line: 0, event: &flush }, LineMark { line: 2, event: &stop }];
+        let data = data(&["flush", "write stop"], &marks);
         assert!(!data.contains("</script>"), "{data}");
         let data: Value = serde_json::from_str(&data).unwrap();
         let expected = json!({

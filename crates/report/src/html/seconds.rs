@@ -24,16 +24,16 @@ fn last_second(row: &Row, seconds: usize) -> Option<f64> {
 pub(super) fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
     let part = last_second(row, done.len());
     if let (Some(part), Some(last)) = (part, done.last_mut()) {
-        let long_enough = part >= LAST_SECOND_MIN;
-        *last = last.filter(|_| long_enough).map(|count| count / part);
+        let is_long_enough = part >= LAST_SECOND_MIN;
+        *last = last.filter(|_| is_long_enough).map(|count| count / part);
     }
     done
 }
 
 /// Returns the samples of each second, without a last second that is too short.
 pub(super) fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
-    let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
-    if let (true, Some(last)) = (short, values.last_mut()) {
+    let is_short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
+    if is_short && let Some(last) = values.last_mut() {
         *last = None;
     }
     values
@@ -49,7 +49,7 @@ pub(super) fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
     sum_of(&row.series.host, names, divisor)
 }
 
-/// Returns the same for the columns of any host.
+/// Like [`sum`], but for the columns of any host.
 pub(super) fn sum_of(host: &HostColumns, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
     let columns = names.iter().filter_map(|name| host.get(*name));
     added(columns.collect(), divisor)
@@ -57,15 +57,12 @@ pub(super) fn sum_of(host: &HostColumns, names: &[&str], divisor: f64) -> Vec<Op
 
 /// Returns the sum of columns, divided; `None` in a second in which one of them is missing.
 pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
-    let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
-        return Vec::new();
+    let seconds = columns.iter().map(|column| column.len()).max().unwrap_or(0);
+    let sum_in = |second: usize| {
+        let values = columns.iter().map(|column| column.get(second).copied().flatten());
+        values.sum::<Option<f64>>().map(|sum| sum / divisor)
     };
-    (0..seconds)
-        .map(|second| {
-            let values = columns.iter().map(|column| column.get(second).copied().flatten());
-            values.sum::<Option<f64>>().map(|value| value / divisor)
-        })
-        .collect()
+    (0..seconds).map(sum_in).collect()
 }
 
 #[cfg(test)]

@@ -1,22 +1,21 @@
 //! The section of a step: its figures, its charts, and settling.
 
-use analysis::Row;
 use maud::{Markup, PreEscaped, html as markup};
+use record::Step;
 
 use crate::classic;
 use crate::compared::Comparison;
-use crate::html::brief::{brief, standing_out};
+use crate::html::brief::{NumberedLine, brief, numbered_lines, standing_out};
 use crate::html::charts::{self, Budget, Chart, Index, Plot};
-use crate::html::curve::Place;
+use crate::html::curve::ChartPlace;
 use crate::html::distributions;
 use crate::html::marks;
 use crate::html::table::table;
 use crate::html::waits;
-use crate::html::{CellRecord, Source, cell_label, clean, marked, permalink};
+use crate::html::{CellRecord, NamedMatrix, Source, cell_label, clean, marked, permalink};
 use crate::lsm;
-use crate::matrix::{Line, Matrix, StepHead};
+use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
-use crate::names::Names;
 use crate::number::duration;
 use crate::operations::split_kinds;
 use crate::quality;
@@ -40,9 +39,8 @@ impl<'a> StepCharts<'a> {
         }
     }
 
-    fn at<'s>(&'s self, places: &'s [Place]) -> impl Iterator<Item = &'s Chart<'a>> {
-        let charts = self.charts.iter();
-        charts.filter(|chart| places.contains(&chart.place))
+    fn at<'s>(&'s self, places: &'s [ChartPlace]) -> impl Iterator<Item = &'s Chart<'a>> {
+        self.charts.iter().filter(|chart| places.contains(&chart.place))
     }
 }
 
@@ -52,11 +50,12 @@ const OPEN_LINES_MAX: usize = 12;
 
 /// Returns the section of a step. Its heading has a summary and opens the rest.
 pub(super) fn section(
-    (matrix, names): (&Matrix<'_>, &Names<'_>),
+    named: NamedMatrix<'_>,
     comparison: &Comparison<'_>,
     charts: &StepCharts<'_>,
     budget: Budget,
 ) -> Markup {
+    let matrix = named.matrix;
     let id = format!("step-{}", anchor(charts.step.name));
     let is_short =
         matrix.measured().count() <= OPEN_STEPS_MAX && matrix.lines.len() <= OPEN_LINES_MAX;
@@ -65,88 +64,104 @@ pub(super) fn section(
             details open[is_short] {
                 summary {
                     h3 { (clean(charts.step.name)) (permalink(&id)) }
-                    span.brief { (brief((matrix, names), comparison, charts.step)) }
+                    span.brief { (brief(named, comparison, charts.step)) }
                 }
-                (body((matrix, names), charts, budget))
+                (body(named, charts, budget))
             }
         }
     }
 }
 
-/// Returns the contents of a step's section.
-fn body(
-    (matrix, names): (&Matrix<'_>, &Names<'_>),
-    charts: &StepCharts<'_>,
-    budget: Budget,
-) -> Markup {
+/// Returns the contents of a step's section: what the load did, then what the host and the engine
+/// did at the same time, then how even the step was.
+fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
+    let NamedMatrix { matrix, names } = named;
     let step = charts.step;
-    let table = |shown: &Table| table(names, shown);
-    let (kinds, others) = split_kinds(matrix, step);
-    let beside = |mut table: Table| {
-        table.id += "-beside";
-        table
-    };
-    let figures = |places: &[Place]| {
-        let charts = charts.at(places);
-        markup! { div.charts { @for chart in charts { (figure(&chart.plot(budget), step)) } } }
-    };
-    let folded = |place: Place, what: &str| {
-        let count = charts.at(&[place]).count();
-        markup! {
-            @if count > 0 {
-                details {
-                    summary { (what) " (" (count) ")" }
-                    (figures(&[place]))
-                }
-            }
-        }
-    };
-    let load = [Place::Load, Place::Beside];
+    let load = [ChartPlace::Load, ChartPlace::Beside];
+    let host_tables = metrics::of_host(matrix, step);
+    let counters = classic::counters(matrix, step);
     markup! {
-        (table(&metrics::metrics(matrix, step)))
-        (table(&metrics::costs(matrix, step)))
-        (table(&metrics::time(matrix, step)))
-        (waits::bars((matrix, names), step))
-        (table(&metrics::upkeep(matrix, step)))
-        (table(&metrics::replication(matrix, step)))
+        (table(names, &metrics::metrics(matrix, step)))
+        (table(names, &metrics::costs(matrix, step)))
+        (table(names, &metrics::time(matrix, step)))
+        (waits::bars(named, step))
+        (table(names, &metrics::upkeep(matrix, step)))
+        (table(names, &metrics::replication(matrix, step)))
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }
         }
         @if !charts.charts.is_empty() || !charts.distributions.is_empty() {
-            (lines((matrix, names), step))
+            (line_buttons(named, step))
             (marks::of_step(matrix, step))
         }
-        (figures(&load))
+        (figures(charts, &load, budget))
         @if !charts.distributions.is_empty() {
             div.charts {
                 @for chart in &charts.distributions { (figure(chart, step)) }
             }
         }
-        @let of_host = metrics::of_host(matrix, step);
-        @if !of_host.is_empty() {
+        @if !host_tables.is_empty() {
             details {
                 summary { "disks and processors, as in iostat and vmstat; waits; events of the log; sizes of indexes; plans" }
-                @for host in &of_host { (table(host)) }
+                @for host in &host_tables { (table(names, host)) }
             }
         }
-        (folded(Place::Cost, "what an operation cost, second by second"))
-        (folded(Place::Host, "host and server, second by second"))
-        (folded(Place::Engine, "counters of the engine that changed, second by second"))
-        @for quality in quality::tables(matrix, step) { (table(&quality)) }
-        @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
-        (table(&times::buckets(matrix, step, &kinds)))
-        (table(&times::percentiles(matrix, step, &kinds)))
-        (table(&times::accounting(matrix, step)))
+        (folded_figures(charts, ChartPlace::Cost, "what an operation cost, second by second", budget))
+        (folded_figures(charts, ChartPlace::Host, "host and server, second by second", budget))
+        (folded_figures(charts, ChartPlace::Engine, "counters of the engine that changed, second by second", budget))
+        @for quality in quality::tables(matrix, step) { (table(names, &quality)) }
+        @for lsm in lsm::tables(matrix, step) { (table(names, &lsm)) }
+        (times_of_kinds(named, step))
+        @if !counters.is_empty() {
+            details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(names, &counters)) }
+        }
+    }
+}
+
+/// Returns the tables of times; those of bookkeeping operations are folded.
+fn times_of_kinds(NamedMatrix { matrix, names }: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
+    let (kinds, others) = split_kinds(matrix, step);
+    // Identifiers must be unique in a page.
+    let beside = |mut table: Table| {
+        table.id += "-beside";
+        table
+    };
+    markup! {
+        (table(names, &times::buckets(matrix, step, &kinds)))
+        (table(names, &times::percentiles(matrix, step, &kinds)))
+        (table(names, &times::accounting(matrix, step)))
         @if !others.is_empty() {
             details {
                 summary { "times of bookkeeping operations: " (clean(&others.join(", "))) }
-                (table(&beside(times::buckets(matrix, step, &others))))
-                (table(&beside(times::percentiles(matrix, step, &others))))
+                (table(names, &beside(times::buckets(matrix, step, &others))))
+                (table(names, &beside(times::percentiles(matrix, step, &others))))
             }
         }
-        @let counters = classic::counters(matrix, step);
-        @if !counters.is_empty() {
-            details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
+    }
+}
+
+fn figures(charts: &StepCharts<'_>, places: &[ChartPlace], budget: Budget) -> Markup {
+    markup! {
+        div.charts {
+            @for chart in charts.at(places) { (figure(&chart.plot(budget), charts.step)) }
+        }
+    }
+}
+
+/// Returns the charts of a place, folded and counted; nothing without charts.
+fn folded_figures(
+    charts: &StepCharts<'_>,
+    place: ChartPlace,
+    what: &str,
+    budget: Budget,
+) -> Markup {
+    let count = charts.at(&[place]).count();
+    markup! {
+        @if count > 0 {
+            details {
+                summary { (what) " (" (count) ")" }
+                (figures(charts, &[place], budget))
+            }
         }
     }
 }
@@ -159,44 +174,58 @@ pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out
 /// have colors at first.
-fn lines((matrix, names): (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
-    let rows = matrix.lines.iter().enumerate();
-    let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
-    let rows: Vec<_> = rows.collect();
-    let standing_out = standing_out(matrix, step);
+fn line_buttons(named: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
+    let rows: Vec<NumberedLine<'_>> = numbered_lines(named.matrix, step).collect();
+    let standing_out = standing_out(named.matrix, step);
     let are_many = standing_out.is_some();
-    let marks = |number: usize| {
-        let marks = standing_out.iter().flatten().filter(|(at, _)| *at == number);
-        marks.map(|(_, what)| *what).collect::<Vec<_>>().join(", ")
+    let reasons = |number: usize| {
+        let of_line = standing_out.iter().flatten().filter(|line| line.number == number);
+        of_line.map(|line| line.reason).collect::<Vec<_>>().join(", ")
     };
-    let button = |number: usize, line: &Line<'_>, row: &Row| {
-        let (is_invalid, marks, label) = (!comparable(row), marks(number), matrix.label(line));
-        let subject = names.target_in(&label);
-        let full = subject.as_ref().filter(|it| it.is_short).map(|_| clean(&label));
-        let reasons = is_invalid.then(|| clean(&row.reasons.join("; ")));
-        let tooltip: Vec<String> = full.into_iter().chain(reasons).collect();
-        let is_on = !are_many || !marks.is_empty();
-        markup! {
-            button.line.invalid[is_invalid] type="button" aria-pressed=(is_on) data-line=(number)
-                data-of=(clean(&line.cell.target)) title=[(!tooltip.is_empty()).then(|| tooltip.join(": "))] {
-                svg class={ "c" (number % COLOR_COUNT) } width="24" height="8" aria-hidden="true" {
-                    line x1="0" y1="4" x2="24" y2="4"
-                        stroke-dasharray=(DASHES[number / COLOR_COUNT % DASHES.len()]) {}
-                }
-                (clean(&subject.map_or(label, |it| it.text)))
-                @if !marks.is_empty() { small { (marks) } }
-                @if is_invalid { " ! invalid" }
-            }
-        }
-    };
+
     markup! {
         div.lines.many[are_many] role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
-            @for (number, line, row) in &rows { (button(*number, line, row)) }
+            @for row in &rows { (line_button(named, row, &reasons(row.number), are_many)) }
             @if rows.len() > 3 {
                 button.all type="button" { "all" }
                 button.none type="button" { "none" }
             }
             button.whole type="button" hidden { "show all seconds" }
+        }
+    }
+}
+
+/// Returns the button of a line, with the reasons for which the line stands out.
+fn line_button(
+    NamedMatrix { matrix, names }: NamedMatrix<'_>,
+    &NumberedLine { number, line, row }: &NumberedLine<'_>,
+    reasons: &str,
+    are_many: bool,
+) -> Markup {
+    let label = matrix.label(line);
+    let subject = names.target_in(&label);
+    let is_invalid = !comparable(row);
+    let is_on = !are_many || !reasons.is_empty();
+
+    let mut tooltip: Vec<String> = Vec::new();
+    if subject.as_ref().is_some_and(|subject| subject.is_short) {
+        tooltip.push(clean(&label));
+    }
+    if is_invalid {
+        tooltip.push(clean(&row.reasons.join("; ")));
+    }
+    let tooltip = (!tooltip.is_empty()).then(|| tooltip.join(": "));
+
+    markup! {
+        button.line.invalid[is_invalid] type="button" aria-pressed=(is_on) data-line=(number)
+            data-of=(clean(&line.cell.target)) title=[tooltip] {
+            svg class={ "c" (number % COLOR_COUNT) } width="24" height="8" aria-hidden="true" {
+                line x1="0" y1="4" x2="24" y2="4"
+                    stroke-dasharray=(DASHES[number / COLOR_COUNT % DASHES.len()]) {}
+            }
+            (clean(&subject.map_or(label, |subject| subject.text)))
+            @if !reasons.is_empty() { small { (reasons) } }
+            @if is_invalid { " ! invalid" }
         }
     }
 }
@@ -219,41 +248,49 @@ fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
 
 /// Returns the actions of settling and their durations, in settle steps and at the end of others.
 pub(super) fn settling(sources: &[Source]) -> Markup {
-    let cells = || sources.iter().flat_map(|source| &source.cells);
-    let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
+    let settled: Vec<&CellRecord> = sources
+        .iter()
+        .flat_map(|source| &source.cells)
+        .filter(|record| record.steps.iter().any(|step| step.settle.is_some()))
+        .collect();
     markup! {
-        @if cells().any(settled) {
+        @if !settled.is_empty() {
             section id="step-settling" {
                 h3 { "Settling" (permalink("step-settling")) }
-                @for record in cells().filter(|record| settled(record)) {
+                @for record in settled {
                     details {
                         summary {
                             (cell_label(&record.cell))
                             ": what was done"
                         }
-                        ul.problems {
-                            @for step in &record.steps {
-                                @if let Some(settle) = &step.settle {
-                                    li {
-                                        b { (clean(&step.name)) } ": "
-                                        @for (index, (what, took_ns)) in settle.actions.iter().enumerate() {
-                                            @if index > 0 { ", " }
-                                            code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
-                                        }
-                                        @for counter in &settle.pending_after {
-                                            "; " (clean(&counter.name)) " " (counter.value)
-                                            // Levels are the shape of a tree, not pending work.
-                                            @if !counter.name.starts_with("level_") { " still pending" }
-                                        }
-                                        @for warning in step.warnings.iter().filter(|warning| warning.code.starts_with("settle::")) {
-                                            "; " b { (marked(&warning.text)) }
-                                        }
-                                    }
-                                }
-                            }
-                        }
+                        ul.problems { @for step in &record.steps { (settle_item(step)) } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Returns what settling did in a step, and what it left.
+fn settle_item(step: &Step) -> Markup {
+    let Some(settle) = &step.settle else {
+        return markup! {};
+    };
+    let warnings = step.warnings.iter().filter(|warning| warning.code.starts_with("settle::"));
+    markup! {
+        li {
+            b { (clean(&step.name)) } ": "
+            @for (index, (what, took_ns)) in settle.actions.iter().enumerate() {
+                @if index > 0 { ", " }
+                code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
+            }
+            @for counter in &settle.pending_after {
+                "; " (clean(&counter.name)) " " (counter.value)
+                // Levels are the shape of a tree, not pending work.
+                @if !counter.name.starts_with("level_") { " still pending" }
+            }
+            @for warning in warnings {
+                "; " b { (marked(&warning.text)) }
             }
         }
     }

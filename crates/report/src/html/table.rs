@@ -29,38 +29,17 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     if table.is_empty() {
         return markup! {};
     }
+
     let legend = table.legend();
+    // Without any mark, no cell keeps room for one.
     let bare = table.cells().all(|cell| cell.mark.is_empty());
-    let columns = column_subjects(names, table);
     markup! {
         div.block id=(table.id) {
             h4 { span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id)) }
             div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
                 table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
-                    thead { tr {
-                        @for head in &table.lead { th scope="col" { (clean(head)) } }
-                        @for (head, subject) in table.columns.iter().zip(&columns) {
-                            @let (name, title, text) = head_of(subject.as_ref(), head);
-                            th.n scope="col" data-of=[name] title=[title] { (text) @if !bare { span.m {} } }
-                        }
-                    } }
-                    tbody {
-                        @for (number, row) in table.rows.iter().enumerate() {
-                            tr class=[row_class(table, number)] {
-                                @for (head, text) in table.lead.iter().zip(&row.lead) {
-                                    @let subject = row_subject(names, head, text);
-                                    @let (name, title, text) = head_of(subject.as_ref(), text);
-                                    th scope="row" data-of=[name] title=[title] { (text) }
-                                }
-                                @for cell in &row.cells {
-                                    @let class = tone_class(cell.tone);
-                                    td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
-                                        (clean(&cell.text)) @if !bare { span.m { (mark(&cell.mark)) } }
-                                    }
-                                }
-                            }
-                        }
-                    }
+                    (table_head(names, table, bare))
+                    (table_body(names, table, bare))
                 }
             }
             @if !legend.is_empty() {
@@ -74,15 +53,50 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     }
 }
 
+fn table_head(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
+    let subjects = column_subjects(names, table);
+    markup! {
+        thead { tr {
+            @for head in &table.lead { th scope="col" { (clean(head)) } }
+            @for (head, subject) in table.columns.iter().zip(&subjects) {
+                @let HeadText { name, title, text } = head_of(subject.as_ref(), head);
+                th.n scope="col" data-of=[name] title=[title] { (text) @if !bare { span.m {} } }
+            }
+        } }
+    }
+}
+
+fn table_body(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
+    markup! {
+        tbody {
+            @for (number, row) in table.rows.iter().enumerate() {
+                tr class=[row_class(table, number)] {
+                    @for (head, text) in table.lead.iter().zip(&row.lead) {
+                        @let subject = row_subject(names, head, text);
+                        @let HeadText { name, title, text } = head_of(subject.as_ref(), text);
+                        th scope="row" data-of=[name] title=[title] { (text) }
+                    }
+                    @for cell in &row.cells {
+                        @let class = tone_class(cell.tone);
+                        td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
+                            (clean(&cell.text)) @if !bare { span.m { (mark(&cell.mark)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Returns the subjects of the columns, if all are targets or all are steps.
 fn column_subjects<'n>(names: &Names<'n>, table: &Table) -> Vec<Option<Subject<'n>>> {
-    let all = |find: &dyn Fn(&str) -> Option<Subject<'n>>| {
-        let subjects: Vec<_> = table.columns.iter().map(|head| find(head)).collect();
-        subjects.iter().all(Option::is_some).then_some(subjects)
-    };
-    let targets = all(&|head| names.target_in(head));
-    let subjects = targets.or_else(|| all(&|head| names.step_in(head)));
-    subjects.unwrap_or_else(|| vec![None; table.columns.len()])
+    let all_found = |subjects: &Vec<Option<_>>| subjects.iter().all(Option::is_some);
+    let targets: Vec<_> = table.columns.iter().map(|head| names.target_in(head)).collect();
+    if all_found(&targets) {
+        return targets;
+    }
+    let steps: Vec<_> = table.columns.iter().map(|head| names.step_in(head)).collect();
+    if all_found(&steps) { steps } else { vec![None; table.columns.len()] }
 }
 
 /// Returns the subject of a row's head, if it has one.
@@ -94,20 +108,37 @@ fn row_subject<'n>(names: &Names<'n>, head: &str, text: &str) -> Option<Subject<
     }
 }
 
-/// Returns the name for the scripts, the full name if it is not shown, and the shown text.
-fn head_of(subject: Option<&Subject<'_>>, text: &str) -> (Option<String>, Option<String>, String) {
-    let name = subject.map(|subject| clean(subject.name));
-    let title = name.clone().filter(|_| subject.is_some_and(|subject| subject.is_short));
-    (name, title, clean(subject.map_or(text, |subject| &subject.text)))
+/// The head of a row or column.
+struct HeadText {
+    /// The full name of the target or step, for the scripts.
+    name: Option<String>,
+    /// The full name if `text` has the short one.
+    title: Option<String>,
+    text: String,
+}
+
+fn head_of(subject: Option<&Subject<'_>>, text: &str) -> HeadText {
+    let Some(subject) = subject else {
+        return HeadText { name: None, title: None, text: clean(text) };
+    };
+    let name = clean(subject.name);
+    HeadText {
+        title: subject.is_short.then(|| name.clone()),
+        name: Some(name),
+        text: clean(&subject.text),
+    }
 }
 
 /// Returns the class of rows of requested rates, and of the first row of a group.
 fn row_class(table: &Table, number: usize) -> Option<&'static str> {
-    match (table.rows[number].target, table.begins_group(number)) {
-        (true, _) => Some("target"),
-        (_, true) => Some("group"),
-        _ if table.begins_test(number) => Some("test"),
-        _ => None,
+    if table.rows[number].target {
+        Some("target")
+    } else if table.begins_group(number) {
+        Some("group")
+    } else if table.begins_test(number) {
+        Some("test")
+    } else {
+        None
     }
 }
 

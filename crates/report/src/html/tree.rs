@@ -3,7 +3,7 @@
 use analysis::{CounterSeries, Row};
 use record::Role;
 
-use crate::html::curve::{Place, RowCurve};
+use crate::html::curve::{ChartPlace, RowCurve};
 use crate::html::seconds::{MIB, sampled};
 
 /// The charts: the title, the role of the counter, and the divisor.
@@ -21,23 +21,31 @@ pub(super) fn is_drawn(role: Option<Role>) -> bool {
 
 /// Returns the charts of the tree, second by second.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
-    let drawn = DRAWN.iter().enumerate().filter_map(|(order, (title, role, divisor))| {
-        row.lsm.as_ref()?;
-        let is_it = |(name, series): &(&String, &CounterSeries)| {
-            let is_first = *role != Role::LevelFileCount || name.ends_with(".0");
-            series.role == Some(*role) && is_first
+    if row.lsm.is_none() {
+        return Vec::new();
+    }
+
+    let mut all = Vec::new();
+    for (order, (title, role, divisor)) in DRAWN.into_iter().enumerate() {
+        let is_drawn = |(name, series): &(&String, &CounterSeries)| {
+            // Each level has a counter; `.0` is the first level.
+            let is_first = role != Role::LevelFileCount || name.ends_with(".0");
+            series.role == Some(role) && is_first
         };
-        let (_, series) = row.series.engine.iter().find(is_it)?;
-        let values = series.values.iter();
-        let values: Vec<_> = values.map(|value| value.map(|value| value / divisor)).collect();
+        let Some((_, series)) = row.series.engine.iter().find(is_drawn) else {
+            continue;
+        };
+
+        let values: Vec<Option<f64>> =
+            series.values.iter().map(|value| value.map(|value| value / divisor)).collect();
         // A counter that is always zero says nothing.
         let moved = values.iter().flatten().any(|value| *value > 0.0);
-        Some(RowCurve {
+        all.push(RowCurve {
             moved,
-            ..RowCurve::whole(Place::Beside, order, *title, &sampled(row, values))
-        })
-    });
-    drawn.collect()
+            ..RowCurve::whole(ChartPlace::Beside, order, title, &sampled(row, values))
+        });
+    }
+    all
 }
 
 #[cfg(test)]

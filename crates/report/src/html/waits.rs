@@ -1,96 +1,103 @@
 //! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its
 //! seconds.
 
-use analysis::{Row, Waits};
+use analysis::{CounterSeries, Row, Waits};
 use maud::{Markup, html as markup};
 use words::WaitView;
 
-use crate::html::clean;
-use crate::html::curve::{Curve, Place, RowCurve};
+use crate::html::curve::{ChartPlace, Curve, RowCurve};
 use crate::html::seconds::sampled;
-use crate::matrix::{Matrix, StepHead};
+use crate::html::{NamedMatrix, clean};
+use crate::matrix::{Line, StepHead};
 use crate::metrics::{frequent_states, title_of_waits};
-use crate::names::Names;
 
 /// Returns the states in which sessions or threads were seen in each second, a chart for each view.
 pub(super) fn of_row(row: &Row) -> impl Iterator<Item = RowCurve> + '_ {
-    let views = WaitView::ALL.into_iter();
-    views.filter_map(|view| of_view(row, view))
+    WaitView::ALL.into_iter().filter_map(|view| of_view(row, view))
 }
 
 fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     let engine = &row.series.engine;
-    let samples = &engine.get(view.samples())?.values;
     let waits = row.waits(view)?;
+    let is_state = |name: &str| waits.states.iter().any(|state| state.name == name);
+    let gauges: Vec<StateGauge<'_>> = engine
+        .iter()
+        .filter_map(|(name, series)| {
+            let (of_view, state) = WaitView::of_gauge(name)?;
+            (of_view == view && is_state(state)).then_some(StateGauge { state, series })
+        })
+        .collect();
+
     let most = waits.states.first()?;
-    let percent_per_session = most.percent * waits.samples / most.sightings?;
-    let names = engine.keys();
-    let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
-    let is_state = |name: &str| waits.states.iter().any(|it| it.name == name);
-    let names = names.filter(|(_, (of, state))| *of == view && is_state(state));
-    let names: Vec<(&str, &str)> = names.map(|(name, (_, state))| (name.as_str(), state)).collect();
-    // A state without sessions has no value, though it was looked for.
-    let percent = |names: &[(&str, &str)]| {
-        let sessions = |second: usize| -> f64 {
-            let series = names.iter().filter_map(|(name, _)| engine.get(*name));
-            let values = series.filter_map(|it| *it.values.get(second)?);
-            values.sum()
-        };
-        let seconds = samples.iter().enumerate();
-        let values = seconds.map(|(second, samples)| {
-            let samples = samples.filter(|samples| *samples > 0.0)?;
-            Some(percent_per_session * sessions(second) / samples)
-        });
-        sampled(row, values.collect())
+    let seconds = WaitSeconds {
+        samples: &engine.get(view.samples())?.values,
+        percent_per_session: most.percent * waits.samples / most.sightings?,
     };
-    let part = |name: &(&str, &str)| (name.1.to_owned(), Curve::new(&percent(&[*name])));
+    let parts = gauges.iter().map(|gauge| {
+        let percent = seconds.percent(std::slice::from_ref(gauge));
+        (gauge.state.to_owned(), Curve::new(&sampled(row, percent)))
+    });
     let title = match view {
         WaitView::Engine => "active sessions, % of connection time",
         WaitView::Kernel => "active connection threads of the engine, % of connection time",
         WaitView::Background => "busy background threads, % of one thread's time",
     };
+    let whole = sampled(row, seconds.percent(&gauges));
     Some(RowCurve {
-        parts: names.iter().map(part).collect(),
+        parts: parts.collect(),
         parts_are: "each state",
-        ..RowCurve::whole(Place::Engine, 0, title, &percent(&names))
+        ..RowCurve::whole(ChartPlace::Engine, 0, title, &whole)
     })
+}
+
+/// The sessions in a state, second by second.
+struct StateGauge<'r> {
+    state: &'r str,
+    series: &'r CounterSeries,
+}
+
+/// The samples of sessions' states, second by second.
+struct WaitSeconds<'r> {
+    samples: &'r [Option<f64>],
+    /// The share of time of a state in which one session is seen in each sample. It is the same
+    /// for all states.
+    percent_per_session: f64,
+}
+
+impl WaitSeconds<'_> {
+    /// Returns the share of time in these states; `None` in seconds without samples.
+    fn percent(&self, gauges: &[StateGauge<'_>]) -> Vec<Option<f64>> {
+        let seconds = self.samples.iter().enumerate();
+        let percent = seconds.map(|(second, samples)| {
+            let samples = samples.filter(|samples| *samples > 0.0)?;
+            // A state without sessions has no value, though it was looked for.
+            let sessions: f64 =
+                gauges.iter().filter_map(|gauge| *gauge.series.values.get(second)?).sum();
+            Some(self.percent_per_session * sessions / samples)
+        });
+        percent.collect()
+    }
 }
 
 /// Returns a bar for each line of a step and each view, with the shares of the most frequent
 /// states; nothing for views that apply to no line.
-pub(super) fn bars(of: (&Matrix<'_>, &Names<'_>), step: StepHead<'_>) -> Markup {
+pub(super) fn bars(named: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
     markup! {
-        @for view in WaitView::ALL { (bars_of_view(of, step, view)) }
+        @for view in WaitView::ALL { (bars_of_view(named, step, view)) }
     }
 }
 
-fn bars_of_view(
-    (matrix, names): (&Matrix<'_>, &Names<'_>),
-    step: StepHead<'_>,
-    view: WaitView,
-) -> Markup {
-    let states = frequent_states(matrix, step, view);
-    let lines = matrix.lines_in(step);
-    let lines: Vec<_> = lines.filter_map(|(line, row)| Some((line, row.waits(view)?))).collect();
-    let total = |waits: &Waits| waits.states.iter().map(|it| it.percent).sum::<f64>();
+fn bars_of_view(named: NamedMatrix<'_>, step: StepHead<'_>, view: WaitView) -> Markup {
+    let states = frequent_states(named.matrix, step, view);
+    let lines: Vec<(&Line<'_>, &Waits)> = named
+        .matrix
+        .lines_in(step)
+        .filter_map(|(line, row)| Some((line, row.waits(view)?)))
+        .collect();
+
     // More than one background thread may work.
+    let total = |waits: &Waits| waits.states.iter().map(|state| state.percent).sum::<f64>();
     let whole = lines.iter().map(|(_, waits)| total(waits)).fold(100.0, f64::max);
-    let color = |number: usize| format!("var(--c{number})");
-    let parts = |waits: &Waits| -> Vec<(String, f64, String)> {
-        let share = |state: &str| {
-            let mut waits = waits.states.iter();
-            waits.find(|it| it.name == state).map_or(0.0, |it| it.percent)
-        };
-        let named = states.iter().enumerate();
-        let named = named.map(|(number, state)| ((*state).to_owned(), share(state), color(number)));
-        let mut parts: Vec<_> = named.collect();
-        let others = waits.states.iter();
-        let others = others.filter(|it| !states.contains(&it.name.as_str()));
-        let others: f64 = others.map(|it| it.percent).sum();
-        parts.push(("other states".to_owned(), others, "var(--faint)".to_owned()));
-        parts.retain(|(_, percent, _)| *percent > 0.0);
-        parts
-    };
     let rest = match view {
         WaitView::Engine => "The rest of a bar is idle time, or not reported by the engine.",
         WaitView::Kernel => {
@@ -98,20 +105,15 @@ fn bars_of_view(
         }
         WaitView::Background => "Sleeping threads are left out.",
     };
+
     markup! {
         @if !states.is_empty() {
             div.waits role="group" aria-label={ (view.name()) " waits in " (clean(step.name)) } {
                 h4 { (title_of_waits(view)) }
                 @for (line, waits) in &lines {
                     div.share data-of=(clean(&line.cell.target)) {
-                        span { (clean(&names.short(&matrix.label(line)))) }
-                        div.bar {
-                            @for (state, percent, color) in parts(waits) {
-                                @let text = format!("{}: {percent:.1}%", clean(&state));
-                                @let width = format!("{:.2}", 100.0 * percent / whole);
-                                span title=(text) style={ "width:" (width) "%;background:" (color) } {}
-                            }
-                        }
+                        span { (named.short_label(line)) }
+                        div.bar { @for part in bar_parts(waits, &states) { (part.span(whole)) } }
                     }
                 }
                 p.note {
@@ -125,9 +127,48 @@ fn bars_of_view(
     }
 }
 
+/// A part of a line's bar: a state, or all states that have no color.
+struct BarPart<'s> {
+    state: &'s str,
+    percent: f64,
+    color: String,
+}
+
+/// Returns the parts of a bar. All bars of a step have the frequent `states` in the same order and
+/// colors.
+fn bar_parts<'s>(waits: &Waits, states: &[&'s str]) -> Vec<BarPart<'s>> {
+    let mut parts: Vec<BarPart<'s>> = Vec::new();
+    for (number, state) in states.iter().enumerate() {
+        let found = waits.states.iter().find(|seen| seen.name == *state);
+        let percent = found.map_or(0.0, |seen| seen.percent);
+        parts.push(BarPart { state, percent, color: color(number) });
+    }
+
+    let others = waits.states.iter().filter(|seen| !states.contains(&seen.name.as_str()));
+    parts.push(BarPart {
+        state: "other states",
+        percent: others.map(|seen| seen.percent).sum(),
+        color: "var(--faint)".to_owned(),
+    });
+    parts.retain(|part| part.percent > 0.0);
+    parts
+}
+
+impl BarPart<'_> {
+    fn span(&self, whole: f64) -> Markup {
+        let text = format!("{}: {:.1}%", clean(self.state), self.percent);
+        let width = format!("{:.2}", 100.0 * self.percent / whole);
+        markup! { span title=(text) style={ "width:" (width) "%;background:" (self.color) } {} }
+    }
+}
+
+fn color(number: usize) -> String {
+    format!("var(--c{number})")
+}
+
 #[cfg(test)]
 mod tests {
-    use analysis::{CounterSeries, SessionState};
+    use analysis::SessionState;
 
     use super::*;
     use crate::html::seconds::tests::row;

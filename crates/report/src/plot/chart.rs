@@ -21,7 +21,6 @@ const APART_MAX: f64 = 20.0;
 /// The width of a name below a chart.
 const NAME: f64 = 100.0;
 
-/// One chart.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
     pub title: String,
@@ -42,10 +41,10 @@ pub(super) struct Chart {
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Determines its color and dashes.
+    /// Determines the color and the dashes.
     pub number: usize,
     pub name: String,
-    /// It is one of many lines that are drawn thin and gray.
+    /// One of many lines, drawn thin and gray.
     pub is_faint: bool,
     pub points: Vec<Point>,
 }
@@ -62,15 +61,19 @@ pub(super) struct Point {
 }
 
 /// The positions in a drawing.
-struct Layout<'c> {
+struct ChartLayout<'c> {
     chart: &'c Chart,
     left: f64,
     right: f64,
     /// The distance between lines at the same place, so that none hides another.
     apart: f64,
+    /// The angle of the names below the horizontal axis, in degrees.
+    turn: f64,
+    /// The height of these names.
+    foot: f64,
 }
 
-impl Layout<'_> {
+impl ChartLayout<'_> {
     fn x(&self, value: f64) -> f64 {
         let (left, right) = (self.left + INSET, self.right - INSET);
         left + self.chart.x.share(value) * (right - left)
@@ -90,35 +93,16 @@ impl Layout<'_> {
 impl Chart {
     /// Draws the chart with this width.
     pub(super) fn draw(&self, width: f64) -> Panel {
-        let marks = self.y.ticks.iter().map(|(_, text)| text_width(text));
-        let mut points = self.curves.iter().flat_map(|curve| &curve.points);
-        let has_ranges = points.any(|point| point.range.is_some());
-        let layout = Layout {
-            chart: self,
-            left: marks.fold(0.0, f64::max) + 6.0,
-            right: width,
-            apart: if has_ranges { APART.min(APART_MAX / self.curves.len() as f64) } else { 0.0 },
-        };
-        let slot = (width - layout.left - 2.0 * INSET) / (self.x.ticks.len().max(2) - 1) as f64;
-        let names = self.x.ticks.iter().map(|(_, text)| text_width(text));
-        let widest = names.fold(0.0, f64::max).min(NAME);
-        let turn = match widest + 4.0 {
-            wide if wide <= slot => 0.0,
-            _ if slot < UPRIGHT => -90.0_f64,
-            _ => -40.0,
-        };
-        let foot = 8.0 + 12.0 * turn.to_radians().cos() + widest * turn.to_radians().sin().abs();
-        let description = self.curves.iter().map(|curve| self.description(curve));
+        let layout = self.layout(width);
+        let title = format!("{}, {}", self.title, self.of);
+        let descriptions = self.curves.iter().map(|curve| self.description(curve));
+        let label = format!("{title}. {}", descriptions.collect::<Vec<_>>().join("; "));
+
         Panel {
             width,
-            height: HEAD + HEIGHT + foot + 4.0,
-            title: format!("{}, {}", self.title, self.of),
-            label: format!(
-                "{}, {}. {}",
-                self.title,
-                self.of,
-                description.collect::<Vec<_>>().join("; ")
-            ),
+            height: HEAD + HEIGHT + layout.foot + 4.0,
+            title,
+            label,
             body: markup! {
                 text.name x="0" y="13" { (cut(&self.title, width / 2.0)) }
                 text.soft x="0" y="29" { (cut(&self.of, width)) }
@@ -126,29 +110,55 @@ impl Chart {
                     (mark(*tone, width - text_width(text) - 12.0, 9.0))
                     text x=(px(width)) y="13" text-anchor="end" { (text) }
                 }
-                (self.axes(&layout, turn))
+                (self.axes(&layout))
                 @for (at, curve) in self.curves.iter().enumerate() { (lines(&layout, at, curve)) }
                 @for (at, curve) in self.curves.iter().enumerate() { (dots(&layout, at, curve)) }
             },
         }
     }
 
+    fn layout(&self, width: f64) -> ChartLayout<'_> {
+        let left = widest(&self.y) + 6.0;
+        let mut points = self.curves.iter().flat_map(|curve| &curve.points);
+        let has_ranges = points.any(|point| point.range.is_some());
+        let apart = if has_ranges { APART.min(APART_MAX / self.curves.len() as f64) } else { 0.0 };
+
+        // Names that are wider than their slots are turned, so that they don't overlap.
+        let slot = (width - left - 2.0 * INSET) / (self.x.ticks.len().max(2) - 1) as f64;
+        let name = widest(&self.x).min(NAME);
+        let turn = if name + 4.0 <= slot {
+            0.0_f64
+        } else if slot < UPRIGHT {
+            -90.0
+        } else {
+            -40.0
+        };
+        let angle = turn.to_radians();
+        let foot = 8.0 + 12.0 * angle.cos() + name * angle.sin().abs();
+
+        ChartLayout { chart: self, left, right: width, apart, turn, foot }
+    }
+
     /// Describes the points of a line in words.
     fn description(&self, curve: &Curve) -> String {
         let points = curve.points.iter().map(|point| {
-            let name = self.x.ticks.iter().find(|(at, _)| *at == point.x);
-            let name = name.map_or_else(String::new, |(_, text)| format!("{text} "));
-            name + &compact(point.y)
+            let value = compact(point.y);
+            match self.x.ticks.iter().find(|(at, _)| *at == point.x) {
+                Some((_, name)) => format!("{name} {value}"),
+                None => value,
+            }
         });
         format!("{}: {}", curve.name, points.collect::<Vec<_>>().join(", "))
     }
 
-    fn axes(&self, layout: &Layout<'_>, turn: f64) -> Markup {
+    fn axes(&self, layout: &ChartLayout<'_>) -> Markup {
         let (left, right, bottom) = (px(layout.left), px(layout.right), HEAD + HEIGHT);
         let band =
             self.effect.map(|effect| [1.0 + effect, 1.0 - effect].map(|ratio| layout.y(ratio)));
-        let anchor = if turn == 0.0 { "middle" } else { "end" };
-        let drop = if turn == 0.0 { 16.0 } else { 12.0 };
+        let turn = layout.turn;
+        let (anchor, drop) = if turn == 0.0 { ("middle", 16.0) } else { ("end", 12.0) };
+        let ideal = self.ideal.iter().map(|(x, y)| (layout.x(*x), layout.y(*y)));
+
         markup! {
             @if let Some([high, low]) = band {
                 rect.band x=(left) y=(px(high)) width=(px(layout.right - layout.left)) height=(px(low - high)) {}
@@ -166,15 +176,20 @@ impl Chart {
                     text-anchor=(anchor) { (cut(text, NAME)) }
             }
             line.one x1=(left) x2=(right) y1=(px(bottom)) y2=(px(bottom)) {}
-            @if !self.ideal.is_empty() { path.ideal d=(path(self.ideal.iter().map(|(x, y)| (layout.x(*x), layout.y(*y))))) {} }
+            @if !self.ideal.is_empty() { path.ideal d=(path(ideal)) {} }
         }
     }
 }
 
+/// Returns the width of the widest text of an axis.
+fn widest(scale: &Scale) -> f64 {
+    scale.ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max)
+}
+
 /// Returns an SVG path through some points.
 fn path(places: impl Iterator<Item = (f64, f64)>) -> String {
-    let places = places.map(|(x, y)| format!("{} {}", px(x), px(y)));
-    format!("M{}", places.collect::<Vec<_>>().join("L"))
+    let points: Vec<String> = places.map(|(x, y)| format!("{} {}", px(x), px(y))).collect();
+    format!("M{}", points.join("L"))
 }
 
 /// Returns the dashes of a line.
@@ -201,7 +216,7 @@ fn color(curve: &Curve) -> String {
     if curve.is_faint { "faint".to_string() } else { format!("c{}", curve.number % COLOR_COUNT) }
 }
 
-fn lines(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
+fn lines(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
     let places = curve.points.iter().map(|point| (layout.x_of(at, point), layout.y(point.y)));
     markup! {
         g class=(color(curve)) {
@@ -210,7 +225,7 @@ fn lines(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
     }
 }
 
-fn dots(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
+fn dots(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
     let scale = &layout.chart.y;
     markup! {
         g class=(color(curve)) {
@@ -218,7 +233,7 @@ fn dots(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
                 @let (x, y) = (layout.x_of(at, point), layout.y(point.y));
                 @if let Some(range) = point.range {
                     @let ends = range.map(|bound| (x, layout.y(bound)));
-                    path class={ "interval " (point.tone.map_or("own", class)) } d=(whisker(ends, range.map(|it| scale.is_beyond(it)))) {}
+                    path class={ "interval " (point.tone.map_or("own", class)) } d=(whisker(ends, range.map(|bound| scale.is_beyond(bound)))) {}
                 }
                 @match point.tone {
                     Some(tone) => (mark(tone, x, y)),

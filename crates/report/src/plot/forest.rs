@@ -24,7 +24,6 @@ const FOOT: f64 = 40.0;
 pub(super) struct Forest<'a> {
     /// The target, with what distinguishes it from other lines of the same target.
     pub name: String,
-    /// The base.
     pub base: String,
     /// Sorted from the largest ratio to the smallest; rows without a ratio come last.
     pub rows: Vec<&'a ComparedStep>,
@@ -46,29 +45,35 @@ pub(super) fn sort(rows: &mut [&ComparedStep]) {
 /// Returns the reach of an axis: all ratios fit, and intervals as well, unless a few wide ones
 /// would leave no room.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
-    let (mut ratios, mut bounds) = (0.0_f64, Vec::new());
+    let distance = |ratio: f64| ratio.ln().abs();
+    let (mut furthest_ratio, mut bounds) = (0.0_f64, Vec::new());
     for row in rows {
-        let of = |ratio: f64| ratio.ln().abs();
-        ratios = ratios.max(row.ratio.filter(|ratio| *ratio > 0.0).map_or(0.0, of));
-        bounds.extend(row.interval.map(|it| of(it.low).max(of(it.high))));
+        if let Some(ratio) = row.ratio.filter(|ratio| *ratio > 0.0) {
+            furthest_ratio = furthest_ratio.max(distance(ratio));
+        }
+        if let Some(interval) = row.interval {
+            bounds.push(distance(interval.low).max(distance(interval.high)));
+        }
     }
-    let most = (2.5 * ratios).max(0.25);
+
     // If most intervals were cut, they would all look alike.
-    let cut = bounds.iter().filter(|bound| **bound > most).count();
-    let most = if 2 * cut > bounds.len() { REACH_MAX } else { most };
-    let bounds = bounds.into_iter().fold(0.0, f64::max);
-    bounds.min(most).max(ratios).max(2.0 * effect) * 1.06
+    let room = (2.5 * furthest_ratio).max(0.25);
+    let cut_count = bounds.iter().filter(|bound| **bound > room).count();
+    let most = if 2 * cut_count > bounds.len() { REACH_MAX } else { room };
+
+    let furthest_bound = bounds.into_iter().fold(0.0, f64::max);
+    furthest_bound.min(most).max(furthest_ratio).max(2.0 * effect) * 1.06
 }
 
 /// The positions in a drawing.
-struct Layout {
+struct ForestLayout {
     width: f64,
     left: f64,
     right: f64,
     scale: Scale,
 }
 
-impl Layout {
+impl ForestLayout {
     fn x(&self, ratio: f64) -> f64 {
         self.left + self.scale.share(ratio) * (self.right - self.left)
     }
@@ -83,23 +88,22 @@ impl Layout {
 impl Forest<'_> {
     /// Draws the plot with this width.
     pub(super) fn draw(&self, width: f64) -> Panel {
-        let widest = |text: &dyn Fn(&ComparedStep) -> String| {
-            let widths = self.rows.iter().map(|row| text_width(&text(row)));
-            widths.fold(0.0, f64::max)
-        };
-        let layout = Layout {
+        let names = self.rows.iter().map(|row| text_width(&row.step));
+        let values = self.rows.iter().map(|row| text_width(&self.value(row)));
+        let layout = ForestLayout {
             width,
-            left: widest(&|row| row.step.clone()).min(width * 0.3) + 10.0,
-            right: width - widest(&|row| self.value(row)) - 10.0,
+            left: names.fold(0.0, f64::max).min(width * 0.3) + 10.0,
+            right: width - values.fold(0.0, f64::max) - 10.0,
             scale: Scale::ratios(self.reach),
         };
         let bottom = HEAD + ROW * self.rows.len() as f64;
+
         let title = format!("{}: throughput relative to {}", self.name, self.base);
-        let description = self.rows.iter().map(|row| description(row, &self.value(row)));
+        let descriptions = self.rows.iter().map(|row| description(row, &self.value(row)));
         Panel {
             width,
             height: bottom + FOOT,
-            label: format!("{title}. {}", description.collect::<Vec<_>>().join("; ")),
+            label: format!("{title}. {}", descriptions.collect::<Vec<_>>().join("; ")),
             title,
             body: markup! {
                 text.name x="0" y="13" { (cut(&self.name, width)) }
@@ -111,18 +115,14 @@ impl Forest<'_> {
 
     /// Returns the text on the right of a step: the ratio with its interval, or why there is none.
     fn value(&self, row: &ComparedStep) -> String {
-        match row.ratio {
-            Some(_) => {
-                let cell = ratio_cell(row);
-                let missed = if self.missed.contains(&row.step.as_str()) {
-                    Tone::SlaMissed.mark()
-                } else {
-                    ""
-                };
-                format!("{} {}{missed}", cell.text, cell.mark).trim_end().to_string()
-            }
-            None => row.verdict.to_string(),
+        if row.ratio.is_none() {
+            return row.verdict.to_string();
         }
+
+        let cell = ratio_cell(row);
+        let is_missed = self.missed.contains(&row.step.as_str());
+        let missed = if is_missed { Tone::SlaMissed.mark() } else { "" };
+        format!("{} {}{missed}", cell.text, cell.mark).trim_end().to_string()
     }
 
     /// Returns true if the band of changes that do not matter is wide enough to be visible.
@@ -130,24 +130,25 @@ impl Forest<'_> {
         self.effect >= BAND_MIN * self.reach
     }
 
-    fn axis(&self, layout: &Layout, bottom: f64) -> Markup {
+    fn axis(&self, layout: &ForestLayout, bottom: f64) -> Markup {
         let (low, high) = (layout.x(1.0 - self.effect), layout.x(1.0 + self.effect));
         let height = bottom - HEAD;
         let one = layout.x(1.0);
+        let caption = format!("relative to {}, logarithmic", self.base);
+
         markup! {
             @if self.has_band() { rect.band x=(px(low)) y=(px(HEAD)) width=(px(high - low)) height=(px(height)) {} }
             @for (tick, text) in &layout.scale.ticks {
-                line.grid x1=(px(layout.x(*tick))) x2=(px(layout.x(*tick))) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
-                text.soft x=(px(layout.x(*tick))) y=(px(bottom + 16.0)) text-anchor="middle" { (text) }
+                @let x = px(layout.x(*tick));
+                line.grid x1=(x) x2=(x) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
+                text.soft x=(x) y=(px(bottom + 16.0)) text-anchor="middle" { (text) }
             }
             line.one x1=(px(one)) x2=(px(one)) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
-            text.soft x=(px(layout.left)) y=(px(bottom + 32.0)) {
-                (cut(&format!("relative to {}, logarithmic", self.base), layout.width - layout.left))
-            }
+            text.soft x=(px(layout.left)) y=(px(bottom + 32.0)) { (cut(&caption, layout.width - layout.left)) }
         }
     }
 
-    fn row(&self, layout: &Layout, row: &ComparedStep, y: f64) -> Markup {
+    fn row(&self, layout: &ForestLayout, row: &ComparedStep, y: f64) -> Markup {
         let tone = tone(row);
         let value = self.value(row);
         markup! {
@@ -171,6 +172,8 @@ fn description(row: &ComparedStep, value: &str) -> String {
     } else {
         String::new()
     };
+
+    // Words for the verdict and the missed rate follow instead of the marks.
     let value = value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {
         Some(_) => format!("{} {value} {}{missed}", row.step, row.verdict),
@@ -236,8 +239,12 @@ mod tests {
         let steps = steps();
         let reach = reach(steps.iter(), 0.03);
         for width in [366.0, 640.0] {
-            let layout =
-                Layout { width, left: 80.0, right: width - 130.0, scale: Scale::ratios(reach) };
+            let layout = ForestLayout {
+                width,
+                left: 80.0,
+                right: width - 130.0,
+                scale: Scale::ratios(reach),
+            };
             for row in &steps {
                 let (Some(ratio), Some(interval)) = (row.ratio, row.interval) else {
                     continue;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Percentiles, RateTrial, Row, Sample, SearchedTarget, THROUGHPUT, Verdict, counted, distinct,
+    Percentiles, RateTrial, Row, Sample, SearchedTarget, THROUGHPUT, counted, distinct,
     rate_searches, throughput,
 };
 
 use super::chart::{Chart, Curve, Point};
 use super::scale::Scale;
-use crate::compared::{Board, mean_of, tone};
+use crate::compared::{Board, RepeatedLine, mean_of, tone};
 use crate::matrix::{Keys, StepHead};
 use crate::operations::{noun, unit};
 use crate::table::Tone;
@@ -20,78 +20,109 @@ use crate::worth::comparable;
 const COLORED_MAX: usize = 10;
 
 /// Returns a percentile.
-type Time = fn(&Percentiles) -> f64;
+type PercentileOf = fn(&Percentiles) -> f64;
 
 /// The percentiles that are drawn over rates.
-const TIMES: [(&str, Time); 3] = [("p50", |it| it.p50), ("p99", |it| it.p99), ("max", |it| it.max)];
+const TIMES: [(&str, PercentileOf); 3] =
+    [("p50", |times| times.p50), ("p99", |times| times.p99), ("max", |times| times.max)];
 
 /// Returns a chart for each step: throughput relative to the base over the targets in the plan's
 /// order, if there are at least three. Axes begin at zero, or at the smallest ratio or interval.
 pub(super) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
-    let mut names: Vec<&str> = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
-    let place = |name: &&str| {
-        let mut targets = board.comparison.run.targets.iter();
-        targets.position(|target| target.name == *name).unwrap_or(usize::MAX)
-    };
-    names.sort_by_key(place);
-    if names.len() < 3 {
+    let targets = targets_of_plan(board);
+    if targets.len() < 3 {
         return Vec::new();
     }
-    let groups: Vec<_> = board.compared_groups().collect();
-    let chart = |step: StepHead<'_>| {
-        let mut has_ratio = false;
-        let mut slower: Option<usize> = None;
-        let curves = groups.iter().enumerate().map(|(number, lines)| {
-            let points = names.iter().enumerate().filter_map(|(at, name)| {
-                let x = at as f64;
-                if *name == board.base {
-                    return Some(Point { x, y: 1.0, range: None, tone: None });
-                }
-                let line = lines.iter().find(|line| line.cell.target == *name)?;
-                let row = board.row(line, step.name, THROUGHPUT)?;
-                let y = row.ratio?;
-                has_ratio = true;
-                if row.verdict == Verdict::Slower {
-                    slower = Some(slower.map_or(at, |first| first.min(at)));
-                }
-                let range = row.interval.map(|interval| [interval.low, interval.high]);
-                Some(Point { x, y, range, tone: Some(tone(row)) })
-            });
-            Curve {
-                number,
-                name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
-                is_faint: false,
-                points: points.collect(),
-            }
-        });
-        let curves: Vec<Curve> = curves.collect();
-        let effect = board.comparison.compared.effect;
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let around = |ends: &mut dyn Iterator<Item = f64>| {
-            let least = (1.0 - effect, 1.0 + effect);
-            ends.fold(least, |(low, high), end| (end.min(low), end.max(high)))
-        };
-        let (low, high) = around(&mut points().map(|point| point.y));
-        // Intervals that are much wider than the range of the ratios would leave no room.
-        let room = (high - low).max(4.0 * effect) / 2.0;
-        let ends = points().flat_map(|point| point.range.unwrap_or([point.y; 2]));
-        let (low, high) =
-            around(&mut ends.map(|end| end.clamp((low - room).max(0.0), high + room)));
-        has_ratio.then(|| Chart {
-            title: step.name.to_string(),
-            of: format!("throughput relative to {}", board.short_base()),
-            x: Scale::names(names.iter().map(|name| board.names.short(name))),
-            y: Scale::linear(if is_from_zero { 0.0 } else { low }, high),
-            effect: Some(effect),
-            ideal: Vec::new(),
-            curves,
-            remark: slower.map(|at| {
-                let first = board.names.short(names[at]);
-                (Tone::Slower, format!("first slower: {first}"))
-            }),
+
+    let steps = board.matrix.measured();
+    steps.filter_map(|step| target_chart(board, &targets, step, is_from_zero)).collect()
+}
+
+/// Returns all targets in the plan's order.
+fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
+    let mut names = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
+    let planned = &board.comparison.run.targets;
+    names.sort_by_key(|name| {
+        planned.iter().position(|target| target.name == *name).unwrap_or(usize::MAX)
+    });
+    names
+}
+
+/// Returns the chart of a step over targets; `None` if no target has a ratio.
+fn target_chart(
+    board: &Board<'_>,
+    targets: &[&str],
+    step: StepHead<'_>,
+    is_from_zero: bool,
+) -> Option<Chart> {
+    let curve = |(number, lines): (usize, &[RepeatedLine])| Curve {
+        number,
+        name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
+        is_faint: false,
+        points: ratio_points(board, targets, lines, step),
+    };
+    let curves: Vec<Curve> = board.compared_groups().enumerate().map(curve).collect();
+
+    // Only ratios have a tone; the points of the base are always there.
+    if points(&curves).all(|point| point.tone.is_none()) {
+        return None;
+    }
+
+    let effect = board.comparison.compared.effect;
+    let (low, high) = ends_of_ratios(&curves, effect);
+    let slower = points(&curves).filter(|point| point.tone == Some(Tone::Slower));
+    let first_slower = slower.map(|point| point.x as usize).min();
+
+    Some(Chart {
+        title: step.name.to_string(),
+        of: format!("throughput relative to {}", board.short_base()),
+        x: Scale::names(targets.iter().map(|name| board.names.short(name))),
+        y: Scale::linear(if is_from_zero { 0.0 } else { low }, high),
+        effect: Some(effect),
+        ideal: Vec::new(),
+        curves,
+        remark: first_slower.map(|at| {
+            let first = board.names.short(targets[at]);
+            (Tone::Slower, format!("first slower: {first}"))
+        }),
+    })
+}
+
+/// Returns the ratio of each target; their horizontal positions are indexes of `targets`.
+fn ratio_points(
+    board: &Board<'_>,
+    targets: &[&str],
+    lines: &[RepeatedLine],
+    step: StepHead<'_>,
+) -> Vec<Point> {
+    let point = |(at, target): (usize, &&str)| {
+        let x = at as f64;
+        if *target == board.base {
+            return Some(Point { x, y: 1.0, range: None, tone: None });
+        }
+
+        let line = lines.iter().find(|line| line.cell.target == *target)?;
+        let row = board.row(line, step.name, THROUGHPUT)?;
+        Some(Point {
+            x,
+            y: row.ratio?,
+            range: row.interval.map(|interval| [interval.low, interval.high]),
+            tone: Some(tone(row)),
         })
     };
-    board.matrix.measured().filter_map(chart).collect()
+    targets.iter().enumerate().filter_map(point).collect()
+}
+
+/// Returns the ends of an axis of ratios. All ratios and the band of `effect` fit, and of the
+/// intervals as much as leaves room for them.
+fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
+    let band = (1.0 - effect, 1.0 + effect);
+    let (low, high) = points(curves).map(|point| point.y).fold(band, widened);
+
+    // Intervals that are much wider than the range of the ratios would leave no room.
+    let room = (high - low).max(4.0 * effect) / 2.0;
+    let (lowest, highest) = ((low - room).max(0.0), high + room);
+    bounds(curves).map(|bound| bound.clamp(lowest, highest)).fold(band, widened)
 }
 
 /// The figure that is drawn over clients.
@@ -112,59 +143,79 @@ pub(super) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Chart> {
     if counts.len() < 2 {
         return Vec::new();
     }
+
     let counts: Vec<f64> = counts.into_iter().map(f64::from).collect();
-    let value = |row: &Row| match what {
-        OverClients::Cost => row.metric("cpupq"),
-        _ => throughput(row),
-    };
-    let chart = |step: StepHead<'_>| {
-        let keys = Keys { clients: false, ..board.keys };
-        let mut curves = curves(board, keys, |row| {
-            (row.step == step.name).then_some(())?;
-            Some((f64::from(row.cell.clients), value(row)?))
-        });
-        if what == OverClients::ScaleUp {
-            for curve in &mut curves {
-                let one = curve.points.first().map_or(1.0, |point| point.y);
-                for point in &mut curve.points {
-                    point.y /= one;
-                    point.range = None;
-                }
-            }
+    let steps = board.matrix.measured();
+    steps.filter_map(|step| client_chart(board, &counts, step, what)).collect()
+}
+
+/// Returns the chart of a step over the number of clients; `None` if no line has two points.
+fn client_chart(
+    board: &Board<'_>,
+    counts: &[f64],
+    step: StepHead<'_>,
+    what: OverClients,
+) -> Option<Chart> {
+    // The clients are the axis here, so they don't tell lines apart.
+    let keys = Keys { clients: false, ..board.keys };
+    let mut curves = curves(board, keys, |row| {
+        if row.step != step.name {
+            return None;
         }
-        let has_line = curves.iter().any(|curve| curve.points.len() > 1);
+        Some((f64::from(row.cell.clients), what.figure(row)?))
+    });
+    if !curves.iter().any(|curve| curve.points.len() > 1) {
+        return None;
+    }
+
+    let (y, ideal) = if what == OverClients::ScaleUp {
+        make_multiples(&mut curves);
         let (least, most) = ends(&curves);
-        let ideal = |count: &f64| (*count, count / counts[0]);
-        let ideal: Vec<(f64, f64)> = match what {
-            OverClients::ScaleUp => counts.iter().map(ideal).collect(),
-            _ => Vec::new(),
-        };
+        let ideal: Vec<_> = counts.iter().map(|count| (*count, count / counts[0])).collect();
         let top = ideal.last().map_or(most, |(_, last)| last.max(most));
-        has_line.then(|| Chart {
-            title: step.name.to_string(),
-            of: match what {
-                OverClients::Throughput => format!("{} over clients", unit(step)),
-                OverClients::Cost => format!("cpupq: CPU \u{b5}s per {} over clients", noun(step)),
-                OverClients::ScaleUp => {
-                    format!(
-                        "{} over clients, relative to {}",
-                        unit(step),
-                        counted(counts[0] as usize, "client")
-                    )
-                }
-            },
-            x: Scale::values(&counts),
-            y: match what {
-                OverClients::ScaleUp => Scale::logarithmic(least.min(1.0), top),
-                _ => Scale::linear(0.0, most),
-            },
-            effect: None,
-            ideal,
-            curves,
-            remark: None,
-        })
+        (Scale::logarithmic(least.min(1.0), top), ideal)
+    } else {
+        let (_, most) = ends(&curves);
+        (Scale::linear(0.0, most), Vec::new())
     };
-    board.matrix.measured().filter_map(chart).collect()
+
+    Some(Chart {
+        title: step.name.to_string(),
+        of: match what {
+            OverClients::Throughput => format!("{} over clients", unit(step)),
+            OverClients::Cost => format!("cpupq: CPU \u{b5}s per {} over clients", noun(step)),
+            OverClients::ScaleUp => {
+                let fewest = counted(counts[0] as usize, "client");
+                format!("{} over clients, relative to {fewest}", unit(step))
+            }
+        },
+        x: Scale::values(counts),
+        y,
+        effect: None,
+        ideal,
+        curves,
+        remark: None,
+    })
+}
+
+impl OverClients {
+    fn figure(self, row: &Row) -> Option<f64> {
+        match self {
+            Self::Cost => row.metric("cpupq"),
+            Self::Throughput | Self::ScaleUp => throughput(row),
+        }
+    }
+}
+
+/// Turns the values of each line into multiples of its first.
+fn make_multiples(curves: &mut [Curve]) {
+    for curve in curves {
+        let one = curve.points.first().map_or(1.0, |point| point.y);
+        for point in &mut curve.points {
+            point.y /= one;
+            point.range = None;
+        }
+    }
 }
 
 /// Returns charts of response times over the rates of steps whose names differ only in a number:
@@ -174,45 +225,75 @@ pub(super) fn rates(board: &Board<'_>) -> Vec<Chart> {
     if board.comparison.run.search.is_some() {
         return Vec::new();
     }
-    // Families of steps: the common name without the number, and the kind of operation.
-    let mut families: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+
+    let families = step_families(board);
+    let charts = families.iter().flat_map(|family| {
+        TIMES.iter().filter_map(|(name, time)| rate_chart(board, family, name, *time))
+    });
+    charts.collect()
+}
+
+/// Steps with a requested rate whose names differ only in a number.
+struct StepFamily<'a> {
+    /// The common name without the number.
+    stem: &'a str,
+    /// The kind of operation whose response times are drawn.
+    kind: &'a str,
+    steps: Vec<&'a str>,
+}
+
+/// Returns families of steps: one for the main operation, and one for the operation whose rate is
+/// requested if that is another.
+fn step_families<'a>(board: &Board<'a>) -> Vec<StepFamily<'a>> {
+    let mut families: Vec<StepFamily<'a>> = Vec::new();
     for row in &board.comparison.figures.rows {
         let Some(sla) = row.sla.as_ref().filter(|_| board.matrix.shows(&row.step)) else {
             continue;
         };
+
+        let stem = stem(&row.step);
         for kind in distinct(row.main_op.as_deref().into_iter().chain([sla.kind.as_str()])) {
-            let stem = stem(&row.step);
-            match families.iter_mut().find(|(of, done, _)| (*of, *done) == (stem, kind)) {
-                Some((.., steps)) if !steps.contains(&row.step.as_str()) => steps.push(&row.step),
-                Some(_) => {}
-                None => families.push((stem, kind, vec![&row.step])),
+            let is_same = |family: &&mut StepFamily<'_>| family.stem == stem && family.kind == kind;
+            match families.iter_mut().find(is_same) {
+                Some(family) if family.steps.contains(&row.step.as_str()) => {}
+                Some(family) => family.steps.push(&row.step),
+                None => families.push(StepFamily { stem, kind, steps: vec![&row.step] }),
             }
         }
     }
-    let charts = families.iter().flat_map(|(stem, kind, steps)| {
-        TIMES.iter().filter_map(move |(name, time)| {
-            let curves = curves(board, board.keys, |row| {
-                let op = row.ops.get(*kind).filter(|op| op.count > 0)?;
-                let sla = row.sla.as_ref().filter(|_| steps.contains(&row.step.as_str()))?;
-                Some((sla.target, time(&op.response_us) / 1e3)).filter(|(_, ms)| *ms > 0.0)
-            });
-            let mut rates: Vec<f64> = points(&curves).map(|point| point.x).collect();
-            rates.sort_by(f64::total_cmp);
-            rates.dedup();
-            let (least, most) = ends(&curves);
-            (rates.len() > 1).then(|| Chart {
-                title: format!("{}, {kind}", stem.trim_end_matches(['.', '-', '_'])),
-                of: format!("{name} of response time, ms, over the requested rate (/s)"),
-                x: Scale::values(&rates),
-                y: Scale::logarithmic(least, most),
-                effect: None,
-                ideal: Vec::new(),
-                curves,
-                remark: None,
-            })
-        })
+    families
+}
+
+/// Returns the chart of a percentile over requested rates; `None` if there is only one rate.
+fn rate_chart(
+    board: &Board<'_>,
+    family: &StepFamily<'_>,
+    name: &str,
+    time: PercentileOf,
+) -> Option<Chart> {
+    let curves = curves(board, board.keys, |row| {
+        let op = row.ops.get(family.kind).filter(|op| op.count > 0)?;
+        let sla = row.sla.as_ref().filter(|_| family.steps.contains(&row.step.as_str()))?;
+        let ms = time(&op.response_us) / 1e3;
+        // A logarithmic axis has no place for zero.
+        (ms > 0.0).then_some((sla.target, ms))
     });
-    charts.collect()
+    let rates = distinct_rates(&curves);
+    if rates.len() < 2 {
+        return None;
+    }
+
+    let (least, most) = ends(&curves);
+    Some(Chart {
+        title: format!("{}, {}", family.stem.trim_end_matches(['.', '-', '_']), family.kind),
+        of: format!("{name} of response time, ms, over the requested rate (/s)"),
+        x: Scale::values(&rates),
+        y: Scale::logarithmic(least, most),
+        effect: None,
+        ideal: Vec::new(),
+        curves,
+        remark: None,
+    })
 }
 
 /// Returns a figure of a rate that a search tried.
@@ -224,45 +305,66 @@ pub(super) fn search(board: &Board<'_>) -> Vec<Chart> {
     let Some(search) = &run.search else {
         return Vec::new();
     };
+
     let searched = rate_searches(run, board.comparison.figures);
-    let p99: TrialFigure = |trial| trial.p99_ms;
-    let bounded = [
-        ("p99 of response times", search.p99_ms, p99),
-        ("lag", search.lag_ms, |trial| trial.lag_ms_max),
+    let bounds = [
+        search.p99_ms.map(|bound| SearchBound {
+            what: "p99 of response times",
+            bound,
+            figure: |trial| trial.p99_ms,
+        }),
+        search.lag_ms.map(|bound| SearchBound {
+            what: "lag",
+            bound,
+            figure: |trial| trial.lag_ms_max,
+        }),
     ];
-    let chart = |(what, bound, figure): (&str, Option<f64>, TrialFigure)| {
-        let bound = bound?;
-        let curve = |(number, it): (usize, &SearchedTarget)| {
-            let point = |trial: &RateTrial| {
-                let (x, y) = (trial.rate?, figure(trial)?);
-                let point = Point { x, y, range: None, tone: None };
-                (y > 0.0).then_some(point)
-            };
-            Curve {
-                number,
-                name: format!("{}, {}", it.target, counted(it.clients as usize, "client")),
-                is_faint: false,
-                points: it.trials.iter().filter_map(point).collect(),
-            }
-        };
-        let curves: Vec<Curve> = searched.iter().enumerate().map(curve).collect();
-        let mut rates: Vec<f64> = points(&curves).map(|point| point.x).collect();
-        rates.sort_by(f64::total_cmp);
-        rates.dedup();
-        let ends_of_rates = (*rates.first()?, *rates.last()?);
-        let (least, most) = ends(&curves);
-        (rates.len() > 1).then(|| Chart {
-            title: search.step.clone(),
-            of: format!("{what}, ms, over the requested rate (/s)"),
-            x: Scale::logarithmic(ends_of_rates.0, ends_of_rates.1),
-            y: Scale::logarithmic(least.min(bound), most.max(bound)),
-            effect: None,
-            ideal: vec![(ends_of_rates.0, bound), (ends_of_rates.1, bound)],
-            curves,
-            remark: None,
-        })
+    let bounds = bounds.iter().flatten();
+    bounds.filter_map(|bound| search_chart(&search.step, &searched, bound)).collect()
+}
+
+/// A figure that a search keeps below a bound.
+struct SearchBound {
+    what: &'static str,
+    /// In milliseconds.
+    bound: f64,
+    figure: TrialFigure,
+}
+
+/// Returns the chart of a bounded figure; `None` if only one rate was tried.
+fn search_chart(
+    step: &str,
+    searched: &[SearchedTarget],
+    &SearchBound { what, bound, figure }: &SearchBound,
+) -> Option<Chart> {
+    let point = |trial: &RateTrial| {
+        let (x, y) = (trial.rate?, figure(trial)?);
+        // A logarithmic axis has no place for zero.
+        (y > 0.0).then_some(Point { x, y, range: None, tone: None })
     };
-    bounded.into_iter().filter_map(chart).collect()
+    let curve = |(number, target): (usize, &SearchedTarget)| Curve {
+        number,
+        name: format!("{}, {}", target.target, counted(target.clients as usize, "client")),
+        is_faint: false,
+        points: target.trials.iter().filter_map(point).collect(),
+    };
+    let curves: Vec<Curve> = searched.iter().enumerate().map(curve).collect();
+    let rates = distinct_rates(&curves);
+    let [slowest, .., fastest] = rates[..] else {
+        return None;
+    };
+
+    let (least, most) = ends(&curves);
+    Some(Chart {
+        title: step.to_string(),
+        of: format!("{what}, ms, over the requested rate (/s)"),
+        x: Scale::logarithmic(slowest, fastest),
+        y: Scale::logarithmic(least.min(bound), most.max(bound)),
+        effect: None,
+        ideal: vec![(slowest, bound), (fastest, bound)],
+        curves,
+        remark: None,
+    })
 }
 
 /// Returns a step's name without the number at its end.
@@ -276,8 +378,25 @@ fn points(curves: &[Curve]) -> impl Iterator<Item = &Point> {
 
 /// Returns the minimum and the maximum of points and their ranges.
 fn ends(curves: &[Curve]) -> (f64, f64) {
-    let ends = points(curves).flat_map(|point| point.range.unwrap_or([point.y; 2]));
-    ends.fold((f64::INFINITY, 0.0), |(least, most), end| (end.min(least), end.max(most)))
+    bounds(curves).fold((f64::INFINITY, 0.0), widened)
+}
+
+/// Returns the ends of the ranges of points, and the values of points without a range.
+fn bounds(curves: &[Curve]) -> impl Iterator<Item = f64> {
+    points(curves).flat_map(|point| point.range.unwrap_or([point.y; 2]))
+}
+
+/// Returns a range that also holds `value`.
+fn widened((low, high): (f64, f64), value: f64) -> (f64, f64) {
+    (value.min(low), value.max(high))
+}
+
+/// Returns the rates of points in rising order.
+fn distinct_rates(curves: &[Curve]) -> Vec<f64> {
+    let mut rates: Vec<f64> = points(curves).map(|point| point.x).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    rates
 }
 
 /// Returns a line for each target and for what else `keys` distinguishes; `figure` returns the
@@ -287,54 +406,81 @@ fn curves(
     keys: Keys,
     figure: impl Fn(&Row) -> Option<(f64, f64)>,
 ) -> Vec<Curve> {
-    let mut curves: Vec<(String, BTreeMap<u64, Vec<Sample>>)> = Vec::new();
-    for line in &board.matrix.lines {
-        for row in line.rows.iter().filter(|row| comparable(row)) {
-            let Some((x, value)) = figure(row) else {
-                continue;
-            };
-            let name = board.names.short(&keys.label(line.cell, 0));
-            let sample = Sample { run: row.run, repeat: row.cell.repeat, value };
-            let at = curves.iter().position(|(known, _)| *known == name);
-            let at = at.unwrap_or_else(|| {
-                curves.push((name, BTreeMap::new()));
-                curves.len() - 1
-            });
-            // Positive numbers have the same order as their bits.
-            curves[at].1.entry(x.to_bits()).or_default().push(sample);
-        }
-    }
-    let are_many = curves.len() > COLORED_MAX;
-    let curves = curves.into_iter().enumerate().map(|(number, (name, samples))| {
-        let points = samples.into_iter().filter_map(|(x, samples)| {
-            let values = || samples.iter().map(|sample| sample.value);
-            let range = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
-            Some(Point {
-                x: f64::from_bits(x),
-                y: mean_of(&samples)?,
-                range: (samples.len() > 1).then_some(range),
-                tone: None,
-            })
-        });
-        Curve { number, name, is_faint: are_many, points: points.collect() }
-    });
-    let mut curves: Vec<Curve> = curves.collect();
+    let samples = samples_by_line(board, keys, figure);
+
+    // More lines than colors can't be told apart, so most of them are faint.
+    let are_many = samples.len() > COLORED_MAX;
+    let curve = |(number, line): (usize, LineSamples)| Curve {
+        number,
+        name: line.name,
+        is_faint: are_many,
+        points: line.samples.iter().filter_map(|(x, samples)| point_of(*x, samples)).collect(),
+    };
+    let mut curves: Vec<Curve> = samples.into_iter().enumerate().map(curve).collect();
     if are_many {
         stand_out(&mut curves, &board.short_base());
     }
     curves
 }
 
+/// The samples of a line by the bits of their positions. Positive numbers have the same order as
+/// their bits.
+struct LineSamples {
+    name: String,
+    samples: BTreeMap<u64, Vec<Sample>>,
+}
+
+fn samples_by_line(
+    board: &Board<'_>,
+    keys: Keys,
+    figure: impl Fn(&Row) -> Option<(f64, f64)>,
+) -> Vec<LineSamples> {
+    let mut lines: Vec<LineSamples> = Vec::new();
+    for line in &board.matrix.lines {
+        for row in line.rows.iter().filter(|row| comparable(row)) {
+            let Some((x, value)) = figure(row) else {
+                continue;
+            };
+
+            let name = board.names.short(&keys.label(line.cell, 0));
+            let sample = Sample { run: row.run, repeat: row.cell.repeat, value };
+            let at = lines.iter().position(|known| known.name == name).unwrap_or_else(|| {
+                lines.push(LineSamples { name, samples: BTreeMap::new() });
+                lines.len() - 1
+            });
+            lines[at].samples.entry(x.to_bits()).or_default().push(sample);
+        }
+    }
+    lines
+}
+
+/// Returns the mean of samples with their range, if there are several.
+fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
+    let values = || samples.iter().map(|sample| sample.value);
+    let range = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+    Some(Point {
+        x: f64::from_bits(x_bits),
+        y: mean_of(samples)?,
+        range: (samples.len() > 1).then_some(range),
+        tone: None,
+    })
+}
+
 /// Gives colors to the base, and to the lines with the highest and the lowest ends.
 fn stand_out(curves: &mut [Curve], base: &str) {
     let end = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.y);
     let by_end = |a: &usize, b: &usize| end(&curves[*a]).total_cmp(&end(&curves[*b]));
-    let (lowest, highest) = ((0..curves.len()).min_by(by_end), (0..curves.len()).max_by(by_end));
+    let lowest = (0..curves.len()).min_by(by_end);
+    let highest = (0..curves.len()).max_by(by_end);
+    // After the target a label has the variant and the clients.
     let of_base = curves.iter().position(|curve| curve.name.split(' ').next() == Some(base));
+
     let chosen = distinct([of_base, highest, lowest].into_iter().flatten());
     for (number, at) in chosen.into_iter().enumerate() {
-        (curves[at].number, curves[at].is_faint) = (number, false);
+        curves[at].number = number;
+        curves[at].is_faint = false;
     }
+
     // Colored lines are drawn above the others.
     curves.sort_by_key(|curve| !curve.is_faint);
 }

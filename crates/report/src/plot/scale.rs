@@ -5,7 +5,6 @@ use crate::number::fixed;
 /// The maximum number of ticks. A logarithmic axis with more has only powers of ten.
 const TICKS_MAX: usize = 7;
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub low: f64,
@@ -24,12 +23,11 @@ impl Scale {
 
     /// Returns a logarithmic axis with ticks at these sorted values only.
     pub(super) fn values(values: &[f64]) -> Self {
-        let ends = [values.first(), values.last()].map(|end| end.copied().unwrap_or(1.0));
         Self {
-            low: ends[0],
-            high: ends[1],
+            low: values.first().copied().unwrap_or(1.0),
+            high: values.last().copied().unwrap_or(1.0),
             is_log: true,
-            ticks: values.iter().map(|&it| (it, compact(it))).collect(),
+            ticks: values.iter().map(|&value| (value, compact(value))).collect(),
         }
     }
 
@@ -37,16 +35,20 @@ impl Scale {
     pub(super) fn linear(low: f64, high: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let step = round_step((high - low) / 4.0);
-        let decimals = (-step.log10().floor()).max(0.0) as usize;
         let (first, last) = ((low / step).floor(), (high / step).ceil());
-        let ticks = (first as i64..=last as i64).map(|at| at as f64 * step);
-        let text =
-            |tick: f64| if tick.abs() >= 1e4 { compact(tick) } else { fixed(tick, decimals) };
+
+        // As many decimals as the step needs.
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let tick = |number: i64| {
+            let value = number as f64 * step;
+            let text = if value.abs() >= 1e4 { compact(value) } else { fixed(value, decimals) };
+            (value, text)
+        };
         Self {
             low: first * step,
             high: last * step,
             is_log: false,
-            ticks: ticks.map(|tick| (tick, text(tick))).collect(),
+            ticks: (first as i64..=last as i64).map(tick).collect(),
         }
     }
 
@@ -65,16 +67,19 @@ impl Scale {
     /// Returns a logarithmic axis of ratios around 1; `reach` is a natural logarithm.
     pub(super) fn ratios(reach: f64) -> Self {
         let (low, high) = ((-reach).exp(), reach.exp());
+
+        // Powers of ten would leave a narrow axis with one tick.
         let ticks = if high < 1.65 {
             // The smallest step with at most four ticks on each side.
             let steps = [0.01, 0.02, 0.05, 0.1, 0.2];
             let fits = |step: &f64| (high - 1.0) / step < 4.5;
             let step = steps.into_iter().find(fits).unwrap_or(0.2);
-            let ticks = (-4..=4).map(|at| 1.0 + f64::from(at) * step);
-            ticks.map(|tick| (tick, fixed(tick, 2))).collect()
+            let values = (-4..=4).map(|number| 1.0 + f64::from(number) * step);
+            values.map(|value| (value, fixed(value, 2))).collect()
         } else {
             thinned(ladder(low, high))
         };
+
         let is_inside = |(tick, _): &(f64, String)| low <= *tick && *tick <= high;
         Self { low, high, is_log: true, ticks: ticks.into_iter().filter(is_inside).collect() }
     }
@@ -87,18 +92,18 @@ impl Scale {
 
     /// Returns the position of a value on the axis from 0 to 1; values outside are at an end.
     pub(super) fn share(&self, value: f64) -> f64 {
-        let of = |value: f64| if self.is_log { value.ln() } else { value };
-        let (low, high) = (of(self.low), of(self.high));
-        if high > low { ((of(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
+        let along = |value: f64| if self.is_log { value.ln() } else { value };
+        let (low, high) = (along(self.low), along(self.high));
+        if high > low { ((along(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
     }
 }
 
 /// Returns the next of 1, 2, 5 and 10 times a power of ten.
 fn round_step(least: f64) -> f64 {
     let unit = 10_f64.powf(least.log10().floor());
-    let steps = [1.0, 2.0, 5.0].map(|digit| digit * unit);
-    let step = steps.into_iter().find(|step| *step >= least * 0.999);
-    step.unwrap_or(10.0 * unit)
+    let mut steps = [1.0, 2.0, 5.0].into_iter().map(|digit| digit * unit);
+    // The slack keeps a step that is too small only by rounding.
+    steps.find(|step| *step >= least * 0.999).unwrap_or(10.0 * unit)
 }
 
 /// Returns 1, 2 and 5 times powers of ten, from the last value up to `low` to the first value from
@@ -107,6 +112,7 @@ fn ladder(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let powers = (first..=last).map(|power| 10_f64.powi(power));
     let rungs: Vec<f64> = powers.flat_map(|unit| [unit, 2.0 * unit, 5.0 * unit]).collect();
+
     let from = rungs.iter().rposition(|rung| *rung <= low * 1.001);
     let to = rungs.iter().position(|rung| *rung >= high * 0.999);
     rungs[from.unwrap_or(0)..=to.unwrap_or(rungs.len() - 1)].to_vec()
@@ -115,22 +121,22 @@ fn ladder(low: f64, high: f64) -> Vec<f64> {
 /// Returns as many of the values as fit, with their texts.
 fn thinned(mut rungs: Vec<f64>) -> Vec<(f64, String)> {
     if rungs.len() > TICKS_MAX {
-        rungs.retain(|rung| (rung.log10() - rung.log10().round()).abs() < 1e-9);
+        let is_power_of_ten = |rung: &f64| (rung.log10() - rung.log10().round()).abs() < 1e-9;
+        rungs.retain(is_power_of_ten);
     }
+    // Even powers of ten may be too many.
     let each = rungs.len().div_ceil(TICKS_MAX).max(1);
-    let rungs = rungs.into_iter().step_by(each);
-    rungs.map(|rung| (rung, compact(rung))).collect()
+    rungs.into_iter().step_by(each).map(|rung| (rung, compact(rung))).collect()
 }
 
 /// Formats a number with at most three digits: `0.5`, `12.5k`, `3M`.
 pub(super) fn compact(value: f64) -> String {
-    let units = [(1e9, "G"), (1e6, "M"), (1e4, "k")];
-    let unit = units.into_iter().find(|(from, _)| value.abs() >= *from);
-    let (scaled, unit) = match unit {
-        Some((_, "k")) => (value / 1e3, "k"),
-        Some((from, unit)) => (value / from, unit),
-        None => (value, ""),
-    };
+    // Up to 9,999 the number itself is short enough.
+    let units = [(1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")];
+    let found = units.into_iter().find(|(from, ..)| value.abs() >= *from);
+    let (_, divisor, unit) = found.unwrap_or((0.0, 1.0, ""));
+    let scaled = value / divisor;
+
     let digits = scaled.abs().max(1e-9).log10().floor() as i32;
     let text = fixed(scaled, (2 - digits).clamp(0, 9) as usize);
     if text.contains('.') {

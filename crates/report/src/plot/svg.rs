@@ -13,6 +13,13 @@ const COLORS: &str = include_str!("../html/style.css");
 /// The average width of a letter.
 const LETTER: f64 = 7.0;
 
+/// In a file: the space around panels, the height of the title and of a line of text, and the
+/// width from which on panels continue below.
+const GAP: f64 = 24.0;
+const HEAD: f64 = 36.0;
+const LINE: f64 = 18.0;
+const WIDTH_MAX: f64 = 1340.0;
+
 /// The end of a name that was cut.
 const CUT: &str = "\u{2026}";
 
@@ -20,9 +27,8 @@ const CUT: &str = "\u{2026}";
 pub(crate) struct Panel {
     pub width: f64,
     pub height: f64,
-    /// Its title.
     pub title: String,
-    /// Its title and figures, for screen readers.
+    /// The title and the figures, for screen readers.
     pub label: String,
     pub body: Markup,
 }
@@ -43,40 +49,18 @@ impl Panel {
 
 /// Lays out panels in a file of its own, with a title above and a legend below.
 pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], note: &str) -> String {
-    const GAP: f64 = 24.0;
-    const HEAD: f64 = 36.0;
-    const LINE: f64 = 18.0;
-    const WIDTH_MAX: f64 = 1340.0;
-    let mut placed = Vec::new();
-    let (mut x, mut y, mut row_height, mut width): (f64, f64, f64, f64) =
-        (GAP, HEAD + GAP, 0.0, 0.0);
-    for panel in panels {
-        if x > GAP && x + panel.width > WIDTH_MAX {
-            (x, y, row_height) = (GAP, y + row_height + GAP, 0.0);
-        }
-        placed.push((x, y, panel));
-        row_height = row_height.max(panel.height);
-        x += panel.width + GAP;
-        width = width.max(x);
-    }
-    let width = width.max(text_width(title) * 1.5 + 2.0 * GAP).max(400.0);
-    y += row_height + GAP;
-    let (mut x, mut legend) = (GAP, Vec::new());
-    for (mark, text) in keys {
-        let advance = text_width(text) + 44.0;
-        if x > GAP && x + advance > width {
-            (x, y) = (GAP, y + LINE);
-        }
-        legend.push((x, y, mark, text));
-        x += advance;
-    }
-    y += if legend.is_empty() { 0.0 } else { 6.0 };
+    let placed = place_panels(panels);
+    let width = placed.width.max(text_width(title) * 1.5 + 2.0 * GAP).max(400.0);
+    let legend = place_keys(keys, width, placed.next_y);
+
+    let mut y = if keys.is_empty() { legend.next_y } else { legend.next_y + 6.0 };
     let mut notes = Vec::new();
     for line in lines(note, ((width - 2.0 * GAP) / LETTER) as usize) {
         y += LINE;
         notes.push((y, line));
     }
     let height = y + GAP;
+
     let drawing = markup! {
         svg.drawn xmlns="http://www.w3.org/2000/svg" role="img" aria-label=(title) width=(px(width)) height=(px(height))
             viewBox={ "0 0 " (px(width)) " " (px(height)) } {
@@ -84,8 +68,8 @@ pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], not
             style { (PreEscaped(fixed_style())) }
             rect.paper width="100%" height="100%" {}
             text.head x=(px(GAP)) y=(px(HEAD)) { (title) }
-            @for (x, y, panel) in &placed { g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (panel.body) } }
-            @for (x, y, mark, text) in &legend {
+            @for At { x, y, item: panel } in &placed.items { g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (panel.body) } }
+            @for At { x, y, item: (mark, text) } in &legend.items {
                 g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (mark) }
                 text.soft x=(px(x + 30.0)) y=(px(y + 4.0)) { (text) }
             }
@@ -95,6 +79,57 @@ pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], not
     drawing.into_string() + "\n"
 }
 
+/// Something at a position in a file.
+struct At<'a, T> {
+    x: f64,
+    y: f64,
+    item: &'a T,
+}
+
+/// Panels or keys, laid out in lines from left to right.
+struct Placed<'a, T> {
+    items: Vec<At<'a, T>>,
+    /// The right side of the widest line, with a gap.
+    width: f64,
+    /// The position of what follows.
+    next_y: f64,
+}
+
+fn place_panels(panels: &[Panel]) -> Placed<'_, Panel> {
+    let mut items = Vec::new();
+    let (mut x, mut y) = (GAP, HEAD + GAP);
+    let (mut row_height, mut width) = (0.0_f64, 0.0_f64);
+    for panel in panels {
+        if x > GAP && x + panel.width > WIDTH_MAX {
+            x = GAP;
+            y += row_height + GAP;
+            row_height = 0.0;
+        }
+        items.push(At { x, y, item: panel });
+        row_height = row_height.max(panel.height);
+        x += panel.width + GAP;
+        width = width.max(x);
+    }
+    y += row_height + GAP;
+    Placed { items, width, next_y: y }
+}
+
+/// Lays out a legend whose first line is at `top`.
+fn place_keys(keys: &[(Markup, String)], width: f64, top: f64) -> Placed<'_, (Markup, String)> {
+    let mut items = Vec::new();
+    let (mut x, mut y) = (GAP, top);
+    for key in keys {
+        let advance = text_width(&key.1) + 44.0;
+        if x > GAP && x + advance > width {
+            x = GAP;
+            y += LINE;
+        }
+        items.push(At { x, y, item: key });
+        x += advance;
+    }
+    Placed { items, width, next_y: y }
+}
+
 /// Returns the style with the page's light colors instead of variables, which not every SVG program
 /// knows.
 fn fixed_style() -> String {
@@ -102,8 +137,10 @@ fn fixed_style() -> String {
     let mut style = parts.next().unwrap_or_default().to_string();
     for part in parts {
         let (name, rest) = part.split_once(')').unwrap_or((part, ""));
-        let value = COLORS.split_once(&format!("--{name}: "));
-        let value = value.and_then(|(_, rest)| rest.split_once(';'));
+
+        // The first definition is that for light screens.
+        let definition = COLORS.split_once(&format!("--{name}: "));
+        let value = definition.and_then(|(_, after)| after.split_once(';'));
         style += value.map_or("currentColor", |(value, _)| value);
         style += rest;
     }
@@ -163,11 +200,12 @@ pub(super) const RATE_MISSED: &str = "requested rate missed";
 pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
     const R: f64 = 5.0;
     let path = |points: [(f64, f64); 4]| {
-        let points = points.map(|(dx, dy)| format!("{} {}", px(x + dx), px(y + dy)));
-        format!("M{}Z", points.join("L"))
+        let corners = points.map(|(dx, dy)| format!("{} {}", px(x + dx), px(y + dy)));
+        format!("M{}Z", corners.join("L"))
     };
     let triangle =
         |up: f64| path([(0.0, -R * up), (R, R * 0.8 * up), (-R, R * 0.8 * up), (0.0, -R * up)]);
+
     markup! {
         @match tone {
             Tone::Faster => path.better d=(triangle(1.0)) {},
@@ -184,10 +222,12 @@ pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
 pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
     const SIZE: f64 = 4.0;
     let [(from_x, from_y), (to_x, to_y)] = ends;
-    let length = (to_x - from_x).hypot(to_y - from_y).max(1e-9);
-    let (dx, dy) = ((to_x - from_x) / length * SIZE, (to_y - from_y) / length * SIZE);
     let point = |x: f64, y: f64| format!("{} {}", px(x), px(y));
     let mut path = format!("M{}L{}", point(from_x, from_y), point(to_x, to_y));
+
+    // The caps are perpendicular to the line; ends of an arrow lean back along it.
+    let length = (to_x - from_x).hypot(to_y - from_y).max(1e-9);
+    let (dx, dy) = ((to_x - from_x) / length * SIZE, (to_y - from_y) / length * SIZE);
     for (((x, y), is_cut), inward) in ends.into_iter().zip(are_cut).zip([1.0, -1.0]) {
         let back = if is_cut { inward } else { 0.0 };
         let side = |sign: f64| point(x + back * dx - sign * dy, y + back * dy + sign * dx);
