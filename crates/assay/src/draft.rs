@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plan::{Engine, key_part, quoted};
+use words::{EngineHome, EngineInterface};
 
 use crate::cli::WorkloadName;
 
@@ -33,14 +34,14 @@ const TEMPLATES: [Template; 3] = [
         title: "The sysbench microbenchmarks",
         text: include_str!("draft/sysbench.toml"),
         blanks: &[("rows", ["200k", "20k"]), ("time", ["3s", "1s"])],
-        runs_on: |engine| engine != Engine::RocksDb,
+        runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },
     Template {
         title: "The key-value sequence",
         text: include_str!("draft/kv.toml"),
         blanks: &[("rows", ["500k", "100k"]), ("time", ["2s", "1s"]), ("write-time", ["3s", "1s"])],
-        runs_on: |engine| engine == Engine::RocksDb,
+        runs_on: |engine| engine.facts().interface == EngineInterface::Keys,
         engines: "RocksDB and Speedb",
     },
 ];
@@ -118,9 +119,9 @@ pub struct Draft<'a> {
 impl Template {
     /// Returns the template of a workload, or of the engine's default workload.
     pub fn of(workload: Option<WorkloadName>, engine: Engine) -> &'static Self {
-        let default = match engine {
-            Engine::RocksDb => WorkloadName::Kv,
-            _ => WorkloadName::Insert,
+        let default = match engine.facts().interface {
+            EngineInterface::Keys => WorkloadName::Kv,
+            EngineInterface::Sql => WorkloadName::Insert,
         };
         &TEMPLATES[workload.unwrap_or(default) as usize]
     }
@@ -157,9 +158,10 @@ impl Draft<'_> {
         let Template { text: section, blanks, .. } = self.template;
         text += &blanks.iter().fold((*section).to_owned(), fill);
         for DraftBuild { name, engine, source } in self.builds {
-            let hint = match (self.builds, engine) {
-                // Only one version of SQLite is bundled.
-                ([_], engine) if *engine != Engine::Sqlite => {
+            // Only one version of an engine is bundled.
+            let has_versions = engine.facts().home != EngineHome::Bundled;
+            let hint = match self.builds {
+                [_] if has_versions => {
                     "# To compare versions, add a table like this one for each; docs/builds.md shows how to download them.\n"
                 }
                 _ => "",
@@ -199,10 +201,8 @@ mod tests {
     #[test]
     fn every_draft_is_a_plan() {
         for (_, engine) in Engine::NAMES {
-            let source = match engine {
-                Engine::Sqlite | Engine::Null => "bundled",
-                _ => "1.2",
-            };
+            let is_bundled = engine.facts().home == EngineHome::Bundled;
+            let source = if is_bundled { "bundled" } else { "1.2" };
             let builds =
                 [DraftBuild { name: "one".to_owned(), engine: *engine, source: source.to_owned() }];
             let configs = Vec::from_iter(DraftConfig::second_of(*engine));

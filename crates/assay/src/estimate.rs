@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use engine::Needs;
 use plan::{
-    BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Plan, Sysbench, SysbenchStepKind,
-    Tables, Variant, Workload, WriteEnd,
+    BuildSource, Insert, InsertStepKind, Kv, KvStepKind, Plan, Sysbench, SysbenchStepKind, Tables,
+    Variant, Workload, WriteEnd,
 };
 
 /// The size of a row with its three indexes and the free space in B-trees, rounded, as seen in
@@ -126,20 +126,19 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let target = &plan.targets[cell.target];
     let build = &plan.builds[target.build];
     let copies = 1 + u64::from(plan.configs[target.config].replicas);
-    let server_bytes = match build.source {
-        BuildSource::Installed(_) if build.engine == Engine::RocksDb => 0,
-        BuildSource::Installed(_) => SERVER_BYTES,
-        BuildSource::Bundled | BuildSource::Url(_) => 0,
-    };
-    let stored_bytes = match (build.engine, &build.source) {
-        // The null engine stores nothing, and a server behind a URL stores its data elsewhere.
-        (Engine::Null, _) | (_, BuildSource::Url(_)) => 0,
-        _ => match &variant.workload {
+    let facts = build.engine.facts();
+    let is_elsewhere = matches!(build.source, BuildSource::Url(_));
+    let server_bytes = if facts.is_server() && !is_elsewhere { SERVER_BYTES } else { 0 };
+    let stored_bytes = if is_elsewhere || !facts.stores_data {
+        0
+    } else {
+        match &variant.workload {
             Workload::Insert(insert) => cell_rows(insert, cell.clients) * ROW_BYTES,
             Workload::Kv(kv) => kv_bytes(kv),
             Workload::Sysbench(sysbench) => sysbench_rows(sysbench) * SYSBENCH_ROW_BYTES,
-        },
+        }
     };
+
     let settling = variant.workload.policy().settle_at_least;
     let steps = variant.workload.steps();
     let times = steps.iter().enumerate().map(|(number, step)| match (step.time, step.measures) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use engine::{Needs, SetupError};
-use plan::{BuildSource, Engine, Plan};
+use plan::{BuildSource, Plan};
 
 use crate::installed::{missing_spec, not_fetched_at};
 use crate::outcome::{Errors, failure_of, is_usage};
@@ -17,7 +17,7 @@ use crate::{engines, estimate};
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
     cells.any(|cell| {
         let build = &plan.builds[plan.targets[cell.target].build];
-        build.engine != Engine::RocksDb && matches!(build.source, BuildSource::Installed(_))
+        build.engine.facts().is_server() && matches!(build.source, BuildSource::Installed(_))
     })
 }
 

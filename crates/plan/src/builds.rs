@@ -1,21 +1,15 @@
 //! Reads `[build.NAME]`: installed versions of engines, and running servers.
 
-use words::{Secret, redact};
+use words::{Engine, EngineHome, Secret, redact};
 
 use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, BuildSource, Engine};
+use crate::spec::{Build, BuildSource};
 use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
 
-const SCHEMES: [(&str, Engine); 4] = [
-    ("postgresql://", Engine::Postgres),
-    ("postgres://", Engine::Postgres),
-    ("mysql://", Engine::Mysql),
-    ("mariadb://", Engine::Mysql),
-];
 const URL_HELP: &str =
     "a URL looks like `postgresql://USER@HOST:5432/DATABASE` or `mysql://USER@HOST:3306/DATABASE`";
 const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
@@ -62,7 +56,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let entry = Engine::NAMES.iter().find(|(name, _)| *name == source.key);
     let node = source.node;
     let (engine, source, shown) = match entry.map(|(_, engine)| *engine) {
-        Some(engine @ (Engine::Sqlite | Engine::Null)) => {
+        Some(engine) if engine.facts().home == EngineHome::Bundled => {
             let bundled = Choice(&[("bundled", ())]);
             bundled.read(cx, &key, &node)?;
             (engine, BuildSource::Bundled, bundled.show(&()))
@@ -143,8 +137,10 @@ fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(Engine, S
         return None;
     }
     let url = Line.read(cx, key, node)?;
-    let has = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
-    let Some((_, engine)) = SCHEMES.iter().find(|(scheme, _)| has(scheme)) else {
+    let Some(engine) = Engine::all().find(|engine| {
+        let schemes = engine.facts().url_schemes;
+        schemes.iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
+    }) else {
         let message = format!("{} is not the URL of a server: {}", code(key), code(&url));
         cx.error("plan::bad-url", node.place, message)
             .label("expected `postgresql://...` or `mysql://...`")
@@ -152,5 +148,5 @@ fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(Engine, S
         return None;
     };
     let shown = quoted(&redact(&url));
-    Some((*engine, Secret::new(url), shown))
+    Some((engine, Secret::new(url), shown))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use words::EngineHome;
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
@@ -144,8 +146,9 @@ fn config(
             .help(format!("put it in a config: {header}"));
         return None;
     }
-    let message = "invalid name of a config";
-    let is_named = check_name(cx, message, &name, place);
+    let is_named = check_name(cx, "invalid name of a config", &name, place);
+
+    let facts = engine.facts();
     let notes = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
     let extends_at = section.place_of("extends");
@@ -153,11 +156,12 @@ fn config(
     let mut own = Config::new(&name, engine);
     own.files.extend(cx.given(section, "file", &Line));
     own.limits = limits(cx, section);
+
     let (mut replicas, mut logical_replication, mut reads_replicas) = (None, None, None);
-    if matches!(engine, Engine::Postgres | Engine::Mysql) {
+    if facts.has_replicas {
         replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
         reads_replicas = cx.given(section, "reads", &READS);
-        if engine == Engine::Postgres {
+        if facts.has_logical_replication {
             logical_replication = cx.given(section, "replication", &REPLICATION);
         }
         let path = section.name_of("replica");
@@ -167,19 +171,22 @@ fn config(
         own.replica_set = options(cx, engine, section, "set");
         section.finish(cx);
     }
+
     let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
-    if matches!(engine, Engine::Postgres | Engine::Mysql) {
+    if facts.is_server() {
         tls = cx.given(section, "tls", &Flag);
     }
-    if engine == Engine::RocksDb {
+    // Versions of a library differ in the options that they know.
+    if facts.home == EngineHome::Library {
         skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
     }
     own.set = options(cx, engine, section, "set");
-    if engine == Engine::RocksDb {
+    if facts.home == EngineHome::Library {
         own.load = options(cx, engine, section, "load");
     }
     own.factors = factors(cx, section);
+
     section.finish(cx);
     if cx.resolved.len() == notes {
         cx.resolve(path, "{}".to_owned(), place);
@@ -278,11 +285,7 @@ fn option(
         _ => None,
     };
     if let Some(flag) = flag {
-        // RocksDB reads no other words.
-        let (on, off) = match engine {
-            Engine::RocksDb => ("true", "false"),
-            _ => ("on", "off"),
-        };
+        let [on, off] = engine.facts().boolean_words;
         let text = if flag { on } else { off };
         return Some((text.to_owned(), flag.to_string()));
     }

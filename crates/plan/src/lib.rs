@@ -73,6 +73,7 @@ use reader::{Context, Section, ValueKind};
 use tree::Entry;
 use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
 use wording::code;
+use words::EngineInterface;
 
 /// The plan of `assay run` without a plan; its path is [`DEFAULT_PLAN_PATH`].
 pub const DEFAULT_PLAN: &str = include_str!("default.toml");
@@ -271,13 +272,13 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
         return;
     };
     for (build, place) in builds {
-        let (workload, why, help) = match (&variant.workload, build.engine == Engine::RocksDb) {
-            (Workload::Kv(_), false) => (
+        let (workload, why, help) = match (&variant.workload, build.engine.facts().interface) {
+            (Workload::Kv(_), EngineInterface::Sql) => (
                 "key-value sequence does",
                 "is not a key-value store",
                 "it runs on builds of `rocksdb`; for others use `[workload.insert]`",
             ),
-            (Workload::Sysbench(_), true) => (
+            (Workload::Sysbench(_), EngineInterface::Keys) => (
                 "sysbench microbenchmarks do",
                 "has no SQL",
                 "they run on servers and SQLite; for RocksDB use `[workload.kv]` or `[workload.insert]`",

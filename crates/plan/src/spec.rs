@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub use words::{IndexStatements, Limits};
+pub use words::{Engine, IndexStatements, Limits};
 use words::{Secret, named_enum};
 
 use crate::reader::Resolved;
@@ -520,22 +520,6 @@ pub enum SysbenchStepKind {
     },
 }
 
-named_enum! {
-    /// An engine by its name.
-    pub enum Engine {
-        /// The bundled SQLite.
-        Sqlite = "sqlite",
-        /// PostgreSQL.
-        Postgres = "postgres",
-        /// MySQL and MariaDB.
-        Mysql = "mysql",
-        /// RocksDB and its forks.
-        RocksDb = "rocksdb",
-        /// An engine that does nothing, to measure Assay itself.
-        Null = "null",
-    }
-}
-
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Build {
@@ -743,9 +727,13 @@ impl Workload {
     /// Returns the reason why an engine can't run it; `None` if the engine can.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
-            Self::Sysbench(sysbench) if engine == Engine::Sqlite && !sysbench.primary_key => Some(
-                "SQLite assigns keys only where they are the primary key, and `primary-key` is false",
-            ),
+            Self::Sysbench(sysbench)
+                if engine.facts().assigns_only_primary_keys && !sysbench.primary_key =>
+            {
+                Some(
+                    "SQLite assigns keys only where they are the primary key, and `primary-key` is false",
+                )
+            }
             _ => None,
         }
     }

@@ -28,6 +28,7 @@
 mod connection;
 mod counter;
 mod cpus;
+mod engine;
 mod log_event;
 mod measurement;
 pub mod metric;
@@ -42,6 +43,7 @@ mod statement_plan;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WaitView, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use engine::{ConfigFiles, Engine, EngineFacts, EngineHome, EngineInterface};
 pub use log_event::LogEvent;
 pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,

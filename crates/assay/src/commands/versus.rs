@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use builds::{Spec, Store};
 use plan::Engine;
+use words::EngineHome;
 
 use super::builds::fetch_each;
 use crate::cli::{InitArgs, PlanArgs, RunArgs, VersusArgs, WorkloadName};
@@ -20,15 +21,6 @@ const REPEATS_MIN: u32 = 3;
 const REPEATS_MAX: u64 = 1000;
 /// The number of repeats of a first plan.
 const REPEATS_DEFAULT: u32 = 5;
-
-/// Targets without a version: the name on the command line, the engine, and the source in plans.
-const UNVERSIONED: [(&str, Engine, &str); 5] = [
-    ("sqlite", Engine::Sqlite, "bundled"),
-    ("postgres", Engine::Postgres, "distribution"),
-    ("mysql", Engine::Mysql, "distribution"),
-    ("mariadb", Engine::Mysql, "distribution"),
-    ("null", Engine::Null, "bundled"),
-];
 
 /// The limits of a quick run.
 const QUICK: &str = "3 repeats of 1-second steps show only large changes, and no slow effects such as checkpoints, vacuum, \
@@ -203,10 +195,14 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
     if let Some(build) = store.map(|it| it.by_name(target)).transpose()?.flatten() {
         return available(&build.manifest.engine, target, target);
     }
-    if let Some((_, engine, source)) = UNVERSIONED.iter().find(|(name, ..)| *name == target) {
-        return available(engine.name(), source, engine.name());
+    // Without a version, a server is the system's, and a library the newest that was downloaded.
+    let engine = Engine::all().find(|engine| engine.facts().products.contains(&target));
+    match engine.map(|engine| (engine.name(), engine.facts().home)) {
+        Some((engine, EngineHome::Bundled)) => return available(engine, "bundled", engine),
+        Some((engine, EngineHome::Server)) => return available(engine, "distribution", engine),
+        Some((_, EngineHome::Library)) | None => {}
     }
-    if ["rocksdb", "speedb"].contains(&target) {
+    if engine.is_some() {
         let newest = store.map(|it| it.newest(target)).transpose()?.flatten();
         let Some(build) = newest else {
             let help = format!(
@@ -223,11 +219,12 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         return available(&build.manifest.engine, name, name);
     }
     let spec = Spec::parse(target).map_err(|error| {
-        let engines: Vec<&str> = UNVERSIONED.iter().map(|(name, ..)| *name).collect();
+        let products: Vec<&str> =
+            Engine::all().flat_map(|engine| engine.facts().products).copied().collect();
         let help = format!(
-            "{}; or name a build that `assay builds` lists, or an engine: `{}`, `rocksdb`, `speedb`",
+            "{}; or name a build that `assay builds` lists, or an engine: `{}`",
             error.help(),
-            engines.join("`, `")
+            products.join("`, `")
         );
         UsageError::new(error.to_string(), Some(help))
     })?;

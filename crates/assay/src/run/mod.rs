@@ -30,10 +30,11 @@ use std::time::SystemTime;
 
 use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
-use plan::{Engine, Plan};
+use plan::Plan;
 use probe::HostContext;
 use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
+use words::EngineHome;
 
 use self::ranks::LoadRanks;
 use crate::cli::{DATA, PlanArgs, RunArgs};
@@ -486,10 +487,9 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
         let began = SystemTime::now();
         // A library runs in its own process.
         let plan = conductor.plan();
-        let run = match plan.builds[plan.targets[task.cell.target].build].engine {
-            Engine::RocksDb => isolated::run,
-            _ => cell::run,
-        };
+        let engine = plan.builds[plan.targets[task.cell.target].build].engine;
+        let is_library = engine.facts().home == EngineHome::Library;
+        let run = if is_library { isolated::run } else { cell::run };
         match run(conductor, &task.reference, task.cell)? {
             Status::Complete => {
                 let (cell, estimate) = (task.cell, task.estimate.time);

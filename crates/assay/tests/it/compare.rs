@@ -290,9 +290,9 @@ fn copy_directory(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         let copy = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &copy)
+            copy_directory(&entry.path(), &copy);
         } else {
-            drop(fs_err::copy(entry.path(), copy).unwrap())
+            fs_err::copy(entry.path(), copy).unwrap();
         }
     }
 }

@@ -1,0 +1,186 @@
+//! The engines, and what each can do: one row of one table for each.
+//!
+//! Plans, the checks before a run, estimates, drafts of plans and the conductor read these facts
+//! and name no engine themselves. So a new engine is a row here, and the compiler points at what
+//! else it needs: its folder in `engine`, its row in the conductor, and its first config.
+
+crate::named_enum! {
+    /// An engine.
+    pub enum Engine {
+        /// The bundled SQLite.
+        Sqlite = "sqlite",
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// MySQL and MariaDB.
+        Mysql = "mysql",
+        /// RocksDB and its forks.
+        RocksDb = "rocksdb",
+        /// An engine that does nothing, to measure Assay itself.
+        Null = "null",
+    }
+}
+
+/// What an engine can do, and what configs may say about it.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineFacts {
+    /// The engine's name in messages.
+    pub title: &'static str,
+    /// The names that `assay versus` and `assay fetch` take for the engine.
+    pub products: &'static [&'static str],
+    /// Where its code runs.
+    pub home: EngineHome,
+    /// How clients use it.
+    pub interface: EngineInterface,
+    /// The beginnings of the URLs of its servers.
+    pub url_schemes: &'static [&'static str],
+    /// The files of options that a config may name.
+    pub config_files: ConfigFiles,
+    /// Configs may set options.
+    pub has_options: bool,
+    /// The words for true and false in its options.
+    pub boolean_words: [&'static str; 2],
+    /// Tables may be partitioned. True also of an engine that ignores the request.
+    pub has_partitions: bool,
+    /// Assay can make replicas of it.
+    pub has_replicas: bool,
+    /// Replicas may also apply rows instead of the log's bytes.
+    pub has_logical_replication: bool,
+    /// The engine assigns a key only to a column that is the primary key.
+    pub assigns_only_primary_keys: bool,
+    /// It stores what it is given.
+    pub stores_data: bool,
+}
+
+/// Where an engine's code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineHome {
+    /// Inside of Assay, in the one version that is part of it.
+    Bundled,
+    /// In a process of Assay that loads a library for one cell.
+    Library,
+    /// In a server.
+    Server,
+}
+
+/// How clients use an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineInterface {
+    /// By statements.
+    Sql,
+    /// By keys and values.
+    Keys,
+}
+
+/// The files of options that a config may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigFiles {
+    /// The engine has no such file.
+    None,
+    /// One file. A config that extends another may not add a second.
+    One,
+    /// Several, of which later ones override earlier ones.
+    Several,
+}
+
+const ON_OFF: [&str; 2] = ["on", "off"];
+
+impl Engine {
+    /// Returns what the engine can do.
+    pub fn facts(self) -> &'static EngineFacts {
+        match self {
+            Self::Sqlite => &EngineFacts {
+                title: "SQLite",
+                products: &["sqlite"],
+                home: EngineHome::Bundled,
+                interface: EngineInterface::Sql,
+                url_schemes: &[],
+                config_files: ConfigFiles::None,
+                has_options: true,
+                boolean_words: ON_OFF,
+                has_partitions: false,
+                has_replicas: false,
+                has_logical_replication: false,
+                assigns_only_primary_keys: true,
+                stores_data: true,
+            },
+            Self::Postgres => &EngineFacts {
+                title: "PostgreSQL",
+                products: &["postgres"],
+                home: EngineHome::Server,
+                interface: EngineInterface::Sql,
+                url_schemes: &["postgresql://", "postgres://"],
+                config_files: ConfigFiles::Several,
+                has_options: true,
+                boolean_words: ON_OFF,
+                has_partitions: true,
+                has_replicas: true,
+                has_logical_replication: true,
+                assigns_only_primary_keys: false,
+                stores_data: true,
+            },
+            Self::Mysql => &EngineFacts {
+                title: "MySQL",
+                products: &["mysql", "mariadb"],
+                home: EngineHome::Server,
+                interface: EngineInterface::Sql,
+                url_schemes: &["mysql://", "mariadb://"],
+                config_files: ConfigFiles::Several,
+                has_options: true,
+                boolean_words: ON_OFF,
+                has_partitions: true,
+                has_replicas: true,
+                has_logical_replication: false,
+                assigns_only_primary_keys: false,
+                stores_data: true,
+            },
+            Self::RocksDb => &EngineFacts {
+                title: "RocksDB",
+                products: &["rocksdb", "speedb"],
+                home: EngineHome::Library,
+                interface: EngineInterface::Keys,
+                url_schemes: &[],
+                config_files: ConfigFiles::One,
+                has_options: true,
+                // RocksDB reads no other words.
+                boolean_words: ["true", "false"],
+                has_partitions: false,
+                has_replicas: false,
+                has_logical_replication: false,
+                assigns_only_primary_keys: false,
+                stores_data: true,
+            },
+            Self::Null => &EngineFacts {
+                title: "the null engine",
+                products: &["null"],
+                home: EngineHome::Bundled,
+                interface: EngineInterface::Sql,
+                url_schemes: &[],
+                config_files: ConfigFiles::None,
+                has_options: false,
+                boolean_words: ON_OFF,
+                has_partitions: true,
+                has_replicas: false,
+                has_logical_replication: false,
+                assigns_only_primary_keys: false,
+                stores_data: false,
+            },
+        }
+    }
+
+    /// Returns all engines.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.iter().map(|(_, engine)| *engine)
+    }
+}
+
+impl EngineFacts {
+    /// Returns whether its server can use TLS and listen on an address.
+    pub fn is_server(&self) -> bool {
+        self.home == EngineHome::Server
+    }
+
+    /// Returns whether Assay can limit its memory and processors: it has a process of its own.
+    pub fn can_be_limited(&self) -> bool {
+        self.home != EngineHome::Bundled
+    }
+}
